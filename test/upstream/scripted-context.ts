@@ -40,6 +40,7 @@ export class ScriptedContext implements UpstreamContext {
   readonly ids = new OwnIds();
   /** The credentials of a directory, when a test has one. */
   credentials: OAuthSourceMeans;
+  readonly accounts = createAccounts();
   readonly answerMemory: MessageMemory;
   onChanged: UpstreamContext['onChanged'] = undefined;
   #nowMs = 1_000;
@@ -47,7 +48,7 @@ export class ScriptedContext implements UpstreamContext {
   /** @param t the wheel is stopped at the end of this test. */
   constructor(t: { teardown(end: () => void): unknown }) {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
-    this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
+    this.answerMemory = createMessageMemories(this.accounts, this.deadlines).answers;
     this.notices = new Notices(this.http, this.deadlines);
     this.replies = this.notices;
     const nowMs = (): number => this.#nowMs;

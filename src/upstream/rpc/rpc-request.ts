@@ -378,7 +378,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #finish(): boolean {
-    if (this.#state === 'done' || !this.#transition(this.#state, 'done')) return false;
+    if (this.#state === 'done') return false;
+    this.#transition(this.#state, 'done');
     this.deadline.cancel();
     this.#reading?.cancel();
     this.#events = undefined;

@@ -183,7 +183,7 @@ export abstract class UpstreamOpening {
   #isOpenedAgain = false;
   #isTrial = false;
   #isObstacleTold = false;
-  #lastFault: UpstreamFault = upstreamFault('session-ended');
+  #lastFault: UpstreamFault | undefined;
   /** Created at the first failure. */
   #backoff: Backoff | undefined;
   #retryAtMs = 0;

@@ -134,7 +134,8 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   }
 
   #end(): boolean {
-    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return false;
+    if (this.#state === 'over') return false;
+    this.#transition(this.#state, 'over');
     this.#stream.forget(this);
     return true;
   }

@@ -91,7 +91,6 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
   #room: MessageHold | undefined;
-  #isResting = false;
   #heardAtMs: number;
   /** The `set-cookie` lines of the response to the GET, until the place for messages is known. */
   #cookies = '';
@@ -319,7 +318,6 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #makeRoom(bytes: number): void {
-    if (bytes <= (this.#room?.heldBytes ?? 0)) return;
     this.#room ??= this.#context.answerMemory.hold(this.#plan.subject, this);
     const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, limits.upstreamMessageBytesMax));
     if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
@@ -328,8 +326,6 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** Pauses or resumes reading, as the state requires. */
   #rest(): void {
     const isResting = this.#reading !== undefined || this.#paused.size > 0 || this.#room?.isWaiting === true;
-    if (isResting === this.#isResting || this.#state === 'over') return;
-    this.#isResting = isResting;
     if (isResting) this.#call.pause();
     else this.#call.resume();
   }
@@ -341,7 +337,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #end(fault: UpstreamFault, told?: SseStreamOwner): boolean {
-    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return false;
+    if (this.#state === 'over') return false;
+    this.#transition(this.#state, 'over');
     this.#reading?.cancel();
     this.#events = [];
     this.#room?.release();

@@ -2,6 +2,7 @@
 import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
 import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
+import { ModernListening } from '../../../src/upstream/session/modern-listening.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { BACKEND_RETRY_MS_MIN, BACKEND_RETRY_MS_MAX } from '../../../src/upstream/rpc/resumption.js';
@@ -201,4 +202,59 @@ t.test('the received part of an event counts until the event is complete, or the
   t.ok(memory.heldBytes > 0);
   stream.close();
   t.equal(memory.heldBytes, 0);
+});
+
+t.test('a backend without sessions is asked anew when what is wanted changes, and only then', async (t) => {
+  const context = new ScriptedContext(t);
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const told: string[] = [];
+  let wanted = 'a';
+  const listening = new ModernListening({
+    deadlines: context.deadlines,
+    memory: new Memory(),
+    filter: () => wanted,
+    ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
+    onAsking: () => told.push('asking'),
+    onSettled: () => told.push('settled'),
+    onLost: () => told.push('lost'),
+    onMessage: () => undefined,
+  });
+  const acknowledge = (): unknown =>
+    context.http.last
+      .head(200, 'text/event-stream')
+      .data('data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}\n\n');
+  acknowledge();
+  const renew = async (filter: string): Promise<string[]> => {
+    wanted = filter;
+    listening.renew();
+    await Promise.resolve();
+    return context.http.calls.map((call) => `${call.header('filter')}${call.isAborted ? ' (closed)' : ''}`);
+  };
+  t.same(await renew('a'), ['a']);
+  t.same(await renew('b'), ['a', 'b'], 'until the new one is acknowledged nothing is lost');
+  acknowledge();
+  t.same(await renew('b'), ['a (closed)', 'b']);
+  t.equal(told.at(-1), 'settled');
+  t.notOk(told.includes('lost'));
+  context.http.last.end();
+  context.advance(2 * limits.backendStreamDelayMsMin);
+  context.http.last.empty(404);
+  t.ok(told.includes('lost'), 'a backend that no longer knows the method');
+  t.ok(listening.isOver);
+});
+
+t.test('a backend that never knew how to be listened to is not lost', async (t) => {
+  const context = new ScriptedContext(t);
+  const told: string[] = [];
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const { deadlines } = context;
+  new ModernListening({
+    ...{ deadlines, memory: new Memory(), filter: () => 'a', onAsking: () => undefined, onMessage: () => undefined },
+    ask: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
+    onSettled: () => told.push('settled'),
+    onLost: () => told.push('lost'),
+  });
+  context.http.last.empty(404);
+  t.ok(told.includes('settled'));
+  t.notOk(told.includes('lost'));
 });

@@ -32,8 +32,12 @@ class Scene {
     this.context = new ScriptedContext(t);
   }
 
-  open(era: Era, version = era === 'legacy' ? '2025-11-25' : '2026-07-28'): UpstreamSession {
-    const upstream = new UpstreamSession(this.context, 'alice', BACKEND, INTRODUCTION, MEMORY, version);
+  open(
+    era: Era,
+    version = era === 'legacy' ? '2025-11-25' : '2026-07-28',
+    introduction = INTRODUCTION,
+  ): UpstreamSession {
+    const upstream = new UpstreamSession(this.context, 'alice', BACKEND, introduction, MEMORY, version);
     upstream.whenOpen(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
     return upstream;
   }
@@ -253,6 +257,32 @@ t.test('what proves that a backend has only sessions, and what does not (N11)', 
     if (!isEvidence) continue;
     scene.initialized();
     t.same(scene.told, ['open'], what);
+  }
+});
+
+t.test('whether a backend keeps a session is known once it was opened for a client without one', async (t) => {
+  for (const sessionId of ['', 'S']) {
+    const scene = new Scene(t);
+    const upstream = scene.open('modern');
+    scene.context.http.last.empty(404);
+    const result = { protocolVersion: '2025-11-25', capabilities: {} };
+    scene.context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), sessionId);
+    scene.context.http.last.empty();
+    t.equal(upstream.isSessionless, sessionId === '');
+  }
+});
+
+t.test('a client with a session cannot have a backend’s tasks without one, and declares the rest', async (t) => {
+  const extensions = { 'io.modelcontextprotocol/tasks': {}, 'x/y': { z: 1 } };
+  const declared = { roots: {}, extensions };
+  for (const era of ['legacy', 'modern'] as const) {
+    const upstream = new Scene(t).open(era, undefined, {
+      ...INTRODUCTION,
+      capabilities: Buffer.from(JSON.stringify(declared)),
+    });
+    const envelope = JSON.parse(`{${upstream.envelope.toString()}}`) as Record<string, unknown>;
+    const expected = era === 'modern' ? declared : { roots: {}, extensions: { 'x/y': { z: 1 } } };
+    t.same(envelope['io.modelcontextprotocol/clientCapabilities'], expected, era);
   }
 });
 

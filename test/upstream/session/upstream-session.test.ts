@@ -422,6 +422,10 @@ t.test('a session opened at a silent endpoint is a trial until it is open', asyn
   scene.context.advance(limits.probeDelayMsMin);
   scene.wait();
   t.ok(scene.session.isTrial);
+  const other = new UpstreamSession(scene.context, SUBJECT, BACKEND, INTRODUCTION, ROOMY);
+  const faults: unknown[] = [];
+  other.whenOpen(NO_METADATA, (fault) => faults.push(fault));
+  t.match(faults, [{ kind: 'answer-timeout', isUnsent: true }], 'one trial of a subject at a time');
   scene.handshake();
   t.notOk(scene.session.isTrial);
 });
@@ -494,6 +498,7 @@ t.test('the cookies that a session is set accompany its own requests, and those 
   t.equal(send(), 'node=2; other=x');
   http.last.head(202, '', '', 0, 'other=; Max-Age=0').end();
   t.equal(send(), 'node=2', 'a notification’s answer counts, too');
+  t.equal(http.last.header('mcp-session-id'), 'S-1', 'an answer that names no session changes none');
   const late = http.last;
   scene.session.listen('', NO_METADATA, { onHead() {}, onData() {}, onEnd() {}, onFault() {} });
   t.equal(http.last.header('cookie'), 'node=2', 'and its stream goes to the same node');
@@ -507,6 +512,25 @@ t.test('the cookies that a session is set accompany its own requests, and those 
   scene.handshake('S-2');
   late.head(202, '', '', 0, 'node=9').end();
   t.equal(send(), undefined, 'the late answer to a request of the lost one');
+});
+
+t.test('a session goes on under the id that an answer to it names, and one without an id gets none', async (t) => {
+  for (const opened of ['S-1', '']) {
+    const scene = sceneIn(t, 'opening');
+    scene.handshake(opened);
+    const send = (): void => scene.session.send({ body: Buffer.from('{"method":"notifications/x"}') }, NO_METADATA);
+    const { http } = scene.context;
+    send();
+    const headersOf = (): readonly string[] => http.last.request.headers;
+    const before = headersOf();
+    http.last.head(202, '', opened, 0).end();
+    send();
+    t.equal(headersOf(), before, 'the same id changes nothing');
+    http.last.head(202, '', 'S-2', 0).end();
+    send();
+    t.equal(http.last.header('mcp-session-id'), opened === '' ? undefined : 'S-2');
+    t.equal(scene.session.record?.sessionId, opened === '' ? '' : 'S-2');
+  }
 });
 
 t.test('the session that a failed handshake leaves is ended at the node that made it', async (t) => {
@@ -625,6 +649,35 @@ t.test('every request says on whose behalf it is sent', async (t) => {
   scene.session.close(NO_METADATA);
   t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
   for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
+});
+
+t.test('a backend’s notice that a list has changed is passed on, and no other', async (t) => {
+  const scene = sceneIn(t, 'open');
+  scene.session.hear('notifications/tools/list_changed');
+  const heard: string[] = [];
+  scene.context.onChanged = (_backend, method) => heard.push(method);
+  for (const method of ['notifications/message', 'notifications/tools/list_changed']) scene.session.hear(method);
+  t.same(heard, ['notifications/tools/list_changed']);
+});
+
+t.test('of what calls of tools depend on, as much is kept as has room', async (t) => {
+  const { session } = sceneIn(t, 'open');
+  const half = 'x'.repeat(limits.mirrorsCharsMax / 2);
+  session.learnMirrors([[half, []]], ['a', half, 'b']);
+  t.same(session.mirrors?.of(half), []);
+  t.same(
+    ['a', half, 'b'].map((name) => session.mirrors?.hasApp(name)),
+    [true, false, true],
+  );
+  session.learnMirrors(
+    [
+      [half, []],
+      ['last', []],
+      [`${half}y`, []],
+    ],
+    [],
+  );
+  t.same([session.mirrors?.of('last'), session.mirrors?.of(`${half}y`)], [[], undefined]);
 });
 
 t.test('instructions count in the session’s memory, and are left out where there is no room for them', async (t) => {

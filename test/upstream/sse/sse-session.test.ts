@@ -245,6 +245,19 @@ t.test('a stream that names no URL, or is no stream, is a fault', async (t) => {
   }
 });
 
+t.test('a session that is closed while it is opened gives up its stream, and `initialize`', async (t) => {
+  for (const isNamed of [false, true]) {
+    const scene = new Scene(t).ask();
+    if (isNamed) scene.name();
+    const { last } = scene.context.http;
+    scene.session.close(NO_METADATA);
+    t.ok(scene.stream.isAborted);
+    t.ok(last.isAborted, last.summary);
+    scene.context.advance(scene.context.options.initializeTimeoutMs + 10);
+    t.same(scene.told, ['session-ended']);
+  }
+});
+
 t.test('a redirect of the stream within its origin is followed once', async (t) => {
   for (const [status, location, path] of [
     [307, '/at/sse/?tenant=7', '/at/sse/?tenant=7'],
@@ -353,16 +366,19 @@ t.test('an endless event costs the session and nothing else', async (t) => {
 
 t.test('large events are read in turns; whatever follows them waits', async (t) => {
   const scene = new Scene(t).open();
-  for (const id of ['1', '2', '3']) scene.call(id).post.empty(202);
+  for (const id of ['1', '2', '3', '4']) scene.call(id).post.empty(202);
   const large = `{"jsonrpc":"2.0","result":{"x":"${'x'.repeat(2 * limits.readAtOnceBytesMax)}"},"id":1}`;
+  const other = large.replace('"id":1', '"id":4');
   const event = (data: string): string => `data: ${data}\n\n`;
   const answer = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`;
-  scene.stream.data(event(large) + event(answer(3)) + event(answer(2)));
+  scene.stream.data(event(large) + event(answer(3)) + event(other) + event(answer(2)));
   t.ok(scene.stream.isPaused, 'no more is read meanwhile');
   t.same(scene.outcomes, []);
-  await until(() => scene.outcomes.length === 3, 'the answers');
+  await until(() => scene.outcomes.length === 4, 'the answers');
   t.notOk(scene.stream.isPaused);
-  t.same([...scene.outcomes].sort(), [`1: ${large.length} bytes`, `2: ${answer(2)}`, `3: ${answer(3)}`]);
+  const [bytes, small] = [`${large.length} bytes`, [`2: ${answer(2)}`, `3: ${answer(3)}`]];
+  t.same([...scene.outcomes].sort(), [`1: ${bytes}`, ...small, `4: ${bytes}`]);
+  t.equal(scene.session.endpoint.circuit.forgiven, undefined, 'and nothing but what was sent is read');
 });
 
 t.test('the refusal of a POST is the answer to its request', async (t) => {

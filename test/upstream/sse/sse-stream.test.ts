@@ -1,8 +1,9 @@
 // The stream of a server of the 2024-11-05 transport by itself: who is told what, and who is not. What a session makes of it is in
 // sse-session.test.ts.
 import t, { type Test } from 'tap';
+import { wokenTurns } from '../../../src/shared/fair-turns.js';
 import { limits } from '../../../src/shared/limits.js';
-import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
+import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
@@ -44,10 +45,14 @@ class Scene {
   }
 
   ask(id: number, name = String(id)): this {
+    this.call(id, name);
+    return this;
+  }
+
+  call(id: number, name = String(id)): UpstreamCall {
     const bytes = Buffer.from(String(id));
     const way = this.stream.wayOf({ bytes, start: 0, end: bytes.length });
-    way.dispatch(plainRequest('alice', target, 'POST', [], bytes), this.#reader(name));
-    return this;
+    return way.dispatch(plainRequest('alice', target, 'POST', [], bytes), this.#reader(name));
   }
 
   listen(name: string): { abort(): void } {
@@ -113,6 +118,14 @@ t.test('the size of an event is bounded until the URL for messages is known, and
   const scene = new Scene(t);
   scene.get.head(200, 'text/event-stream').data(`event: endpoint\ndata: /${'x'.repeat(limits.sseEndpointBytesMax)}`);
   t.same(scene.heard, ['owner: endpoint-missing']);
+  for (const [bytes, told] of [
+    [limits.sseEndpointBytesMax, 'named'],
+    [limits.sseEndpointBytesMax + 1, 'endpoint-missing'],
+  ] as const) {
+    const whole = new Scene(t);
+    whole.get.head(200, 'text/event-stream').data(`event: endpoint\ndata: ${'/m'.padEnd(bytes, 'x')}\n\n`);
+    t.same(whole.heard, [`owner: ${told}`], `${bytes} bytes`);
+  }
   const open = new Scene(t).open();
   open.get.data(`data: "${'x'.repeat(limits.sseEndpointBytesMax)}`);
   t.same(open.heard, []);
@@ -155,6 +168,44 @@ t.test('a listener gets it instead, the latest of them, until it wants no more',
   scene.listen('late');
   await until(() => scene.told.length === 2, 'both');
   t.same(scene.heard.sort(), ['1: stream-lost', 'late: stream-lost']);
+});
+
+t.test('a call that has its answer holds nothing up, and hears nothing of how its POST ends', async (t) => {
+  const scene = new Scene(t).open();
+  const call = scene.call(1);
+  const post = scene.context.http.last;
+  scene.say({ id: 1, result: {} });
+  t.same(scene.heard, ['1: its answer']);
+  call.pause();
+  t.notOk(scene.get.isPaused);
+  post.head(500, 'text/plain').data('x').end();
+  post.fault('connection-lost');
+  call.abort();
+  t.same(scene.heard, []);
+  t.notOk(post.isAborted, 'so that its connection can be reused');
+});
+
+t.test('an unfinished event counts as memory once it is large, and until it is whole', async (t) => {
+  const scene = new Scene(t).open();
+  const held = (): number => scene.context.accounts.of('alice').answerBytes.held;
+  scene.get.data('data: "x');
+  t.equal(held(), 0);
+  for (const times of [1, 2, 4, 4]) {
+    scene.get.data('x'.repeat(limits.countedFromBytes));
+    t.ok(held() > times * limits.countedFromBytes && held() < (times + 1) * limits.countedFromBytes);
+  }
+  scene.get.data('"\n\n');
+  t.equal(held(), 0);
+});
+
+t.test('a large answer is given at once, however many small ones wait for their turn', async (t) => {
+  const scene = new Scene(t).open().ask(1).ask(2);
+  while (wokenTurns.tryPass()) /* uses up the time of this turn */ ;
+  scene.say({ id: 1, result: {} });
+  scene.say({ id: 2, result: 'x'.repeat(limits.countedFromBytes) });
+  t.same(scene.heard, ['2: its answer']);
+  await until(() => scene.told.length > 0, 'the other');
+  t.same(scene.heard, ['1: its answer']);
 });
 
 t.test('a stream is silent while nobody waits on it', async (t) => {
