@@ -108,13 +108,14 @@ export class AccessLog {
       ...hostOf(host),
       ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
     };
-    this.#write(`${outcome} ${code} ${cause}`, subject, fields);
+    // Nothing else logs such a fault, unlike that of a backend.
+    this.#write(`${outcome} ${code} ${cause}`, subject, fields, outcome === 'fault' ? 'warn' : 'info');
   }
 
   /** @param subject whose failures are logged separately from others', and count in its own share of lines. */
-  #write(kind: string, subject: string, fields: object): void {
-    if (this.isOfAll) this.#logger.info(fields, 'request');
-    else this.#repeated.info(this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
+  #write(kind: string, subject: string, fields: object, level: 'info' | 'warn' = 'info'): void {
+    if (this.isOfAll) this.#logger[level](fields, 'request');
+    else this.#repeated.log(level, this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
   }
 }
 

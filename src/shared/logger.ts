@@ -85,22 +85,20 @@ export class RepeatedLog {
    * @param kind lines of the same kind count as repetitions.
    * @param who the subject whose share of lines it takes from.
    */
-  info(logger: Logger, kind: string, fields: object, message: string, who = ''): void {
+  log(level: 'info' | 'warn' | 'error', logger: Logger, kind: string, fields: object, message: string, who = ''): void {
     const notLogged = this.#take(kind, who);
     if (notLogged === undefined) return;
     const withoutRoom = this.#shares?.takeRefused() ?? 0;
     const counts = { ...(notLogged > 0 && { notLogged }), ...(withoutRoom > 0 && { withoutRoom }) };
-    logger.info({ ...fields, ...counts }, message);
+    logger[level]({ ...fields, ...counts }, message);
   }
 
   warn(logger: Logger, kind: string, fields: object, message: string): void {
-    const notLogged = this.#take(kind);
-    if (notLogged !== undefined) logger.warn({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);
+    this.log('warn', logger, kind, fields, message);
   }
 
   error(logger: Logger, kind: string, fields: object, message: string): void {
-    const notLogged = this.#take(kind);
-    if (notLogged !== undefined) logger.error({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);
+    this.log('error', logger, kind, fields, message);
   }
 
   /** @returns how many lines of the kind were not logged before this one, or `undefined` when this one is not logged either. */

@@ -86,7 +86,7 @@ export class BackendLog {
     }
     this.#failures.set(backend, { loggedAtMs: nowMs, unloggedCount: 0 });
     const others = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
-    this.#logger.warn({ backend: backend.name, reason: loggedReason(fault), ...others }, 'request to backend failed');
+    this.#logger.warn({ ...whichOf(backend), reason: loggedReason(fault), ...others }, 'request to backend failed');
   }
 
   /** Logged again only when the list of tools has changed. */
@@ -94,7 +94,7 @@ export class BackendLog {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;
     this.#leftOut.set(backend, text);
-    this.#logger.warn({ backend: backend.name, tools }, 'tools omitted from a list: their x-mcp-header is invalid');
+    this.#logger.warn({ ...whichOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
   onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
@@ -105,16 +105,16 @@ export class BackendLog {
   }
 
   /** Logged once for all configs that name the origin: it cannot become reachable while this process runs. */
-  #onObstacle({ name, target: { origin } }: CompiledBackend, reason: string): void {
-    const text = `${reason} ${origin}`;
+  #onObstacle(backend: CompiledBackend, reason: string): void {
+    const text = `${reason} ${backend.target.origin}`;
     if (this.#obstacles.has(text) || this.#obstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
     this.#obstacles.add(text);
-    this.#logger.warn({ backend: name, origin, reason }, 'backend unavailable');
+    this.#logger.warn({ ...whichOf(backend), reason }, 'backend unavailable');
   }
 
   onAvailable(backend: CompiledBackend): void {
     if (!this.#reasons.delete(backend)) return;
-    this.#logger.info({ backend: backend.name }, 'backend available again');
+    this.#logger.info(whichOf(backend), 'backend available again');
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
@@ -122,6 +122,11 @@ export class BackendLog {
     if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
     if (this.#reasons.get(backend) === reason) return;
     this.#reasons.set(backend, reason);
-    this.#logger.warn({ backend: backend.name, reason }, 'backend unavailable');
+    this.#logger.warn({ ...whichOf(backend), reason }, 'backend unavailable');
   }
+}
+
+/** Many users' configs may name different backends alike. The path and the query may be as good as a password. */
+function whichOf({ name, target: { origin } }: CompiledBackend): { readonly backend: string; readonly origin: string } {
+  return { backend: name, origin };
 }

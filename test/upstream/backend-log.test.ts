@@ -16,12 +16,13 @@ t.test('the first failed request is logged at once, the rest as a count', async 
   let nowMs = 0;
   const log = new BackendLog(logInto(lines), () => nowMs);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
+  const originOf = (name: string): string => backendOf(virtualHost, name).target.origin;
   for (let count = 0; count < 4; count += 1)
     log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-invalid'));
   log.onFailure(backendOf(virtualHost, 'b'), upstreamFault('connection-lost'));
   t.match(lines.map(parse), [
-    { backend: 'a', reason: 'invalid response' },
-    { backend: 'b', reason: 'connection lost' },
+    { backend: 'a', origin: originOf('a'), reason: 'invalid response' },
+    { backend: 'b', origin: originOf('b'), reason: 'connection lost' },
   ]);
   nowMs += limits.failureLogIntervalMs;
   log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
@@ -56,15 +57,22 @@ t.test('the path that a backend redirects to appears in the log alone', async (t
 t.test('a backend is logged when it becomes unavailable, and when it is back', async (t) => {
   const lines: string[] = [];
   const log = new BackendLog(logInto(lines));
-  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  const backend = backendOf(virtualHostOf({ a: { url: 'https://a.example:8443/mcp/s3cret?key=s3cret' } }), 'a');
   log.onAvailable(backend);
   log.onUnavailable(backend, upstreamFault('connection-refused'));
   log.onUnavailable(backend, upstreamFault('connection-refused'));
   log.onAvailable(backend);
   t.match(lines.map(parse), [
-    { msg: 'backend unavailable', reason: 'connection refused' },
-    { msg: 'backend available again' },
+    {
+      level: 40,
+      msg: 'backend unavailable',
+      backend: 'a',
+      origin: 'https://a.example:8443',
+      reason: 'connection refused',
+    },
+    { level: 30, msg: 'backend available again', backend: 'a', origin: 'https://a.example:8443' },
   ]);
+  t.notMatch(lines.join(), /s3cret/);
   t.equal(lines.length, 2);
 });
 

@@ -29,7 +29,7 @@ import type {
 } from '../records/server-record.js';
 import type { ServerListName } from '../records/server-lists.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';
-import { reportOf, Settlements } from './settlements.js';
+import { levelOf, reportOf, Settlements } from './settlements.js';
 
 interface RegistryOptions {
   readonly records: RecordStore;
@@ -189,7 +189,8 @@ export class Registry {
       await this.#refuseTakenName(checked.name);
       return undefined;
     });
-    this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server registered');
+    const { name: server, status, lastError } = record;
+    this.#logger[levelOf(status)]({ server, status, error: lastError }, 'server registered');
     await this.#tellChange(job, wait);
     return record;
   }
@@ -242,7 +243,8 @@ export class Registry {
       const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, change);
       return (await note.making(before.record, after.record, swap)) ? [after.record, change] : undefined;
     });
-    this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
+    const { name: server, status, lastError } = record;
+    this.#logger[levelOf(status)]({ server, status, error: lastError }, 'server changed');
     await this.#tellChange(job, wait);
     return record;
   }

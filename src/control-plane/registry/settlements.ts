@@ -10,7 +10,7 @@ import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { notFound } from '../common/control-plane-fault.js';
 import { serverListNames, type ServerLists, listsChanged, type ServerListName } from '../records/server-lists.js';
-import type { RefreshReport, ServerRecord } from '../records/server-record.js';
+import type { RefreshReport, ServerRecord, ServerStatus } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 
@@ -173,13 +173,18 @@ export class Settlements {
   ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
-    if (isStatusChanged) this.#logger.info({ server: name, status, error: lastError }, 'server status changed');
+    if (isStatusChanged)
+      this.#logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const { list, ...counts } of changesInNumbers(changes)) {
       this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
     }
     // Nothing depends on the contents of the other lists.
     if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
   }
+}
+
+export function levelOf(status: ServerStatus): 'info' | 'warn' {
+  return status === 'inactive' ? 'warn' : 'info';
 }
 
 /** What the audit says of a refresh until it is complete. */

@@ -197,5 +197,5 @@ t.test('each request has an id and a log line with its outcome', async (t) => {
   await answerOf(failing, 'POST', '/servers/x/refresh');
   t.equal(failing.requestLines.length, 1, 'the first of a kind alone, unless all are wanted');
   const line: unknown = JSON.parse(failing.requestLines[0] ?? '{}');
-  t.match(line, { msg: 'request not served', outcome: 'fault', fault: 'internal-error', status: 500 });
+  t.match(line, { level: 40, msg: 'request not served', outcome: 'fault', fault: 'internal-error', status: 500 });
 });

@@ -524,6 +524,15 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         lines.some((line) => line.includes(backend.raw.origin)),
         'no URL is logged',
       );
+      const told = lines.map((line) => JSON.parse(line) as { msg: string; level: number; status: string });
+      t.same(
+        told.filter(({ msg }) => msg === 'server status changed').map(({ level, status }) => [status, level]),
+        [
+          ['inactive', 40],
+          ['active', 30],
+        ],
+        'that it is lost is a warning',
+      );
     });
 
     t.test('a server that hangs delays only itself', async (t) => {
