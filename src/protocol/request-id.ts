@@ -22,25 +22,19 @@ export function isIdAsText(a: Buffer, aStart: number, aEnd: number, b: Buffer, b
   return a[aStart] === QUOTE && b[bStart] !== QUOTE && idKey(a, aStart, aEnd) === `"${idKey(b, bStart, bEnd)}`;
 }
 
-/** Whether some reader could take one for the other: clients read `"7"`, `"07"` and `" 7.0"` as the number 7. */
-export function couldBeSameId(
-  a: Buffer,
-  aStart: number,
-  aEnd: number,
-  b: Buffer,
-  bStart: number,
-  bEnd: number,
-): boolean {
-  const [one, other] = [idKey(a, aStart, aEnd), idKey(b, bStart, bEnd)].map((key) => key.replace(/^"/, ''));
-  return one === other || Number(one) === Number(other);
-}
-
 const QUOTE = 0x22;
 
 /** A key for an id; two keys are equal exactly when `sameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
+}
+
+/** What readers could take an id for, equal ids for the same: clients read `"7"`, `"07"` and `" 7.0"` as the number 7. */
+export function idLikeness(bytes: Buffer, start: number, end: number): string {
+  const text = bytes[start] === QUOTE ? stringValue(bytes, start, end) : bytes.toString('latin1', start, end);
+  const number = Number(text);
+  return Number.isNaN(number) ? text : String(number);
 }
 
 /** Only the message's own members are read. */

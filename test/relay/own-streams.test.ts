@@ -124,6 +124,30 @@ t.test('no backend reports on another one’s call, whatever a client may read a
   t.match(heard(scene.own), [['70', 5]], 'and says of its own what it likes');
 });
 
+t.test('however many reports a backend sends, the token of each call in flight is read once', async (t) => {
+  const scene = new Scene(t);
+  let reads = 0;
+  for (let id = 10; id < 20; id++) {
+    const body = Buffer.from(
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"b-x","_meta":{"progressToken":${id}}}}`,
+    );
+    scene.request({ body });
+    const read = body.toString.bind(body);
+    body.toString = (...bounds) => {
+      reads += 1;
+      return read(...bounds);
+    };
+  }
+  scene.call('c', 8);
+  const hostile = scene.http.last.head(200, 'text/event-stream');
+  for (let count = 0; count < 100; count++) {
+    hostile.data(progress('14', count));
+    scene.says('c', progress('15', count));
+    scene.says('b', progress(16.5, count));
+  }
+  t.equal(reads, 10);
+});
+
 t.test('an answer does not overtake the last report, which comes on another connection', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.call('b', 7, 'x');

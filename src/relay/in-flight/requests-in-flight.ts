@@ -8,7 +8,7 @@ import type { SlowRequests } from './slow-requests.js';
 import { endingTurnRules, Turns } from './turns.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import { idKey } from '../../protocol/request-id.js';
+import { idKey, idLikeness } from '../../protocol/request-id.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
@@ -127,8 +127,13 @@ export abstract class RequestInFlight extends ListNode {
     return false;
   }
 
-  /** Whether a client could take this progress for that of this request, of which another backend has no say. */
-  isMistakenFor(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
+  /** `idLikeness` of the token under which its backend reports progress, if it does. */
+  get tokenLikeness(): string | undefined {
+    return undefined;
+  }
+
+  /** Whether it is a request to another backend, which alone may report progress of it. */
+  isOfOther(_upstream: UpstreamSession): boolean {
     return false;
   }
 
@@ -215,18 +220,26 @@ export class RequestsInFlight extends ListNode {
 
   /** @returns whether the progress belongs to one of the requests, or says something of one that is not the backend's to say. */
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+    let isOfOther = false;
+    for (const work of this.#alike(bytes, message)) {
       if (work.hearProgress(upstream, bytes, message)) return true;
+      isOfOther ||= work.isOfOther(upstream);
     }
-    return this.isMistaken(upstream, bytes, message);
+    return isOfOther;
   }
 
-  /** Whether the progress could be taken for that of a request of another backend. */
+  /** Whether a client could take the progress for that of a request to another backend. */
   isMistaken(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      if (work.isMistakenFor(upstream, bytes, message)) return true;
-    }
+    for (const work of this.#alike(bytes, message)) if (work.isOfOther(upstream)) return true;
     return false;
+  }
+
+  /** The requests under whose token clients could read the progress: one comparison each, as backends send any number of such messages. */
+  *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
+    if (progressTokenStart === -1) return;
+    const likeness = idLikeness(bytes, progressTokenStart, progressTokenEnd);
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
+      if (work.tokenLikeness === likeness) yield work;
   }
 
   /** The only request whose client can be asked what the backend asks on its own stream; `undefined` if several could be meant. */

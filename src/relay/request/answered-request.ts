@@ -1,7 +1,7 @@
 // The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
 // backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
-import { sameId } from '../../protocol/request-id.js';
+import { idLikeness, sameId } from '../../protocol/request-id.js';
 import { limits } from '../../shared/limits.js';
 import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { copied, joined } from '../../shared/short-memory.js';
@@ -37,6 +37,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Whether reports of progress come on the backend's own stream, beside the answer. */
   protected isReportedAside = false;
   #giveAnswer: (() => void) | undefined;
+  /** Found when first asked for, and again if another token was sent since. */
+  #likeness: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
   /** Made once the caller, or its first connection, is gone. */
@@ -190,6 +192,18 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected get task(): string {
     const { exchange, message } = this.plan;
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
+  }
+
+  override get tokenLikeness(): string | undefined {
+    const { message, exchange, form } = this.plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (start === -1) return undefined;
+    const sent = form.sentToken;
+    if (this.#likeness === undefined || this.#likeness.sent !== sent) {
+      const key = sent === undefined ? idLikeness(exchange.request.body, start, end) : idLikeness(sent, 0, sent.length);
+      this.#likeness = { sent, key };
+    }
+    return this.#likeness.key;
   }
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { capability } from '../../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
-import { couldBeSameId, isIdAsText } from '../../protocol/request-id.js';
+import { isIdAsText } from '../../protocol/request-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
@@ -304,12 +304,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  override isMistakenFor(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    const { message: call, exchange } = this.plan;
-    const { progressTokenStart: start, progressTokenEnd: end } = message;
-    if (upstream === this.plan.upstream || start === -1 || call.progressTokenStart === -1) return false;
-    const { body } = exchange.request;
-    return couldBeSameId(bytes, start, end, body, call.progressTokenStart, call.progressTokenEnd);
+  override isOfOther(upstream: UpstreamSession): boolean {
+    return upstream !== this.plan.upstream;
   }
 
   /** Counts the backend's silence from now on, or not at all while the client is asked. */

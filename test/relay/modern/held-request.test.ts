@@ -176,6 +176,27 @@ t.test('a backend’s own stream is not opened for a client that can be asked no
   t.equal(held.scene.http.last.summary, 'tools/call');
 });
 
+t.test('reports on a backend’s own stream are found by the token that was sent last', async (t) => {
+  const held = new HeldScene(t);
+  held.begin(CAPABILITIES, true);
+  const says = (token: unknown): string =>
+    `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${JSON.stringify(token)},"progress":1}}\n\n`;
+  const exchange = held.post(2);
+  const first = held.scene.http.last;
+  held.own?.data(says('of no call'));
+  first.empty(404);
+  held.scene.http.last.json(initializeResult, 'another-session');
+  held.scene.http.last.empty();
+  const own = held.scene.http.last.head(200, 'text/event-stream');
+  const call = held.scene.http.last;
+  t.not(sentId(call), sentId(first));
+  for (const token of [sentId(first), 'token-2', sentId(call)]) own.data(says(token));
+  call.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"content":[]}}`);
+  held.scene.context.advance(1_000);
+  await answerOf(exchange);
+  t.match(messagesOf(exchange), [{ params: { progressToken: 'token-2' } }, { id: 2, result: {} }]);
+});
+
 t.test(
   'a question from a session that was lost since is asked of nobody: the answer would reach another session',
   async (t) => {
