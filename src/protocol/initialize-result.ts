@@ -153,10 +153,11 @@ function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
 }
 
 function readNamed(bytes: Buffer, capabilities: number): readonly NamedCapability[] | undefined {
-  const experimental = namedIn(bytes, memberOf(bytes, capabilities, 'experimental'));
-  const extensions = namedIn(bytes, memberOf(bytes, capabilities, 'extensions'));
-  const named: NamedCapability[] = Array.from(experimental, ([name, value]) => ({ name, value }));
-  for (const [name, value] of extensions)
+  const experimental = memberOf(bytes, capabilities, 'experimental');
+  const extensions = memberOf(bytes, capabilities, 'extensions');
+  if (experimental === ABSENT && extensions === ABSENT) return undefined;
+  const named: NamedCapability[] = Array.from(namedIn(bytes, experimental), ([name, value]) => ({ name, value }));
+  for (const [name, value] of namedIn(bytes, extensions))
     if (!ENDED_EXTENSIONS.has(name)) named.push({ name, value, isExtension: true });
   return named.length === 0 ? undefined : named;
 }

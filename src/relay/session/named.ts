@@ -57,7 +57,8 @@ interface MergedExtensions {
 export function mergeExtensions(upstreams: Upstreams, { backends }: CompiledVirtualHost): MergedExtensions {
   const byName = new Map<string, string>();
   const differing = new Set<string>();
-  for (const backend of [...backends.values()].sort((one, other) => (one.name < other.name ? -1 : 1))) {
+  const naming = [...backends.values()].filter((backend) => namedOf(upstreams, backend).length > 0);
+  for (const backend of naming.sort((one, other) => (one.name < other.name ? -1 : 1))) {
     for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
       if (!isExtension) continue;
       if ((byName.get(name) ?? value) !== value) differing.add(name);

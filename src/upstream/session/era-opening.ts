@@ -14,7 +14,7 @@ import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../http/upstream-fault.js';
 
-export type EraOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'stream'>;
+export type EraOpeningPlan = Omit<HandshakePlan, 'stream'>;
 
 export interface EraOpeningHandler {
   onOpen(result: HandshakeResult): void;
@@ -43,11 +43,10 @@ class EraOpening implements Handshake, HandshakeHandler {
   #firstFault: UpstreamFault | undefined;
 
   constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
-    const nowMs = context.nowMs();
     this.#context = context;
-    this.#plan = { ...plan, dueMs: nowMs + context.options.initializeTimeoutMs };
+    this.#plan = plan;
     this.#handler = handler;
-    this.#era = plan.endpoint.eras.firstOf(eraOfVersion(plan.protocolVersion), nowMs);
+    this.#era = plan.endpoint.eras.firstOf(eraOfVersion(plan.protocolVersion), context.nowMs());
     this.#handshake = this.#start();
   }
 

@@ -52,10 +52,12 @@ export interface Handshake {
   abort(): void;
 }
 
+const NO_HEADERS: readonly string[] = [];
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-// The parts around the id and the caller's introduction.
+// The parts around the id and the caller's introduction, with the version that is offered first.
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
+const LATEST_OFFER = offerOf(LATEST_PROTOCOL_VERSION);
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
 const BEHIND_CLIENT_INFO = Buffer.from('}}');
 
@@ -103,7 +105,7 @@ class Opening implements Handshake, RequestHandler {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
-    this.noteHead('', plan.cookies ?? '');
+    this.noteHead('', plan.cookies);
     this.#request = this.#ask();
   }
 
@@ -120,7 +122,7 @@ class Opening implements Handshake, RequestHandler {
         subject: plan.subject,
         target: plan.target,
         endpoint: plan.endpoint,
-        headers: withHeaders(plan.endpoint.contentHeaders, [...cookieHeader(this.#cookies), ...plan.headers]),
+        headers: withHeaders(withHeaders(plan.endpoint.contentHeaders, cookieHeader(this.#cookies)), plan.headers),
         body: initializeBody(id, this.#version, plan.introduction),
         id: idSpan,
         deadlineMs,
@@ -134,10 +136,10 @@ class Opening implements Handshake, RequestHandler {
     );
   }
 
-  noteHead(_sessionId: string, cookies: string): void {
-    const { endpoint, target, stream, keepsCookies } = this.#plan;
-    const place = stream?.target ?? endpoint.moved ?? target;
-    if (keepsCookies === true) this.#cookies = withCookies(this.#cookies, cookies, place);
+  noteHead(_sessionId: string, lines = ''): void {
+    if (lines === '' || this.#plan.keepsCookies !== true) return;
+    const { endpoint, target, stream } = this.#plan;
+    this.#cookies = withCookies(this.#cookies, lines, stream?.target ?? endpoint.moved ?? target);
   }
 
   abort(): void {
@@ -154,7 +156,7 @@ class Opening implements Handshake, RequestHandler {
 
   onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
     this.#request = undefined;
-    const record = readRecord(bytes, message, sessionId);
+    const record = readRecord(bytes, message, sessionId, this.#cookies);
     if ('kind' in record) {
       this.#endSession(sessionId, this.#version);
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
@@ -164,7 +166,7 @@ class Opening implements Handshake, RequestHandler {
       this.#handler.onFault(record, isOfOtherEra(record) && !isInternal);
       return;
     }
-    this.#result = resultOf({ ...record, cookies: this.#cookies });
+    this.#result = resultOf(record);
     this.#confirm(this.#result);
   }
 
@@ -280,9 +282,13 @@ const OTHER_ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
 ]);
 
 function initializeBody(id: Buffer, version: string, { capabilities, clientInfo }: ClientIntroduction): Buffer {
-  const offer = Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`);
+  const offer = version === LATEST_PROTOCOL_VERSION ? LATEST_OFFER : offerOf(version);
   const before = [BEFORE_ID, id, offer, capabilities, BEFORE_CLIENT_INFO];
   return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
+}
+
+function offerOf(version: string): Buffer {
+  return Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`);
 }
 
 type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
@@ -291,12 +297,12 @@ type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'co
 export function sessionHeaders({ sessionId, protocolVersion, cookies = '' }: Carried): readonly string[] {
   const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
-  headers.push(...cookieHeader(cookies));
+  if (cookies !== '') headers.push('cookie', cookies);
   return headers;
 }
 
 function cookieHeader(cookies: string): readonly string[] {
-  return cookies === '' ? [] : ['cookie', cookies];
+  return cookies === '' ? NO_HEADERS : ['cookie', cookies];
 }
 
 function resultOf(record: UpstreamSessionRecord): HandshakeResult {
@@ -318,12 +324,17 @@ export function withHeaders(headers: readonly string[], added: readonly string[]
   return added.length === 0 ? headers : [...headers, ...added];
 }
 
-function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {
+function readRecord(
+  bytes: Buffer,
+  message: BackendMessage,
+  sessionId: string,
+  cookies: string,
+): UpstreamSessionRecord | UpstreamFault {
   if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
   // Some servers accept `initialize` only to answer that they have no sessions.
   if (result.protocolVersion === MODERN_PROTOCOL_VERSION) return upstreamFault('version-later');
   if (!BACKEND_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
-  return { era: 'legacy', sessionId, ...result };
+  return { era: 'legacy', sessionId, cookies, ...result };
 }

@@ -39,7 +39,6 @@ class SseOpening implements Handshake {
   readonly #context: UpstreamContext;
   readonly #plan: EraOpeningPlan;
   readonly #handler: EraOpeningHandler;
-  readonly #dueMs: number;
   readonly #stream: SseStream;
   /** Limits the time until the server has named the URL for messages. */
   readonly #deadline: Deadline;
@@ -47,18 +46,16 @@ class SseOpening implements Handshake {
   #isOver = false;
 
   constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
-    const { initializeTimeoutMs } = context.options;
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
-    this.#dueMs = context.nowMs() + initializeTimeoutMs;
     const { subject, target, endpoint, headers, isUnauthorizedFault } = plan;
     this.#stream = new SseStream(
       context,
       { subject, target, endpoint, headers, hasCredentials: isUnauthorizedFault },
       { onNamed: (cookies) => this.#onNamed(cookies), onLost: (fault) => this.#fail(fault) },
     );
-    this.#deadline = context.deadlines.after(initializeTimeoutMs, () => this.#onSilence());
+    this.#deadline = context.deadlines.after(plan.dueMs - context.nowMs(), () => this.#onSilence());
   }
 
   abort(): void {
@@ -72,7 +69,7 @@ class SseOpening implements Handshake {
     this.#deadline.cancel();
     this.#handshake = openHandshake(
       this.#context,
-      { ...this.#plan, stream, cookies, dueMs: this.#dueMs },
+      { ...this.#plan, stream, cookies },
       {
         onOpen: (result) => {
           if (this.#end()) this.#handler.onOpen({ ...result, stream });
@@ -354,6 +351,7 @@ export abstract class UpstreamOpening {
       isUnauthorizedFault: this.credentials !== undefined,
       keepsCookies: keepsCookies(this.#backend),
       protocolVersion: this.#protocolVersion,
+      dueMs: this.context.nowMs() + this.context.options.initializeTimeoutMs,
     };
   }
 
@@ -362,8 +360,7 @@ export abstract class UpstreamOpening {
     const nowMs = this.context.nowMs();
     if (nowMs < this.#askAgainAtMs) return;
     this.#askAgainAtMs = nowMs + limits.eraKnownMs;
-    const plan = { ...this.#openingPlan(metadata), dueMs: nowMs + this.context.options.initializeTimeoutMs };
-    this.#handshake = openModernHandshake(this.context, plan, {
+    this.#handshake = openModernHandshake(this.context, this.#openingPlan(metadata), {
       onOpen: (result) => {
         if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
       },

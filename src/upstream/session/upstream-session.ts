@@ -23,13 +23,15 @@ import { RepeatedNotice } from './backend-stream.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 
+type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
+
 /**
  * What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
  * Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
  */
 class KeptRecord {
   readonly #memory: WordMemory;
-  #record: { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] } | undefined;
+  #record: OwnRecord | undefined;
   #capabilities: number | undefined;
   #named: readonly NamedCapability[] | undefined;
   /** The counted bytes of the record's instructions, and of the named capabilities. */
@@ -56,12 +58,12 @@ class KeptRecord {
     return this.#named;
   }
 
-  /** Keeps a record after the previous one was dropped. */
-  keep(record: UpstreamSessionRecord): void {
+  /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
+  keep(record: OwnRecord): void {
     const { instructions, named, capabilities } = record;
     this.#capabilities = capabilities;
     this.#keepNamed(named);
-    this.#record = { ...record };
+    this.#record = record;
     this.setCookies(record.cookies ?? '');
     if (instructions === undefined && named === this.#named) return;
     const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
@@ -355,7 +357,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (this.state === 'open') this.#dropRecord();
     else if (!this.tryOpenAtOnce()) return;
     this.noteEra(record.era);
-    this.#kept.keep(record);
+    this.#kept.keep({ ...record });
     this.#headers = sessionHeaders(record);
     if (!keepsCookies(this.backend)) this.#setCookies('');
   }
