@@ -58,34 +58,35 @@ export class EmbeddedSessions implements SealedSessions {
     this.#sessions.resetReadTxn();
     const entry = this.#sessions.getEntry(key);
     if (entry?.version === undefined) return undefined;
-    if (entry.value.readDoubleBE() <= Date.now()) return undefined;
+    if (isExpired(entry.value)) return undefined;
     if (entry.value.length === EXPIRY_BYTES) return 'ended';
     return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES) };
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
-    const value = valueOf(bytes, lifeMs);
-    if (version > 1) return this.#commit(() => this.#sessions.put(key, value, version, version - 1));
-    const putNew = (): void => void this.#sessions.put(key, value, version);
-    if (await this.#commit(() => this.#sessions.ifNoExists(key, putNew))) return true;
-    // An expired entry may still be present.
-    if (this.read(key) !== undefined) return false;
-    const { version: expired } = this.#sessions.getEntry(key) ?? {};
-    return this.#commit(() => this.#sessions.put(key, value, version, expired));
+    return this.#change(() => {
+      const before = this.#sessions.getEntry(key);
+      const isMeant = version > 1 ? before?.version === version - 1 : before === undefined || isExpired(before.value);
+      if (isMeant) this.#sessions.putSync(key, valueOf(bytes, lifeMs), version);
+      return isMeant;
+    });
   }
 
   async renew(key: Buffer, lifeMs: number): Promise<boolean> {
-    const present = this.read(key);
-    if (typeof present !== 'object') return false;
-    const { version, bytes } = present;
-    // A concurrent writer has already extended the expiry, so a failed put needs no retry.
-    await this.#commit(() => this.#sessions.put(key, valueOf(bytes, lifeMs), version, version));
-    return true;
+    return this.#change(() => {
+      const present = this.read(key);
+      if (typeof present !== 'object') return false;
+      this.#sessions.putSync(key, valueOf(present.bytes, lifeMs), present.version);
+      return true;
+    });
   }
 
   /** Ignores the remaining life: only this record's own process renews it. */
   async remove(key: Buffer, markMs: number): Promise<boolean> {
-    return this.#commit(() => this.#sessions.put(key, valueOf(NOTHING, markMs), MARK_VERSION));
+    return this.#change(() => {
+      this.#sessions.putSync(key, valueOf(NOTHING, markMs), MARK_VERSION);
+      return true;
+    });
   }
 
   /** Does not wait for the disk: committed data is already in the file. */
@@ -97,11 +98,14 @@ export class EmbeddedSessions implements SealedSessions {
     clearTimeout(late);
   }
 
-  /** Pauses writes after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
-  async #commit<Answer>(write: () => Promise<Answer>): Promise<Answer> {
+  /**
+   * What is not flushed is written at once: handing it to lmdb's thread would cost several times as much. Pauses writes after a failure,
+   * because lmdb prints to standard error for each commit that a full disk rejects.
+   */
+  async #change(change: () => boolean): Promise<boolean> {
     if (performance.now() < this.#pausedUntilMs) throw this.#failure;
     try {
-      return await write();
+      return await (this.#isFlushed ? this.#root.transaction(change) : this.#root.transactionSync(change));
     } catch (error) {
       this.#failure = await commitReason(error);
       this.#pausedUntilMs = performance.now() + SESSION_WRITE_PAUSE_MS;
@@ -118,22 +122,25 @@ export class EmbeddedSessions implements SealedSessions {
       const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
       const last = entries.at(-1);
       this.#sweepFrom = entries.length < limit || last === undefined ? Buffer.alloc(KEY_BYTES) : last.key;
-      const expired = entries.filter(({ value }) => value.readDoubleBE() <= Date.now());
-      if (expired.length > 0) this.#commit(() => this.#removeExpired(expired.map(({ key }) => key))).catch(() => {});
+      const expired = entries.filter(({ value }) => isExpired(value));
+      if (expired.length > 0) this.#change(() => this.#removeExpired(expired)).catch(() => {});
     } catch {
       // The next read or write reports the failure.
     }
   }
 
   /** Checks each expiry again, because the record may have been renewed since. */
-  async #removeExpired(keys: readonly Buffer[]): Promise<void> {
-    await this.#root.transaction(() => {
-      for (const key of keys) {
-        const value = this.#sessions.get(key);
-        if (value !== undefined && value.readDoubleBE() <= Date.now()) this.#sessions.removeSync(key);
-      }
-    });
+  #removeExpired(entries: readonly { readonly key: Buffer }[]): boolean {
+    for (const { key } of entries) {
+      const value = this.#sessions.get(key);
+      if (value !== undefined && isExpired(value)) this.#sessions.removeSync(key);
+    }
+    return true;
   }
+}
+
+function isExpired(value: Buffer): boolean {
+  return value.readDoubleBE() <= Date.now();
 }
 
 /** Uses wall-clock time, because a record may outlive processes. */

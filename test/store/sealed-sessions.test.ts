@@ -39,13 +39,13 @@ function closing<Sessions extends SealedSessions>(t: Test, sessions: Sessions): 
   return sessions;
 }
 
-const places = ['embedded', 'Redis'] as const;
+const places = ['embedded', 'embedded without a flush', 'Redis'] as const;
 
 /** One place, as two processes see it. */
 async function openBoth(t: Test, place: (typeof places)[number]): Promise<readonly [SealedSessions, SealedSessions]> {
   const path = createScratchDirectory(t);
-  if (place === 'embedded') {
-    const sessions = closing(t, new EmbeddedSessions(path, true));
+  if (place !== 'Redis') {
+    const sessions = closing(t, new EmbeddedSessions(path, place === 'embedded'));
     // A process opens a folder only once: the view of another process is tested in the tests of the gateway.
     return [sessions, sessions];
   }
