@@ -77,6 +77,8 @@ class ReadinessWatch {
 }
 
 const KEYS_MISSING = 'no token verification key or secret is configured: every request that needs a token gets 401';
+const ALL_ARE_ADMINS =
+  'everybody with a valid token may change everything here: --token-roles-claim names the claim that says who may';
 
 const NO_RELOAD =
   'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';
@@ -93,9 +95,8 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
   const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
-  if (!hasKeys(options.token)) {
-    logger.warn('no token verification key or secret is configured: every request that needs a token gets 401');
-  }
+  if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);
+  else if (options.token.standing === undefined) logger.warn(ALL_ARE_ADMINS);
   try {
     const controlPlane = await ControlPlane.start(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');

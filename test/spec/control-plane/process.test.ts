@@ -148,6 +148,23 @@ void t.test('without a key it warns once, and answers 401 to any token', async (
   t.equal((await send(program.origin, { method: 'GET', path: '/version', headers: [] })).status, 200);
 });
 
+void t.test(
+  'where every valid token is an admin’s, it warns once; where roles are read from tokens, it does not',
+  async (t) => {
+    for (const [options, count] of [
+      [[], 1],
+      [['--token-roles-claim', 'role'], 0],
+    ] as const) {
+      const { program } = await startControlPlane(t, { options });
+      await program.waitForLog(({ msg }) => msg === 'ready');
+      const warnings = program.logs.filter(
+        ({ level, msg }) => level === 40 && String(msg).includes('--token-roles-claim'),
+      );
+      t.equal(warnings.length, count, options.join(' '));
+    }
+  },
+);
+
 void t.test('SIGTERM during probes of servers: it ends in order', async (t) => {
   const controlPlane = await startControlPlane(t, { options: ['--health-check-interval', '10ms'] });
   const caller = await controlPlane.caller(t);
