@@ -99,6 +99,11 @@ t.test('a fixed argument is put into the bytes of the call, whatever their form'
     ['{"name":"b-s\\u0061y","ar\\u0067uments":{"a":1}}', `{"name":"echo","ar\\u0067uments":{${fixed},"a":1}}`],
   ] as const)
     t.equal(sent(backends, call(params)), call(expected), params);
+  const [before, after] = ['{"name":"b-say","arguments":{', '"x":""}}'];
+  const pad = 'x'.repeat(limits.readAtOnceBytesMax - call(before + after).length);
+  const longest = call(`${before}"x":"${pad}"}}`);
+  t.equal(longest.length, limits.readAtOnceBytesMax);
+  t.ok(sent(backends, longest).includes(`"arguments":{${fixed},"x":"xx`), 'one that is just read at once');
 });
 
 t.test('name, arguments and related task change together, in any order', async (t) => {

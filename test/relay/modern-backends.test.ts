@@ -379,6 +379,17 @@ t.test('only the name and the envelope of a call are changed', async (t) => {
       '{"jsonrpc":"2.0","id":1.0,"result":{"content":[],"resultType":"complete"}}',
     );
   }
+  const curated = new WiredRelay(t).caller({
+    one: { url: backend.url, tools: { x: { fixed_arguments: { v: 7 } } } },
+  });
+  await curated.open();
+  const [params, sent] = [
+    '{"name":"one-x","_meta":{"a":1.0},"arguments":{"n":1.0}}',
+    `{"name":"x","_meta":{${meta('')},"a":1.0},"arguments":{"v":7,"n":1.0}}`,
+  ];
+  const whole = (params: string): string => `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${params}}`;
+  await answerOf(curated.request({ body: Buffer.from(whole(params)) }));
+  t.equal(backend.requests.at(-1)?.text, whole(sent), 'and what the config fixes, on both sides of the envelope');
   await answerOf(caller.post('logging/setLevel', { level: 'debug' }, 9));
   t.match((await caller.call('one-x')).result, { content: [] });
   t.ok(backend.requests.at(-1)?.text.includes(`"_meta":{${meta(level)}}`), 'the level goes along');

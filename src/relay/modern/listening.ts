@@ -73,10 +73,10 @@ class ListenStream implements Exchange {
 
   /** @param bytes whole events: nothing is kept of an event that is cut. */
   write(bytes: Uint8Array): boolean {
-    this.#isFull = false;
-    const parser = new EventStreamParser((data) => this.#onEvent(data), limits.sessionStreamWaitingBytesMax);
-    parser.push(Buffer.from(bytes));
-    return !this.#isFull;
+    let hasRoom = true;
+    const onEvent = (data: Buffer): void => void (hasRoom = this.#tryPassOn(data) && hasRoom);
+    new EventStreamParser(onEvent, limits.sessionStreamWaitingBytesMax).push(Buffer.from(bytes));
+    return hasRoom;
   }
 
   end(last?: Uint8Array): void {
@@ -88,21 +88,16 @@ class ListenStream implements Exchange {
     this.#onEnd();
   }
 
-  /** Whether the writer should wait before it writes more. */
-  #isFull = false;
-
-  #onEvent(data: Buffer): void {
+  /** @returns false if the writer should wait before it writes more. */
+  #tryPassOn(data: Buffer): boolean {
     const message = readBackendMessage(data);
-    if (message?.kind !== 'notification' || !this.#isWanted(data, message)) return;
+    if (message?.kind !== 'notification' || !this.#isWanted(data, message)) return true;
     const tagged = taggedNotification(data, message, this.#id);
-    if (tagged === undefined) return;
+    if (tagged === undefined) return true;
     const event = encodeEvent(tagged);
-    if (this.#early !== undefined) {
-      this.#early.push(event);
-      this.#isFull = true;
-    } else if (!this.#exchange.write(event)) {
-      this.#isFull = true;
-    }
+    if (this.#early === undefined) return this.#exchange.write(event);
+    this.#early.push(event);
+    return false;
   }
 
   #isWanted(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {

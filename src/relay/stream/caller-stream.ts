@@ -259,7 +259,6 @@ export class CallerStream extends ListNode {
   }
 
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
-    if (this.#exchange === undefined && this.#keeper === undefined) return;
     const kept = new KeptEvent(this.#headText(this.#replay.position + 1), parts, onLost);
     this.#isPrimed = true;
     this.#replay.add(kept, false, this.#exchange !== undefined);
@@ -301,7 +300,6 @@ export class CallerStream extends ListNode {
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
     this.#transition('attached', 'blocked');
     const sending = (this.#sending = new Sending(exchange, () => {
-      if (this.#exchange !== exchange) return;
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#transition('blocked', 'attached');

@@ -22,7 +22,7 @@ export class Notices {
 
   /**
    * @param onDone called once, with true when the backend has responded, whatever its response.
-   * @param onSaid called with the session id that the response names, and its `set-cookie` lines, unless it has neither.
+   * @param onSaid called with the session id that the response names, and its `set-cookie` lines; `''` for none.
    */
   send(
     subject: string,
@@ -63,8 +63,7 @@ export class Notices {
     const onEnd = (): void => finish(true);
     // The message was taken, and nothing behind the head is wanted. Some servers never end it, and a stream may stay open for ever.
     const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
-      const cookies = status < 300 ? hint : '';
-      if (sessionId !== '' || cookies !== '') onSaid?.(sessionId, cookies);
+      onSaid?.(sessionId, status < 300 ? hint : '');
       isAccepted = status < 300;
       if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();

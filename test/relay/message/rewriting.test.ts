@@ -5,6 +5,7 @@ import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../.
 import { readLargeBackendMessage } from '../../../src/protocol/large-backend-message.js';
 import { uriPlace } from '../../../src/protocol/uri-places.js';
 import { callersParts } from '../../../src/relay/message/rewriting.js';
+import { taggedNotification } from '../../../src/relay/message/tagged-notification.js';
 import { limits } from '../../../src/shared/limits.js';
 import { printable } from '../../support/printable.js';
 
@@ -152,4 +153,27 @@ t.test('a large answer with more nodes on the way to URIs than the limit is inva
   };
   t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
   t.equal(await read(limits.uriNodesMax / 2), undefined);
+});
+
+t.test('a notification carries the id of its listener, in place of any that it had', async (t) => {
+  const key = '"io.modelcontextprotocol/subscriptionId"';
+  const rows: readonly (readonly [params: string, tagged: string | undefined])[] = [
+    ['', `,"params":{"_meta":{${key}:7}}`],
+    [',"params":{}', `,"params":{"_meta":{${key}:7}}`],
+    [',"params":{"a":1.0}', `,"params":{"_meta":{${key}:7},"a":1.0}`],
+    [',"params":{"_meta":{}}', `,"params":{"_meta":{${key}:7}}`],
+    [',"params":{"_meta":{"a":1.0}}', `,"params":{"_meta":{${key}:7,"a":1.0}}`],
+    [`,"params":{"x":1,"_meta":{"a":1.0,${key} : "other" }}`, `,"params":{"x":1,"_meta":{"a":1.0,${key} : 7 }}`],
+    [',"params":{"_meta":{},"_meta":{}}', undefined],
+    [`,"params":{"_meta":{${key}:1,${key}:2}}`, undefined],
+    [',"params":{"_meta":[]}', undefined],
+    [',"params":[]', undefined],
+  ];
+  for (const [params, tagged] of rows) {
+    const whole = (members: string): string => `{"jsonrpc":"2.0","method":"notifications/x"${members}}`;
+    const bytes = Buffer.from(whole(params));
+    const message = readBackendMessage(bytes);
+    if (message === undefined) t.equal(tagged, undefined, params);
+    else t.equal(taggedNotification(bytes, message, '7')?.toString(), tagged && whole(tagged), params);
+  }
 });

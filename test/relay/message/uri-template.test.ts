@@ -18,6 +18,7 @@ t.test('variables stand for unreserved characters and percent-escapes', async (t
     ['a{x}a', ['aa', 'aaa'], ['a', 'ab']],
     ['a/{x}b{y}/c', ['a/b/c', 'a/1b2b3/c'], ['a/1/c', 'a/b/b/c']],
     ['a/{x.y}/{a_1}', ['a/1/2'], ['a/1']],
+    ['a/{%61}/{b%C3%a9.c}', ['a/1/2'], ['a/1']],
   ];
   for (const [template, matches, others] of rows) {
     for (const uri of matches) t.ok(matchesTemplate(uri, template), `${template} ${uri}`);
@@ -39,6 +40,9 @@ t.test('templates of higher levels and invalid templates match nothing', async (
     'a{{x}}',
     'a{x}}',
     'a{ x}',
+    'a{.x}',
+    'a{%6}',
+    'a{x%6g}',
   ])
     for (const uri of ['a', 'ab', template]) t.notOk(matchesTemplate(uri, template), `${template} ${uri}`);
 });

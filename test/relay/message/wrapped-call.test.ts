@@ -121,6 +121,18 @@ t.test('a client that shows a backend another credential finds what the backend 
   t.equal(backend.requestsOf('tools/list').length, 2, 'each is read once');
 });
 
+t.test('a server’s tools with the names of those that search cannot take their place', async (t) => {
+  const backend = await backendFor(t, { tools: ['find_tools', 'call_tool', 'find_other'] });
+  const caller = new WiredRelay(t).caller({ b: { url: backend.url, prefix: '' } }, 'alice', SEARCH);
+  const params = { name: 'find_tools', arguments: { query: 'find call' } };
+  const { result } = await answerOf(post(caller, 'tools/call', { params }));
+  const { tools } = result?.['structuredContent'] as { tools: { name: string }[] };
+  t.same(
+    tools.map(({ name }) => name),
+    ['find_other'],
+  );
+});
+
 t.test('headers that a client sent for call_tool itself are not passed on', async (t) => {
   const backend = await routing(t);
   const caller = new WiredRelay(t).caller({ b: backend.url }, 'alice', SEARCH);

@@ -320,11 +320,16 @@ t.test('the number of held calls of each subject is bounded', async (t) => {
 
 t.test('a call whose client does not come back is given up', async (t) => {
   const scene = new Scene(t);
-  const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+  const args = `{"a":"${'x'.repeat(limits.countedFromBytes)}"}`;
+  const call = scene.begin('alice', request(1, '', args));
+  const { requestState } = await roundOf(scene, call, question('x1'));
+  t.ok(scene.accounts.held('requestBytes') > 0);
   scene.advance(limits.heldCallMsMax + 100);
   t.equal(scene.gaveUp, 1);
+  call?.onRequestOver();
+  t.equal(scene.accounts.held('requestBytes'), 0, 'what it held is given back, once');
   t.equal(scene.calls.count, 0);
-  const late = scene.retry(retryOf(2, requestState, { 1: {} }));
+  const late = scene.retry(request(2, `,"requestState":"${String(requestState)}","inputResponses":{"1":{}}`, args));
   t.match(late && answerOf(late), { error: { code: -32602 } });
 });
 
@@ -401,6 +406,7 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
     play(new HeldAnswer(request, (status, message) => heard.push([status, message?.toString()])));
     t.same(heard, [told], name);
   }
+  t.equal(new HeldAnswer(request, () => undefined).makeRoom(), 'room', 'what nobody hears waits for nothing');
   t.end();
 });
 

@@ -114,6 +114,8 @@ t.test('a modern backend’s result without a type is complete, and nothing else
 
 t.test('a result that a modern backend declares public is passed on as private', async (t) => {
   const text = 'x'.repeat(limits.readAtOnceBytesMax);
+  const padded = (bytes: number): string => `"cache\\u0053cope":"public","a":"${'x'.repeat(bytes)}"`;
+  const exact = [padded(limits.readAtOnceBytesMax - `{"resultType":"complete",${padded(0)}}`.length)];
   const rows: readonly (readonly [string, string])[] = [
     ['"ttlMs":5,"cacheScope":"public"', '"ttlMs":5,"cacheScope":"private"'],
     ['"cache\\u0053cope":1,"cacheScope" : "private"', '"cache\\u0053cope":"private","cacheScope" : "private"'],
@@ -124,6 +126,9 @@ t.test('a result that a modern backend declares public is passed on as private',
       `"contents":[{"text":"${text}"}],"cacheScope": "public"`,
       `"contents":[{"text":"${text}"}],"cacheScope": "private"`,
     ],
+    ...exact
+      .map((members) => [members.replace('"public"', '"private"'), members] as const)
+      .map(([b, a]) => [a, b] as const),
     [`"a":"${text}\\"cacheScope\\":\\"public\\""`, `"a":"${text}\\"cacheScope\\":\\"public\\""`],
   ];
   const many = (count: number, scope: string): string => `,"cacheScope":"${scope}"`.repeat(count);

@@ -13,6 +13,7 @@ import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { createAccounts } from '../../support/shares.js';
+import { until } from '../../support/until.js';
 import { KIB, RESUMPTION_MS, Streamed, StreamScene, text } from '../stream-scene.js';
 
 const LOST_ANSWER =
@@ -280,6 +281,19 @@ t.test('after random breaks every event arrives once and in order', async (t) =>
     seen.push(...readEvents(streamed.goOn(arrived).written));
     t.same(seen, said, `round ${round}`);
   }
+});
+
+t.test('behind a large event a slow connection gets the rest once it has drained', async (t) => {
+  const streamed = new StreamScene(t, 64 * KIB * KIB).stream();
+  const large = text(1, 2 * limits.readAtOnceBytesMax);
+  streamed.stream.say(Buffer.from(large));
+  await until(() => !streamed.stream.isBlocked, 'the large event');
+  streamed.exchange.isSlow = true;
+  streamed.say('2', '3');
+  t.same(readEvents(streamed.exchange.written), [large, '2']);
+  streamed.exchange.isSlow = false;
+  streamed.exchange.drain();
+  t.same(readEvents(streamed.exchange.written), [large, '2', '3']);
 });
 
 t.test('without event ids nothing outlives the connection', async (t) => {

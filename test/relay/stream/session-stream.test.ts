@@ -162,6 +162,18 @@ t.test('when too many events wait the oldest are lost, and the client is told ho
   t.equal(others.length, limits.sessionStreamWaitingMax - 1);
 });
 
+t.test('a loss with nothing behind it is told with the id of what was lost, so that it is told once', async (t) => {
+  const scene = new Scene(t, ANSWERS);
+  const exchange = scene.open(true);
+  scene.tell('x'.repeat(2 * limits.sessionStreamWaitingBytesMax));
+  exchange.isSlow = false;
+  exchange.drain();
+  scene.tell('2');
+  const ids = [...exchange.written.toString().matchAll(/^id: \d+_(\d+)$/gm)].map(([, position]) => position);
+  t.same(ids, ['0', '1', '2']);
+  t.equal(readEvents(exchange.written).at(-1), '2');
+});
+
 t.test('too many waiting bytes, or a share that is used up, lose events as well', async (t) => {
   const scene = new Scene(t);
   scene.open(true);

@@ -44,6 +44,11 @@ t.test('each client that comes back is told once of what was lost for it', async
   t.same(readEvents(streamed.goOn(1).written), []);
   const exchange = streamed.goOn(1);
   streamed.say('3', '4');
+  t.match(
+    exchange.written.toString(),
+    /^id: \d+-Nw_2\nevent: message\ndata: \{.*lost/m,
+    'again if it resumes before it',
+  );
   const [notice = '', ...events] = readEvents(exchange.written);
   t.match((JSON.parse(notice) as { params: unknown }).params, { data: /^1 messages from backends were lost/ });
   t.same(events, ['3', '4']);
@@ -141,6 +146,24 @@ t.test('expired streams are removed again after there were none for a time', asy
     for (let ms = 0; ms < 2 * DELIVERED_STREAMS_KEPT_MS; ms += 10_000) scene.advance(10_000);
     t.equal(scene.heldBytes, 0, `round ${round}`);
   }
+});
+
+t.test('streams that begin all the time put off the removal of none', async (t) => {
+  const scene = new StreamScene(t);
+  const old = scene.stream().say('1');
+  old.stream.finish([Buffer.from('2')]);
+  for (let ms = 0; ms < 2 * DELIVERED_STREAMS_KEPT_MS; ms += KEPT_STREAMS_SWEEP_MS / 2) {
+    scene.advance(KEPT_STREAMS_SWEEP_MS / 2);
+    scene.stream();
+  }
+  t.equal(scene.keeper.find(old.stream.number), undefined);
+});
+
+t.test('as much is kept as there is room for, to the byte', async (t) => {
+  const scene = new StreamScene(t, 40 * KIB);
+  const { stream } = scene.stream();
+  t.ok(scene.keeper.tryTake(40 * KIB, stream, false));
+  t.notOk(scene.keeper.tryTake(1, stream, false));
 });
 
 t.test('after the end of the session nothing is kept, and nothing counts', async (t) => {

@@ -13,17 +13,17 @@ class Scene {
   readonly context: ScriptedContext;
   readonly other = new ScriptedUpstream();
   readonly outcomes: boolean[] = [];
-  readonly #notices: Notices;
+  readonly notices: Notices;
 
   constructor(t: Test, hasOther = false) {
     this.context = new ScriptedContext(t);
     const { http, deadlines } = this.context;
-    this.#notices = new Notices(http, deadlines, hasOther ? this.other : undefined);
+    this.notices = new Notices(http, deadlines, hasOther ? this.other : undefined);
   }
 
   send(method: 'POST' | 'DELETE'): this {
     const message = method === 'POST' ? { body: Buffer.from('{"jsonrpc":"2.0","method":"n"}') } : undefined;
-    this.#notices.send('alice', target, method, [], message, (isTaken) => this.outcomes.push(isTaken));
+    this.notices.send('alice', target, method, [], message, (isTaken) => this.outcomes.push(isTaken));
     return this;
   }
 
@@ -89,4 +89,16 @@ t.test('a message that was never sent takes another way, where there is one', as
   scene.send('POST').context.http.last.fault('connection-lost');
   t.equal(scene.other.calls.length, 1, 'this one may have been taken');
   t.same(scene.outcomes, [true, false]);
+});
+
+t.test('whoever waits for the messages under way goes on as soon as the last is over', async (t) => {
+  const scene = new Scene(t).send('POST').send('DELETE');
+  let isSettled = false;
+  const settled = scene.notices.settled(60_000).then(() => (isSettled = true));
+  const [first, last] = scene.context.http.calls;
+  first?.empty();
+  await new Promise(setImmediate);
+  t.notOk(isSettled);
+  last?.empty();
+  await settled;
 });

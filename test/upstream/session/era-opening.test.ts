@@ -254,6 +254,7 @@ t.test('what proves that a backend has only sessions, and what does not (N11)', 
     scene.open('modern');
     answer(scene);
     t.same(scene.sent, isEvidence ? ['server/discover', 'initialize'] : ['server/discover'], what);
+    if (what === 'later versions') t.same(scene.told, ['version-later']);
     if (!isEvidence) continue;
     scene.initialized();
     t.same(scene.told, ['open'], what);

@@ -240,6 +240,24 @@ t.test('opening, handshake failed: unavailable, and every waiter is told why', a
   }
 });
 
+t.test('a backend that does not speak any version of ours is said to speak its own', async (t) => {
+  const refusalOf = (supported: string): string =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: REQUEST_ID,
+      error: { code: -32602, message: 'x', data: { supported: [supported] } },
+    });
+  for (const [supported, kind] of [
+    ['1999-01-01', 'version-unsupported'],
+    ['2999-01-01', 'version-later'],
+  ] as const) {
+    const scene = sceneIn(t, 'opening');
+    scene.context.http.last.json(refusalOf(supported), '', 400);
+    if (scene.session.state === 'opening') scene.context.http.last.empty(404);
+    t.same(scene.session.fault, { kind, isUnsent: false, detail: `(${supported})` });
+  }
+});
+
 t.test('a failed handshake ends the session that the backend made for it (C12)', async (t) => {
   const refused = sceneIn(t, 'opening');
   refused.context.http.last.json(initializeResult({ protocolVersion: '2023-01-01' }), 'S-9');
