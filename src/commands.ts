@@ -1,348 +1,445 @@
-// Every command of the program, one row each: its words and options, the function that reads its command line, and the function that runs
-// it. The code that runs a command is imported only when that command runs, because most commands are short. In the order of `--help`.
-import { loadAdminRequest, type AdminCommandName } from './config/admin-request.js';
+// Every command of the program, one row each: its words and options, and what runs it. The code that runs a command is imported only when
+// that command runs, because most commands are short. In the order of `--help`.
+import type { CommandResult } from './cli/command-result.js';
+import type { Watch } from './cli/admin-commands.js';
+import type { Way } from './cli/run-cli.js';
 import {
-  adminRequestOptionTable,
-  compositionsCreateOptionTable,
-  compositionsUpdateOptionTable,
-  configChangeOptionTable,
-  configCheckOptionTable,
-  configStoreOptionTable,
-  explainOptionTable,
-  requestOptionTable,
-  serversAddOptionTable,
-  serversConnectOptionTable,
-  serversImportOptionTable,
-  serversListOptionTable,
-  serversUpdateOptionTable,
-  sessionsOptionTable,
-  storeCopyOptionTable,
-  topOptionTable,
-} from './config/cli-option-table.js';
-import {
-  loadCliRequest,
-  readCompositionChange,
-  readCompositionCreation,
-  readServerAddition,
-  readServerChange,
-  type ReadAction,
-  loadCompletionRequest,
-  loadStoreCopyRequest,
-} from './config/cli-request.js';
-import type { CommandDeclaration, CommandWords } from './config/command.js';
-import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
-import { loadDataplaneOptions } from './config/load-dataplane-options.js';
-import { loadSecretsRequest, type SecretsCommandName } from './config/load-secrets-request.js';
-import { loadTokenRequest } from './config/load-token-request.js';
-import {
-  controlPlaneOptionTable,
-  dataplaneOptionTable,
-  secretsOptionTable,
-  secretsSealOptionTable,
-  secretsSetOptionTable,
-  tokenOptionTable,
-} from './config/option-table.js';
-import type { OptionTable } from './config/option.js';
-import { loadUserConfigRequest, type UserConfigCommandName } from './config/user-config-request.js';
+  askingOptions,
+  checkSecretName,
+  checkTools,
+  compositionChange,
+  compositionProperties,
+  isForced,
+  isJson,
+  sealingOptions,
+  secretsOptions,
+  serverChange,
+  serverProperties,
+  subject,
+  userConfigChangeOptions,
+  userConfigOptions,
+  watchingOptions,
+} from './config/command-options.js';
+import type { CommandDeclaration, CommandWords, Request } from './config/command.js';
+import { controlPlaneOptions } from './config/control-plane-options.js';
+import { dataplaneOptions } from './config/dataplane-options.js';
+import { option, required, type Schema } from './config/option.js';
+import { readRequest } from './config/read-request.js';
+import { storePath } from './config/table/store-options.js';
+import { mintingOptions } from './config/table/token-options.js';
+import { duration, oneOf, parseSecretOrigins, parseSwitch, parseText, parseTexts } from './config/values.js';
+import { PORT_MAX, wholeNumber } from './config/values.js';
 import { mintToken, runControlPlane, runDataplane } from './planes.js';
+import type { SecretsAction } from './secrets/run-secrets.js';
 import { exitStatus } from './shared/exit-status.js';
-import type { Perform } from './cli/run-cli.js';
+import { limits } from './shared/limits.js';
 
-type Read<Request> = (words: CommandWords, environment?: NodeJS.ProcessEnv) => Request;
-
-interface Command<Request = unknown> extends CommandDeclaration {
+interface Command extends CommandDeclaration {
   /** Throws OptionFaults with every fault. */
-  readonly read: Read<Request>;
+  readonly read: (words: CommandWords) => object;
   /** Resolves with the program's exit status. Can throw OptionFaults as well. */
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
-interface Row<Request> extends CommandDeclaration {
-  readonly read: Read<Request>;
-  readonly run: (request: Request, words: CommandWords) => Promise<number>;
+/** @template Others options that the row leaves to the kind of command. */
+interface Row<
+  Options extends Schema,
+  Names extends readonly string[],
+  Does,
+  Others = unknown,
+> extends CommandDeclaration {
+  readonly options: Options;
+  readonly operands?: Names;
+  readonly load: () => Promise<(request: Request<Options & Others, Names>, way: Does) => Promise<CommandResult>>;
 }
 
-function command<Request>({ run, ...row }: Row<Request>): Command<Request> {
-  return { ...row, run: async (words) => run(row.read(words), words) };
-}
-
-interface AskingRow<Table extends OptionTable, Action> extends CommandDeclaration {
-  readonly options: Table;
-  readonly read: ReadAction<Table, Action>;
-  readonly load: () => Promise<Perform<Action>>;
+function command<Options extends Schema, const Names extends readonly string[] = []>({
+  run,
+  ...row
+}: Omit<Row<Options, Names, never>, 'load'> & {
+  readonly run: (request: Request<Options, Names>, words: CommandWords) => Promise<number>;
+}): Command {
+  const read = (words: CommandWords): Request<Options, Names> => readRequest(row, words);
+  return { ...row, read, run: async (words) => run(read(words), words) };
 }
 
 /** A command that sends requests to a running control plane. */
-function asking<Table extends OptionTable, Action extends object>({ read, load, ...row }: AskingRow<Table, Action>) {
+function asking<Options extends Schema, const Names extends readonly string[] = []>({
+  load,
+  ...row
+}: Row<Options, Names, Way, typeof askingOptions>): Command {
   return command({
     ...row,
-    read: (words, environment) => loadCliRequest(row.options, read, words, environment),
-    run: async (request) => {
-      const { runCli } = await import('./cli/run-cli.js');
-      return runCli(request, await load());
-    },
+    options: { ...row.options, ...askingOptions },
+    run: async (request) => (await import('./cli/run-cli.js')).runCli(request, await load()),
   });
 }
 
 /** A command that reads from a running dataplane's admin listener. */
-function watching(name: AdminCommandName, declaration: CommandDeclaration) {
+function watching<Options extends Schema, const Names extends readonly string[] = []>({
+  load,
+  ...row
+}: Row<Options, Names, Watch, typeof watchingOptions>): Command {
   return command({
-    ...declaration,
-    read: (words, environment) => loadAdminRequest({ ...words, command: name }, environment),
-    run: async (request) => (await import('./cli/admin-commands.js')).runAdminCommand(request),
+    ...row,
+    options: { ...row.options, ...watchingOptions },
+    run: async (request) => (await import('./cli/admin-commands.js')).runAdminCommand(request, await load()),
   });
 }
 
-function ofUserConfigs(name: UserConfigCommandName, declaration: CommandDeclaration) {
+/** A command that asks no other program. */
+function printing<Options extends Schema, const Names extends readonly string[] = []>({
+  load,
+  ...row
+}: Row<Options, Names, undefined>): Command {
   return command({
-    ...declaration,
-    read: (words, environment) => loadUserConfigRequest({ ...words, command: name }, environment),
-    run: async (request) => (await import('./cli/user-configs.js')).runUserConfigCommand(request),
+    ...row,
+    run: async (request) => {
+      const [{ printResult }, perform] = [await import('./cli/command-result.js'), await load()];
+      return printResult('isJson' in request && request.isJson === true, () => perform(request, undefined));
+    },
   });
 }
 
-function ofSecrets(name: SecretsCommandName, declaration: CommandDeclaration) {
+/** A command about secrets in the store. */
+function ofSecrets<Options extends typeof secretsOptions, const Names extends readonly string[] = []>({
+  action,
+  ...row
+}: Omit<Row<Options, Names, never>, 'load'> & {
+  readonly action: (request: Request<Options, Names>) => SecretsAction;
+}) {
   return command({
-    ...declaration,
-    read: (words, environment) => loadSecretsRequest({ ...words, command: name }, environment),
-    run: async (request) => (await import('./secrets/run-secrets.js')).runSecrets(request),
+    ...row,
+    run: async (request) => {
+      const { runSecrets } = await import('./secrets/run-secrets.js');
+      return runSecrets({ store: request.store, keys: request.keys, action: action(request) });
+    },
   });
 }
 
-const nothing = (): object => ({});
-const server = (_reader: unknown, [name = '']: readonly string[]) => ({ server: name });
-const composition = (_reader: unknown, [name = '']: readonly string[]) => ({ composition: name });
+const SHELLS = ['bash', 'zsh', 'fish'];
+
+const explainOptions = {
+  subject,
+  virtualHost: option('virtual-host <id>', 'virtual host to explain', parseText),
+  tool: option(
+    'tool <name>',
+    'tool, by the name that clients see: why it is listed or not, and what a call would do',
+    parseText,
+  ),
+};
+
+const servers = async () => import('./cli/servers.js');
+const serverFiles = async () => import('./cli/server-files.js');
+const compositions = async () => import('./cli/compositions.js');
+const userConfigs = async () => import('./cli/user-configs.js');
+const admin = async () => import('./cli/admin-commands.js');
 
 export const commands = {
   dataplane: command({
     summary: 'serve MCP: a primary and its workers (the default)',
-    options: dataplaneOptionTable,
-    read: loadDataplaneOptions,
+    options: dataplaneOptions,
     run: runDataplane,
   }),
   'control-plane': command({
     summary: 'run the control plane: registry of servers, health checks, compositions and console',
-    options: controlPlaneOptionTable,
-    read: loadControlPlaneOptions,
+    options: controlPlaneOptions,
     run: runControlPlane,
   }),
   token: command({
     summary: 'mint an access token and print it',
-    options: tokenOptionTable,
-    read: loadTokenRequest,
+    options: {
+      subject: required(subject),
+      expiresInMs: option(
+        'expires-in <duration>',
+        'how long the token is valid',
+        duration({ minMs: 1_000, maxMs: limits.tokenLifetimeMsMax }),
+        '1h',
+      ),
+      token: { ...mintingOptions, privateKey: required(mintingOptions.privateKey) },
+    },
     run: mintToken,
   }),
   'servers list': asking({
     summary: 'list the registered servers',
-    options: serversListOptionTable,
-    read: (reader) => {
-      const { tags = [], status } = reader.finish();
-      return { tags, status };
+    options: {
+      tags: option('tags <list>', 'comma-separated tags: only servers that have at least one of them', parseTexts),
+      status: option(
+        'status <status>',
+        'only servers with this status: active or inactive',
+        oneOf('active', 'inactive'),
+      ),
     },
-    load: async () => (await import('./cli/servers.js')).list,
+    load: async () => (await servers()).list,
   }),
   'servers add': asking({
     summary: 'register a server',
-    options: serversAddOptionTable,
+    options: { properties: serverProperties },
     operands: ['name', 'url'],
-    read: readServerAddition,
-    load: async () => (await import('./cli/servers.js')).add,
+    load: async () => (await servers()).add,
   }),
   'servers show': asking({
     summary: 'show a server and its tools',
-    options: requestOptionTable,
+    options: {},
     operands: ['server'],
-    read: server,
-    load: async () => (await import('./cli/servers.js')).show,
+    load: async () => (await servers()).show,
   }),
   'servers refresh': asking({
     summary: 'probe a server now and read its lists again',
-    options: requestOptionTable,
+    options: {},
     operands: ['server'],
-    read: server,
-    load: async () => (await import('./cli/servers.js')).refresh,
+    load: async () => (await servers()).refresh,
   }),
   'servers update': asking({
     summary: 'change the given properties of a server',
-    options: serversUpdateOptionTable,
+    options: { change: serverChange },
     operands: ['server'],
-    read: readServerChange,
-    load: async () => (await import('./cli/servers.js')).update,
+    load: async () => (await servers()).update,
   }),
   'servers enable': asking({
     summary: 'enable a server again',
-    options: requestOptionTable,
+    options: {},
     operands: ['server'],
-    read: (_reader, [name = '']) => ({ server: name, change: { enabled: true } }),
-    load: async () => (await import('./cli/servers.js')).update,
+    load: async () => (await servers()).enable,
   }),
   'servers disable': asking({
     summary: 'disable a server',
-    options: requestOptionTable,
+    options: {},
     operands: ['server'],
-    read: (_reader, [name = '']) => ({ server: name, change: { enabled: false } }),
-    load: async () => (await import('./cli/servers.js')).update,
+    load: async () => (await servers()).disable,
   }),
   'servers rename': asking({
     summary: 'rename a server',
-    options: requestOptionTable,
+    options: {},
     operands: ['server', 'name'],
-    read: (_reader, [before = '', name = '']) => ({ server: before, change: { name } }),
-    load: async () => (await import('./cli/servers.js')).update,
+    load: async () => (await servers()).rename,
   }),
   'servers import': asking({
     summary: "import servers from an MCP client's config file",
-    options: serversImportOptionTable,
-    operands: ['file'],
-    read: (reader, [file = '']) => {
-      const { bridge, 'secrets-in': secretsIn, 'bridge-port': bridgePort, 'dry-run': isTrial } = reader.finish();
-      return { file, way: { secretsIn, bridge, bridgePort }, isTrial };
+    options: {
+      isTrial: option(
+        'dry-run [true|false]',
+        'show what would be registered, without contacting the control plane',
+        parseSwitch,
+        'false',
+      ),
+      way: {
+        secretsIn: option(
+          'secrets-in <place>',
+          'where header values are to be kept: store (set with `switchyard secrets`) or files',
+          oneOf('store', 'files'),
+          'store',
+        ),
+        bridge: option(
+          'bridge <program>',
+          'bridge to run stdio servers behind: supergateway or mcp-proxy',
+          oneOf('supergateway', 'mcp-proxy'),
+          'supergateway',
+        ),
+        bridgePort: option(
+          'bridge-port <port>',
+          'port of the first bridged server; the next ones count up',
+          wholeNumber({ min: 1, max: PORT_MAX }),
+          '8100',
+        ),
+      },
     },
-    load: async () => (await import('./cli/server-files.js')).importServers,
+    operands: ['file'],
+    load: async () => (await serverFiles()).importServers,
   }),
   'servers export': asking({
     summary: "print the registered servers as an MCP client's config file",
-    options: requestOptionTable,
-    read: nothing,
-    load: async () => (await import('./cli/server-files.js')).exportServers,
+    options: {},
+    load: async () => (await serverFiles()).exportServers,
   }),
   'servers remove': asking({
     summary: 'remove a server from the registry',
-    options: requestOptionTable,
+    options: {},
     operands: ['server'],
-    read: server,
-    load: async () => (await import('./cli/servers.js')).remove,
+    load: async () => (await servers()).remove,
   }),
   'servers connect': asking({
     summary: 'print the URL where you give the consent that a server needs, in a browser',
-    options: serversConnectOptionTable,
+    options: {
+      isForProbes: option(
+        'probes [true|false]',
+        "for the control plane's own probes instead of for the token's subject",
+        parseSwitch,
+        'false',
+      ),
+    },
     operands: ['server'],
-    read: (reader, [name = '']) => ({ server: name, isForProbes: reader.finish().probes }),
-    load: async () => (await import('./cli/servers.js')).connect,
+    load: async () => (await servers()).connect,
   }),
   'servers disconnect': asking({
     summary: 'withdraw your consent for a server and delete its tokens',
-    options: requestOptionTable,
+    options: {},
     operands: ['name'],
-    read: (_reader, [name = '']) => ({ name }),
-    load: async () => (await import('./cli/servers.js')).disconnect,
+    load: async () => (await servers()).disconnect,
   }),
   'compositions list': asking({
     summary: 'list the compositions',
-    options: requestOptionTable,
-    read: nothing,
-    load: async () => (await import('./cli/compositions.js')).list,
+    options: {},
+    load: async () => (await compositions()).list,
   }),
   'compositions create': asking({
     summary: 'create a virtual server from tools of registered servers',
-    options: compositionsCreateOptionTable,
+    options: {
+      properties: {
+        ...compositionProperties,
+        subjects: option('subjects <list>', 'comma-separated token subjects that may use it', parseTexts, {
+          said: "the token's own",
+        }),
+      },
+      isForced,
+    },
     operands: ['name', 'server:tool...'],
-    read: readCompositionCreation,
-    load: async () => (await import('./cli/compositions.js')).create,
+    check: checkTools,
+    load: async () => (await compositions()).create,
   }),
   'compositions update': asking({
     summary: 'change a composition; its URL stays',
-    options: compositionsUpdateOptionTable,
+    options: { change: compositionChange, isForced },
     operands: ['composition'],
-    read: readCompositionChange,
-    load: async () => (await import('./cli/compositions.js')).update,
+    load: async () => (await compositions()).update,
   }),
   'compositions show': asking({
     summary: 'show a composition',
-    options: requestOptionTable,
+    options: {},
     operands: ['composition'],
-    read: composition,
-    load: async () => (await import('./cli/compositions.js')).show,
+    load: async () => (await compositions()).show,
   }),
   'compositions delete': asking({
     summary: 'delete a composition',
-    options: requestOptionTable,
+    options: {},
     operands: ['composition'],
-    read: composition,
-    load: async () => (await import('./cli/compositions.js')).remove,
+    load: async () => (await compositions()).remove,
   }),
   whoami: asking({
     summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
-    options: requestOptionTable,
-    read: nothing,
+    options: {},
     load: async () => (await import('./cli/run-cli.js')).whoami,
   }),
-  'config list': ofUserConfigs('config list', {
+  'config list': printing({
     summary: 'list the subjects that have a user config',
-    options: configStoreOptionTable,
+    options: userConfigOptions,
+    load: async () => (await userConfigs()).list,
   }),
-  'config get': ofUserConfigs('config get', {
+  'config get': printing({
     summary: 'print a user config',
-    options: configStoreOptionTable,
+    options: userConfigOptions,
     operands: ['subject'],
+    load: async () => (await userConfigs()).get,
   }),
-  'config put': ofUserConfigs('config put', {
+  'config put': printing({
     summary: 'check a user config from a file or standard input, and store it',
-    options: configChangeOptionTable,
+    options: userConfigChangeOptions,
     operands: ['subject', 'file?'],
+    load: async () => (await userConfigs()).put,
   }),
-  'config check': ofUserConfigs('config check', {
+  'config check': printing({
     summary: 'check a user config from a file or standard input, without storing it',
-    options: configCheckOptionTable,
+    options: { isJson },
     operands: ['file?'],
+    load: async () => (await userConfigs()).check,
   }),
-  'config delete': ofUserConfigs('config delete', {
+  'config delete': printing({
     summary: 'delete a user config',
-    options: configChangeOptionTable,
+    options: userConfigChangeOptions,
     operands: ['subject'],
+    load: async () => (await userConfigs()).remove,
   }),
-  sessions: watching('sessions', {
+  sessions: watching({
     summary: 'list the sessions of a running dataplane',
-    options: sessionsOptionTable,
+    options: { subject },
+    load: async () => (await admin()).sessions,
   }),
-  explain: watching('explain', {
+  explain: watching({
     summary: 'explain what happened to a request, the state of a session, or why a subject has a tool or not',
-    options: explainOptionTable,
+    options: explainOptions,
     operands: ['id?'],
+    check: (reader, [id]) => {
+      for (const option of [subject, explainOptions.virtualHost]) {
+        if (id !== undefined || reader.isGiven(option)) continue;
+        reader.fault(option, 'is required, unless the id of a request or a session is given');
+      }
+    },
+    load: async () => (await admin()).explain,
   }),
-  top: watching('top', {
+  top: command({
     summary: 'show live figures of a running dataplane (Ctrl-C to quit)',
-    options: topOptionTable,
+    options: {
+      intervalMs: option(
+        'interval <duration>',
+        'time between two measurements, and refresh interval on a terminal',
+        // At least two gatherings apart: figures are gathered at most once per `metricGatheringAgeMsMax`.
+        duration({ minMs: 2 * limits.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
+        '2s',
+      ),
+      ...watchingOptions,
+    },
+    run: async (request) => (await import('./cli/top.js')).runTop(request),
   }),
-  'log-level': watching('log-level', {
+  'log-level': watching({
     summary: 'change the log level of a running dataplane',
-    options: adminRequestOptionTable,
+    options: {},
     operands: ['level'],
+    load: async () => (await admin()).setLogLevel,
   }),
-  'store copy': command({
+  'store copy': printing({
     summary: 'copy the embedded store, also while it is in use, to an empty directory',
-    options: storeCopyOptionTable,
+    options: { isJson, from: storePath },
     operands: ['directory'],
-    read: loadStoreCopyRequest,
-    run: async (request) => (await import('./cli/store-copy.js')).runStoreCopy(request),
+    load: async () => (await import('./cli/store-copy.js')).copyStore,
   }),
   completion: command({
     summary: 'print a shell completion script: bash, zsh or fish',
     options: {},
     operands: ['shell'],
-    read: loadCompletionRequest,
-    run: async (shell) => {
+    check: (reader, [shell = 'bash']) => {
+      if (!SHELLS.includes(shell)) reader.faultBesides(`<shell>: expects one of ${SHELLS.join(', ')}`);
+    },
+    run: async ({ shell }) => {
       (await import('./cli/completion.js')).printCompletionScript(shell);
       return exitStatus.ok;
     },
   }),
-  'config schema': ofUserConfigs('config schema', { summary: 'print the JSON Schema of user configs', options: {} }),
-  'secrets set': ofSecrets('secrets set', {
+  'config schema': printing({
+    summary: 'print the JSON Schema of user configs',
+    options: {},
+    load: async () => (await userConfigs()).schema,
+  }),
+  'secrets set': ofSecrets({
     summary: 'store a secret read from standard input, encrypted',
-    options: secretsSetOptionTable,
+    options: {
+      origins: required(
+        option(
+          'origins <list>',
+          'comma-separated origins that the secret may be sent to, e.g. https://api.example.com; or any',
+          parseSecretOrigins,
+        ),
+      ),
+      ...sealingOptions,
+    },
     operands: ['name'],
+    check: checkSecretName,
+    action: ({ name, origins }) => ({ command: 'secrets set', name, origins }),
   }),
-  'secrets list': ofSecrets('secrets list', {
+  'secrets list': ofSecrets({
     summary: 'list the secrets in the store, without their values',
-    options: secretsOptionTable,
+    options: secretsOptions,
+    action: () => ({ command: 'secrets list' }),
   }),
-  'secrets delete': ofSecrets('secrets delete', {
+  'secrets delete': ofSecrets({
     summary: 'delete a secret from the store',
-    options: secretsOptionTable,
+    options: secretsOptions,
     operands: ['name'],
+    check: checkSecretName,
+    action: ({ name }) => ({ command: 'secrets delete', name }),
   }),
-  'secrets rotate': ofSecrets('secrets rotate', {
+  'secrets rotate': ofSecrets({
     summary: 'encrypt every secret again with the first key',
-    options: secretsSealOptionTable,
+    options: sealingOptions,
+    action: () => ({ command: 'secrets rotate' }),
   }),
 } as const satisfies Readonly<Record<string, CommandDeclaration>>;

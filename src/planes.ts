@@ -3,25 +3,22 @@
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './config/command.js';
 import type { ControlPlaneOptions } from './config/control-plane-options.js';
-import type { DataplaneOptions } from './config/dataplane-options.js';
+import { dataplaneOptions, type DataplaneOptions } from './config/dataplane-options.js';
 import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
-import { hasKeys } from './config/auth-options.js';
-import { loadDataplaneOptions } from './config/load-dataplane-options.js';
-import type { TokenRequest } from './config/load-token-request.js';
-import { controlPlaneOptionTable, dataplaneOptionTable } from './config/option-table.js';
-import type { OptionTable } from './config/option.js';
-import { isCheckAlone, startInWords } from './config/start-check.js';
+import { readRequest } from './config/read-request.js';
+import { startInWords } from './config/start-check.js';
+import { hasKeys } from './config/table/token-options.js';
 import { formatAddress } from './process/listen-fault.js';
 import { exitStatus } from './shared/exit-status.js';
 
 export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {
-  if (isCheckAlone(words)) return sayWhatWouldBe(dataplaneOptionTable, words, options, dataplaneListeners(options));
+  if (options.isCheckAlone) return sayWhatWouldBe(words, options, dataplaneListeners(options));
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
   const { chooseListener } = await import('./worker/edge/choose-listener.js');
   const { endWithParent } = await import('./primary/end-with-parent.js');
   return runPrimary(options, {
-    readOptions: () => loadDataplaneOptions(words),
+    readOptions: () => readRequest({ options: dataplaneOptions }, words),
     isOnTerminal: isOnTerminal(),
     workerModule: new URL('./worker/main.js', import.meta.url),
     launcher: endWithParent(),
@@ -36,9 +33,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
 }
 
 export async function runControlPlane(options: ControlPlaneOptions, words: CommandWords): Promise<number> {
-  if (isCheckAlone(words)) {
-    return sayWhatWouldBe(controlPlaneOptionTable, words, options, { HTTP: formatAddress(options.address) });
-  }
+  if (options.isCheckAlone) return sayWhatWouldBe(words, options, { HTTP: formatAddress(options.address) });
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
     isOnTerminal: isOnTerminal(),
@@ -52,7 +47,6 @@ function isOnTerminal(): boolean {
 }
 
 async function sayWhatWouldBe(
-  table: OptionTable,
   words: CommandWords,
   { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
@@ -63,7 +57,7 @@ async function sayWhatWouldBe(
     process.stderr.write(`switchyard: the ${words.command} would not start: ${obstacle}\n`);
     return exitStatus.cannotCreate;
   }
-  process.stdout.write(startInWords(table, words, { store, listeners, hasKeys: hasKeys(token) }));
+  process.stdout.write(startInWords(words, { store, listeners, hasKeys: hasKeys(token) }));
   return exitStatus.ok;
 }
 
@@ -80,6 +74,12 @@ function dataplaneListeners({ address, tls, adminAddress, workerCount }: Datapla
 function findBootstrapModule(): string | undefined {
   const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
   return existsSync(module) ? module.href : undefined;
+}
+
+interface TokenRequest {
+  readonly subject: string;
+  readonly expiresInMs: number;
+  readonly token: Pick<DataplaneOptions['token'], 'privateKey' | 'issuers' | 'audience'>;
 }
 
 export async function mintToken({ token, subject, expiresInMs }: TokenRequest): Promise<number> {

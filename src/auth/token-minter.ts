@@ -4,6 +4,8 @@ import { SignJWT } from 'jose/jwt/sign';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { ALGORITHMS, keyKind } from '../config/verification-keys.js';
 
+type MintingOptions = Pick<TokenOptions, 'privateKey' | 'issuers' | 'audience'>;
+
 /** The private key that mints tokens, and its algorithm. */
 interface MintingKey {
   readonly algorithm: string;
@@ -22,14 +24,14 @@ export class TokenMinter {
   readonly #issuer: string;
   readonly #audience: string;
 
-  private constructor(signing: MintingKey, options: TokenOptions) {
+  private constructor(signing: MintingKey, options: MintingOptions) {
     this.#signing = signing;
     this.#issuer = options.issuers[0] ?? '';
     this.#audience = options.audience;
   }
 
   /** `undefined` when no private key is configured. */
-  static create(options: TokenOptions): TokenMinter | undefined {
+  static create(options: MintingOptions): TokenMinter | undefined {
     return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
   }
 

@@ -1,7 +1,7 @@
 // The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
 // tool or not.
-import type { z } from 'zod';
-import type { AdminAction, AdminRequest } from '../config/admin-request.js';
+import type { watchingOptions } from '../config/command-options.js';
+import type { ValuesOf } from '../config/option.js';
 import {
   explanationShape,
   requestsShape,
@@ -12,75 +12,65 @@ import {
 import { exitStatus } from '../shared/exit-status.js';
 import { sessionHash } from '../shared/logger.js';
 import { AdminConnection } from './admin-connection.js';
-import { CliFault, printResult, type CommandResult, printable, textLines, textTable } from './command-result.js';
-import { watchDataplane } from './top.js';
+import {
+  CliFault,
+  printResult,
+  type CommandResult,
+  printable,
+  textLines,
+  textTable,
+  understood,
+} from './command-result.js';
 
-/** Resolves with the program's exit status once everything is printed. */
-export async function runAdminCommand({ address, isJson, action }: AdminRequest): Promise<number> {
-  const admin = new AdminConnection(address);
-  const { columns } = process.stdout;
-  if (action.command === 'top') return runTop(watchDataplane(admin, action.intervalMs, columns), isJson);
-  return printResult(isJson, () => performAdmin(action, admin, columns));
+/** What a command works with. */
+export interface Watch {
+  readonly admin: Pick<AdminConnection, 'get' | 'find' | 'put'>;
+  /** Of the terminal; `undefined` when the output is not a terminal. */
+  readonly columns: number | undefined;
 }
 
-/** On a terminal, prints again and again over the previous output; otherwise once. */
-async function runTop(watch: AsyncGenerator<CommandResult, never>, isJson: boolean): Promise<number> {
-  const isLive = process.stdout.isTTY && !isJson;
-  for (;;) {
-    const status = await printResult(isJson, async () => {
-      const { value } = await watch.next();
-      return isLive ? { ...value, text: `${CLEAR_SCREEN}${String(value.text)}` } : value;
-    });
-    if (!isLive || status !== exitStatus.ok) return status;
-  }
+/** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
+export async function runAdminCommand<Request extends ValuesOf<typeof watchingOptions>>(
+  request: Request,
+  perform: (request: Request, watch: Watch) => Promise<CommandResult>,
+): Promise<number> {
+  const watch = { admin: new AdminConnection(request.address), columns: process.stdout.columns };
+  return printResult(request.isJson, () => perform(request, watch));
 }
 
-/** Moves the cursor to the top left, and clears everything after it. */
-const CLEAR_SCREEN = '\u001b[H\u001b[J';
-
-/** Throws a CliFault. @param columns of the terminal; `undefined` when the output is not a terminal. */
-export async function performAdmin(
-  action: Exclude<AdminAction, { command: 'top' }>,
-  admin: Pick<AdminConnection, 'get' | 'find' | 'put'>,
-  columns: number | undefined,
+export async function setLogLevel(
+  { level }: { readonly level: string },
+  { admin }: Pick<Watch, 'admin'>,
 ): Promise<CommandResult> {
-  switch (action.command) {
-    case 'sessions':
-      return sessions(await allSessions(action.subject, admin), columns);
-    case 'log-level': {
-      const answer = await admin.put('/log-level', { level: action.level });
-      return {
-        answer,
-        text: `The log level is now ${printable(action.level)}, until the dataplane is restarted.\n`,
-      };
-    }
-    case 'explain id':
-      return explainId(action.id, admin, columns);
-    case 'explain': {
-      const { subject, virtualHost, tool = '' } = action;
-      const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
-      const answer = await admin.get(`/explain?${query.toString()}`);
-      return { answer, text: explanation(answer, columns) };
-    }
-  }
+  const answer = await admin.put('/log-level', { level });
+  return { answer, text: `The log level is now ${printable(level)}, until the dataplane is restarted.\n` };
+}
+
+interface Explained {
+  /** Of a request or a session. */
+  readonly id?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly virtualHost?: string | undefined;
+  readonly tool?: string | undefined;
+}
+
+export async function explain(
+  { id, subject = '', virtualHost = '', tool = '' }: Explained,
+  { admin, columns }: Watch,
+): Promise<CommandResult> {
+  if (id !== undefined) return explainId(id, admin, columns);
+  const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
+  const answer = await admin.get(`/explain?${query.toString()}`);
+  return { answer, text: explanation(answer, columns) };
 }
 
 type SessionList = Pick<DataplaneSessions, 'sessions' | 'silent'>;
 
-async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
-  const sessions: DataplaneSessions['sessions'] = [];
-  let silent: readonly number[] = [];
-  for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
-    const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
-    const page: DataplaneSessions = understood(sessionsShape, await admin.get(`/sessions?${query.toString()}`));
-    sessions.push(...page.sessions);
-    silent = page.silent;
-    cursor = page.next;
-  }
-  return { sessions, silent: [...silent] };
-}
-
-function sessions(answer: SessionList, columns: number | undefined): CommandResult {
+export async function sessions(
+  { subject }: { readonly subject: string | undefined },
+  { admin, columns }: Watch,
+): Promise<CommandResult> {
+  const answer = await allSessions(subject, admin);
   const rows = answer.sessions.map(({ slot, session, subject, virtualHost, client, ageS, idleS, backends }) => [
     ...[session, subject, virtualHost, client, durationText(ageS), durationText(idleS), String(slot)],
     backends.map(({ name, state }) => `${name}:${state}`).join(' '),
@@ -88,6 +78,23 @@ function sessions(answer: SessionList, columns: number | undefined): CommandResu
   const head = ['SESSION', 'SUBJECT', 'VIRTUAL HOST', 'CLIENT', 'AGE', 'IDLE', 'SLOT', 'BACKENDS'];
   const table = rows.length === 0 ? 'No sessions.\n' : textTable(head, rows, columns);
   return { answer, text: table + silence(answer.silent) };
+}
+
+async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
+  const sessions: DataplaneSessions['sessions'] = [];
+  let silent: readonly number[] = [];
+  for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
+    const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
+    const page: DataplaneSessions = understood(
+      'dataplane',
+      sessionsShape,
+      await admin.get(`/sessions?${query.toString()}`),
+    );
+    sessions.push(...page.sessions);
+    silent = page.silent;
+    cursor = page.next;
+  }
+  return { sessions, silent: [...silent] };
 }
 
 const SESSION_HASH = /^[\da-f]{12}$/;
@@ -125,14 +132,14 @@ type LookUp = (
 const explainRequest: LookUp = async (id, admin) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found === undefined) return '';
-  const { requests } = understood(requestsShape, found);
+  const { requests } = understood('dataplane', requestsShape, found);
   return { answer: found, text: requests.map(requestText).join('\n') };
 };
 
 const explainSession: LookUp = async (id, admin, columns) => {
   const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
-  const page = understood(sessionsShape, answer);
+  const page = understood('dataplane', sessionsShape, answer);
   const [session] = page.sessions;
   if (session === undefined) return silence(page.silent);
   const { backends, ...rest } = session;
@@ -167,7 +174,7 @@ function requestText(request: DataplaneRequest): string {
 }
 
 function explanation(answer: unknown, columns: number | undefined): string {
-  const { workers, silent } = understood(explanationShape, answer);
+  const { workers, silent } = understood('dataplane', explanationShape, answer);
   const [first] = workers;
   if (first === undefined) return silence(silent) || 'No worker answers.\n';
   const { kept } = first;
@@ -206,11 +213,4 @@ function silence(slots: readonly number[]): string {
 function durationText(seconds: number): string {
   if (seconds < 120) return `${seconds}s`;
   return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
-}
-
-function understood<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
-  const parsed = shape.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  const advice = 'it may be another version of Switchyard; --json prints the raw response';
-  throw new CliFault(exitStatus.unavailable, `the dataplane's response is not understood; ${advice}`, parsed.error);
 }

@@ -1,5 +1,6 @@
 // How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers are printed on
 // somebody's terminal, so nothing in them may act as a control sequence.
+import type { z } from 'zod';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.js';
 
 /**
@@ -68,7 +69,7 @@ export interface CommandResult {
 export async function printResult(isJson: boolean, work: () => Promise<CommandResult>): Promise<number> {
   try {
     const { answer, text, exitStatus: status = exitStatus.ok } = await work();
-    await print(process.stdout, isJson ? jsonOf(answer) : text);
+    await print(process.stdout, isJson ? jsonText(answer) : text);
     return status;
   } catch (error) {
     if (!(error instanceof CliFault)) throw error;
@@ -77,7 +78,8 @@ export async function printResult(isJson: boolean, work: () => Promise<CommandRe
   }
 }
 
-function jsonOf(answer: unknown): string {
+/** For people and programs; nothing for `undefined`. */
+export function jsonText(answer: unknown): string {
   return answer === undefined ? '' : `${harmlessJson(JSON.stringify(answer, null, 2))}\n`;
 }
 
@@ -98,4 +100,16 @@ export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promis
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** What another program of ours responded, if it has the shape. Throws a CliFault. */
+export function understood<Shape extends z.ZodType>(
+  program: 'control plane' | 'dataplane',
+  shape: Shape,
+  answer: unknown,
+): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const advice = 'it may be another version of Switchyard; --json prints the raw response';
+  throw new CliFault(exitStatus.unavailable, `the ${program}'s response is not understood; ${advice}`, parsed.error);
 }

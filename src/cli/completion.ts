@@ -2,13 +2,13 @@
 // Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import { DEFAULT_COMMAND, groups, type CommandDeclaration, type CommandDeclarations } from '../config/command.js';
-import type { Shell } from '../config/cli-request.js';
+import { mayStandAlone, optionsOf } from '../config/option.js';
 import { choicesOf } from '../config/values.js';
 
 const PROGRAM = 'switchyard';
 
 /** Prints the script that a shell reads once, when it starts; from then on it calls `switchyard complete`. */
-export function printCompletionScript(shell: Shell): void {
+export function printCompletionScript(shell: string): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
@@ -36,10 +36,11 @@ export function printCompletions(
 }
 
 function declare(command: Command, { options, operands = [] }: CommandDeclaration): void {
-  for (const [option, { meaning, textAlone, parse }] of Object.entries(options)) {
+  for (const option of optionsOf(options)) {
+    const { name, meaning, parse } = option;
     // An option that may stand alone takes no following word as its value.
-    if (textAlone !== undefined) command.option(option, meaning);
-    else command.option(option, meaning, (complete) => offer(complete, choicesOf(parse)));
+    if (mayStandAlone(option)) command.option(name, meaning);
+    else command.option(name, meaning, (complete) => offer(complete, choicesOf(parse)));
   }
   for (const operand of operands) {
     if (operand.startsWith('file')) command.argument(operand, (complete) => offer(complete, undefined));

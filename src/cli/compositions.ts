@@ -1,6 +1,6 @@
 // `switchyard compositions …`: the compositions of a running control plane.
 import { z } from 'zod';
-import type { CompositionChange, CompositionCreation } from '../config/cli-request.js';
+import { toolsByServer, type NamedTools } from '../config/command-options.js';
 import { pathOf } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import type { Way } from './run-cli.js';
@@ -14,11 +14,6 @@ const MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
 
-interface ServerTools {
-  readonly name: string;
-  readonly tools: readonly string[];
-}
-
 /** @param servers as in the control plane's response. */
 export function saidOfServers(servers: unknown): Readonly<Record<string, unknown>>[] {
   return serversShape.parse(servers).map((server) => {
@@ -28,7 +23,7 @@ export function saidOfServers(servers: unknown): Readonly<Record<string, unknown
 }
 
 /** Replaces the tools. A server that is no longer named keeps its prompts and resources, if it has any, and is dropped otherwise. */
-export function withTools(servers: unknown, wanted: readonly ServerTools[]): Readonly<Record<string, unknown>>[] {
+export function withTools(servers: unknown, wanted: readonly NamedTools[]): Readonly<Record<string, unknown>>[] {
   const known = saidOfServers(servers);
   const kept = known.flatMap((server) => {
     const named = wanted.find(({ name }) => isSame(name, server['name']));
@@ -52,24 +47,39 @@ interface Named {
   readonly composition: string;
 }
 
+interface Creation {
+  readonly name: string;
+  readonly 'server:tool': readonly string[];
+  readonly properties: object;
+  readonly isForced: boolean;
+}
+
+/** `change`: only the members that change. */
+interface Change extends Named {
+  readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
+  readonly isForced: boolean;
+}
+
 export async function list(_action: object, { connection, terminal }: Way): Promise<CommandResult> {
   const answer = await connection.list('/compositions');
   return { answer, text: compositionsView(answer, terminal) };
 }
 
-export async function create({ isForced, ...body }: CompositionCreation, { connection }: Way): Promise<CommandResult> {
+export async function create(
+  { name, 'server:tool': tools, properties, isForced }: Creation,
+  { connection }: Way,
+): Promise<CommandResult> {
+  const body = { name, servers: toolsByServer(tools), ...properties };
   const answer = await connection.request('POST', `/compositions${forceQuery(isForced)}`, body);
   return { answer, text: compositionView(answer) };
 }
 
-export async function update(
-  { composition, change, servers, isForced }: CompositionChange,
-  { connection }: Way,
-): Promise<CommandResult> {
+export async function update({ composition, change, isForced }: Change, { connection }: Way): Promise<CommandResult> {
+  const { servers, ...others } = change;
   const whole = (said: Readonly<Record<string, unknown>>): object => ({
     name: said['name'],
     servers: servers === undefined ? saidOfServers(said['servers']) : withTools(said['servers'], servers),
-    ...change,
+    ...others,
   });
   const answer = await connection.update(pathOf('compositions', composition), whole, forceQuery(isForced));
   return { answer, text: compositionView(answer) };

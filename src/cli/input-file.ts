@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './command-result.js';
 
-const STANDARD_INPUT = '-';
+export const STANDARD_INPUT = '-';
 
 /** Throws a CliFault. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
 export async function readInput(file: string, bytesMax: number): Promise<Buffer> {

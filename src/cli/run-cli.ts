@@ -1,6 +1,7 @@
 // The interactive commands that query a running control plane: each prints the response as a table or as JSON.
 // Exit statuses: command-result.ts.
-import type { CliRequest } from '../config/cli-request.js';
+import type { askingOptions } from '../config/command-options.js';
+import type { ValuesOf } from '../config/option.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
 import { print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Terminal } from './views.js';
@@ -13,18 +14,16 @@ export interface Way {
   readonly print: (text: string) => Promise<void>;
 }
 
-/** Throws a CliFault. */
-export type Perform<Action> = (action: Action, way: Way) => Promise<CommandResult>;
-
-/** Resolves with the program's exit status once everything is printed. */
-export async function runCli<Action>(
-  { controlPlaneUrl, token, isJson, action }: CliRequest<Action>,
-  perform: Perform<Action>,
+/** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
+export async function runCli<Request extends ValuesOf<typeof askingOptions>>(
+  request: Request,
+  perform: (request: Request, way: Way) => Promise<CommandResult>,
 ): Promise<number> {
+  const { controlPlaneUrl, token, isJson } = request;
   const connection = new ControlPlaneConnection(controlPlaneUrl, token);
   const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
   const printPart = async (text: string): Promise<void> => (isJson ? undefined : print(process.stdout, text));
-  const status = await printResult(isJson, () => perform(action, { connection, terminal, print: printPart }));
+  const status = await printResult(isJson, () => perform(request, { connection, terminal, print: printPart }));
   const { unpublishedCount } = connection;
   if (unpublishedCount > 0) {
     const words = `done, but ${unpublishedCount} user configs are still being written`;

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
-import { CliFault, harmlessJson, type CommandResult, printable, textTable } from './command-result.js';
+import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
@@ -144,7 +144,7 @@ export async function exportServers(
   if (servers === undefined) throw new CliFault(exitStatus.unavailable, "the control plane's answer is not understood");
   const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));
   const answer = { mcpServers };
-  return { answer, text: `${harmlessJson(JSON.stringify(answer, null, 2))}\n` };
+  return { answer, text: jsonText(answer) };
 }
 
 function exported({

@@ -1,5 +1,5 @@
 // `switchyard servers …`: the registry of a running control plane.
-import type { ServerAddition, ServerChange } from '../config/cli-request.js';
+import type { ServerProperties } from '../config/command-options.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 import { pathOf } from './control-plane-connection.js';
@@ -11,20 +11,32 @@ interface Named {
 }
 
 interface Wanted {
-  readonly tags: readonly string[];
+  readonly tags: readonly string[] | undefined;
   readonly status: string | undefined;
+}
+
+interface Addition {
+  readonly name: string;
+  readonly url: string;
+  readonly properties: Partial<ServerProperties>;
+}
+
+/** `change`: only the members that change. */
+interface Change extends Named {
+  readonly change: object;
 }
 
 export async function list({ tags, status }: Wanted, { connection, terminal }: Way): Promise<CommandResult> {
   const query = new URLSearchParams();
-  if (tags.length > 0) query.set('tags', tags.join(','));
+  if (tags !== undefined) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
   const answer = await connection.list(`/servers${query.size === 0 ? '' : `?${query.toString()}`}`);
   return { answer, text: serversView(answer, terminal) };
 }
 
-export async function add(addition: ServerAddition, { connection }: Way): Promise<CommandResult> {
-  const answer = await connection.request('POST', '/servers', addition);
+export async function add({ name, url, properties }: Addition, { connection }: Way): Promise<CommandResult> {
+  const { auth, ...others } = properties;
+  const answer = await connection.request('POST', '/servers', { name, url, ...others, auth: auth ?? undefined });
   return { answer, text: serverView(answer) };
 }
 
@@ -34,13 +46,25 @@ export async function show({ server }: Named, { connection, terminal }: Way): Pr
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, terminal) };
 }
 
-export async function update({ server, change }: ServerChange, { connection }: Way): Promise<CommandResult> {
+export async function update({ server, change }: Change, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.update(pathOf('servers', server), (said) => ({
     name: said['name'],
     url: said['url'],
     ...change,
   }));
   return { answer, text: serverView(answer) };
+}
+
+export async function enable({ server }: Named, way: Way): Promise<CommandResult> {
+  return update({ server, change: { enabled: true } }, way);
+}
+
+export async function disable({ server }: Named, way: Way): Promise<CommandResult> {
+  return update({ server, change: { enabled: false } }, way);
+}
+
+export async function rename({ server, name }: Named & { readonly name: string }, way: Way): Promise<CommandResult> {
+  return update({ server, change: { name } }, way);
 }
 
 export async function remove({ server }: Named, { connection }: Way): Promise<CommandResult> {

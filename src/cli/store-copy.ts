@@ -1,16 +1,16 @@
 // `switchyard store copy`: a backup of an embedded store.
-import type { StoreCopyRequest } from '../config/cli-request.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { copyEmbedded } from '../store/embedded-databases.js';
-import { CliFault, printResult, type CommandResult, printable } from './command-result.js';
+import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** Resolves with the program's exit status once everything is printed. */
-export async function runStoreCopy({ isJson, from, to }: StoreCopyRequest): Promise<number> {
-  return printResult(isJson, () => copy(from, to));
-}
-
-/** Throws a CliFault. */
-export async function copy(from: string, to: string): Promise<CommandResult> {
+/** Both are directories. Throws a CliFault. */
+export async function copyStore({
+  from,
+  directory: to,
+}: {
+  readonly from: string;
+  readonly directory: string;
+}): Promise<CommandResult> {
   const outcome = await copyEmbedded(from, to).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CliFault(exitStatus.unavailable, `the store cannot be copied to ${to}: ${reason}`, error);

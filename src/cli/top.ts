@@ -1,13 +1,13 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { z } from 'zod';
 import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
 import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../shared/dataplane-load.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { Figures, Interval } from '../shared/figures.js';
-import type { AdminConnection } from './admin-connection.js';
-import { CliFault, type CommandResult, textTable } from './command-result.js';
+import type { ListenAddress } from '../config/dataplane-options.js';
+import { AdminConnection } from './admin-connection.js';
+import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';
 
 interface DataplaneReading {
   readonly figures: Figures;
@@ -15,6 +15,28 @@ interface DataplaneReading {
 }
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
+
+interface TopRequest {
+  readonly address: ListenAddress;
+  readonly isJson: boolean;
+  readonly intervalMs: number;
+}
+
+/** On a terminal, prints again and again over the previous output; otherwise once. */
+export async function runTop({ address, isJson, intervalMs }: TopRequest): Promise<number> {
+  const watch = watchDataplane(new AdminConnection(address), intervalMs, process.stdout.columns);
+  const isLive = process.stdout.isTTY && !isJson;
+  for (;;) {
+    const status = await printResult(isJson, async () => {
+      const { value } = await watch.next();
+      return isLive ? { ...value, text: `${CLEAR_SCREEN}${String(value.text)}` } : value;
+    });
+    if (!isLive || status !== exitStatus.ok) return status;
+  }
+}
+
+/** Moves the cursor to the top left, and clears everything after it. */
+const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
 /** Yields the activity since the previous yield, without end. Throws a CliFault. */
 export async function* watchDataplane(
@@ -38,8 +60,8 @@ async function read(admin: Admin): Promise<DataplaneReading> {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
   }
   return {
-    figures: new Figures(understood(figuresShape, figures), performance.now()),
-    workers: understood(workersShape, workers).workers,
+    figures: new Figures(understood('dataplane', figuresShape, figures), performance.now()),
+    workers: understood('dataplane', workersShape, workers).workers,
   };
 }
 
@@ -83,11 +105,4 @@ function rate(perSecond: number): string {
 function timeText(seconds: number | undefined): string {
   if (seconds === undefined) return '-';
   return seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms` : `${seconds.toFixed(1)} s`;
-}
-
-function understood<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
-  const parsed = shape.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  const words = "the dataplane's response is not understood; it may be another version of Switchyard";
-  throw new CliFault(exitStatus.unavailable, words, parsed.error);
 }

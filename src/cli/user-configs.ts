@@ -2,7 +2,6 @@
 // before it is stored, and replaces only the config that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
 import type { StoreOptions } from '../config/dataplane-options.js';
 import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -22,60 +21,69 @@ import {
 } from '../user-config/config-editing.js';
 import { describeIssue } from '../user-config/known-members.js';
 import { userConfigJsonSchema } from '../user-config/json-schema.js';
-import { CliFault, harmlessJson, printResult, type CommandResult, printable } from './command-result.js';
+import { CliFault, harmlessJson, jsonText, type CommandResult, printable } from './command-result.js';
 import { configInBrief } from './config-in-brief.js';
-import { inputName, readInput } from './input-file.js';
+import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './json-text.js';
 
-type Put = Extract<UserConfigAction, { command: 'config put' }>;
-type Delete = Extract<UserConfigAction, { command: 'config delete' }>;
-
-/** Resolves with the program's exit status once everything is printed. */
-export async function runUserConfigCommand({ isJson, action }: UserConfigRequest): Promise<number> {
-  return printResult(isJson, () => perform(action));
+interface InStore {
+  readonly store: StoreOptions;
 }
 
-/** Throws a CliFault. */
-export async function perform(action: UserConfigAction): Promise<CommandResult> {
-  switch (action.command) {
-    case 'config schema':
-      return { answer: userConfigJsonSchema(), text: '' };
-    case 'config check': {
-      const check = checkInput(await readInput(action.file, limits.userConfigBytesMax));
-      const isRight = check.errors.length === 0;
-      return {
-        answer: checkAnswer(check),
-        text: checkText(inputName(action.file), check),
-        exitStatus: isRight ? exitStatus.ok : exitStatus.refused,
-      };
-    }
-    case 'config put':
-      return put(action);
-    case 'config list':
-      return withStore(action.store, false, list);
-    case 'config get':
-      return withStore(action.store, false, (store) => get(store, action.subject));
-    case 'config delete':
-      return withStore(action.store, false, (store) => remove(store, action));
-  }
+interface OfSubject extends InStore {
+  readonly subject: string;
 }
 
-async function list(store: ConfigStore): Promise<CommandResult> {
-  const subjects = new Set<string>();
-  for await (const some of store.subjects()) for (const subject of some) subjects.add(subject);
-  const answer = [...subjects].sort();
-  return { answer, text: answer.map((subject) => `${printable(subject)}\n`).join('') };
+interface Change extends OfSubject {
+  /** SHA-256 that the present config must have, or `none` if there must be none; `undefined`: no condition. */
+  readonly expectedDigest: string | undefined;
 }
 
-async function get(store: ConfigStore, subject: string): Promise<CommandResult> {
-  const value = found(await store.read(subject), store, subject);
-  const check = checkUserConfig(value);
-  const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
-  // A file or another program gets the bytes unchanged.
-  return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
+interface Input {
+  readonly file?: string | undefined;
 }
 
-async function put({ subject, file, store: options, expectedDigest }: Put): Promise<CommandResult> {
+// The commands. Each throws a CliFault.
+
+export async function schema(): Promise<CommandResult> {
+  const answer = userConfigJsonSchema();
+  return { answer, text: jsonText(answer) };
+}
+
+export async function check({ file = STANDARD_INPUT }: Input): Promise<CommandResult> {
+  const found = checkInput(await readInput(file, limits.userConfigBytesMax));
+  return {
+    answer: checkAnswer(found),
+    text: checkText(inputName(file), found),
+    exitStatus: found.errors.length === 0 ? exitStatus.ok : exitStatus.refused,
+  };
+}
+
+export async function list({ store: options }: InStore): Promise<CommandResult> {
+  return withStore(options, false, async (store) => {
+    const subjects = new Set<string>();
+    for await (const some of store.subjects()) for (const subject of some) subjects.add(subject);
+    const answer = [...subjects].sort();
+    return { answer, text: answer.map((subject) => `${printable(subject)}\n`).join('') };
+  });
+}
+
+export async function get({ subject, store: options }: OfSubject): Promise<CommandResult> {
+  return withStore(options, false, async (store) => {
+    const value = found(await store.read(subject), store, subject);
+    const check = checkUserConfig(value);
+    const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
+    // A file or another program gets the bytes unchanged.
+    return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
+  });
+}
+
+export async function put({
+  subject,
+  file = STANDARD_INPUT,
+  store: options,
+  expectedDigest,
+}: Change & Input): Promise<CommandResult> {
   const value = await readInput(file, limits.userConfigBytesMax);
   const check = checkInput(value);
   if (check.errors.length > 0) {
@@ -109,14 +117,16 @@ async function put({ subject, file, store: options, expectedDigest }: Put): Prom
   });
 }
 
-async function remove(store: ConfigStore, { subject, store: options, expectedDigest }: Delete): Promise<CommandResult> {
-  const before = found(await readExpected(store, subject, expectedDigest), store, subject);
-  const published = await publishedIn(options, subject);
-  await swap(store, subject, before, undefined);
-  const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
-  const hosts = hostsText('Published by the control plane, which will put it back', published);
-  const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
-  return { answer: { subject, isDeleted: true, isListed, published }, text };
+export async function remove({ subject, store: options, expectedDigest }: Change): Promise<CommandResult> {
+  return withStore(options, false, async (store) => {
+    const before = found(await readExpected(store, subject, expectedDigest), store, subject);
+    const published = await publishedIn(options, subject);
+    await swap(store, subject, before, undefined);
+    const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
+    const hosts = hostsText('Published by the control plane, which will put it back', published);
+    const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
+    return { answer: { subject, isDeleted: true, isListed, published }, text };
+  });
 }
 
 /** Adds a completed change to the list of changes; on failure, the returned words say so. */

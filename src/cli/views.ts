@@ -1,8 +1,7 @@
 // The control plane's responses in a form for people. Only the members that are shown are checked, so that control planes of other versions
 // work as well.
 import { z } from 'zod';
-import { exitStatus } from '../shared/exit-status.js';
-import { CliFault, textLines, textTable } from './command-result.js';
+import { textLines, textTable, understood } from './command-result.js';
 
 const serverShape = z.object({
   id: z.string(),
@@ -57,7 +56,7 @@ export interface Terminal {
 }
 
 export function serversView(answer: unknown, { columns }: Terminal): string {
-  const servers = read(z.array(serverShape), answer);
+  const servers = understood('control plane', z.array(serverShape), answer);
   if (servers.length === 0) return 'No servers.\n';
   const rows = servers.map((server) => [
     server.name,
@@ -75,7 +74,7 @@ const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
 export function serverView(answer: unknown): string {
-  const server = read(serverShape, answer);
+  const server = understood('control plane', serverShape, answer);
   return textLines([
     ['name', server.name],
     ['status', statusOf(server)],
@@ -93,7 +92,7 @@ export function serverView(answer: unknown): string {
 }
 
 export function toolsView(answer: unknown, { columns }: Terminal): string {
-  const tools = read(z.array(toolShape), answer);
+  const tools = understood('control plane', z.array(toolShape), answer);
   if (tools.length === 0) return '';
   const rows = tools.map(({ name, description = '' }) => [name, description]);
   return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
@@ -105,7 +104,7 @@ interface RefreshView {
 }
 
 export function refreshView(answer: unknown): RefreshView {
-  const { status, error, ...report } = read(reportShape, answer);
+  const { status, error, ...report } = understood('control plane', reportShape, answer);
   if (error !== undefined)
     return {
       text: textLines([
@@ -130,7 +129,7 @@ function changesIn(report: Report, list: 'tools' | 'prompts' | 'resources' | 'te
 }
 
 export function compositionsView(answer: unknown, { columns }: Terminal): string {
-  const compositions = read(z.array(compositionShape), answer);
+  const compositions = understood('control plane', z.array(compositionShape), answer);
   if (compositions.length === 0) return 'No compositions.\n';
   const rows = compositions.map((composition) => [
     composition.name,
@@ -143,7 +142,7 @@ export function compositionsView(answer: unknown, { columns }: Terminal): string
 }
 
 export function compositionView(answer: unknown): string {
-  const composition = read(compositionShape, answer);
+  const composition = understood('control plane', compositionShape, answer);
   return textLines([
     ['name', composition.name],
     ['description', composition.description],
@@ -159,7 +158,7 @@ export function compositionView(answer: unknown): string {
 const callerShape = z.object({ subject: z.string(), role: z.string().nullable(), teams: z.array(z.string()) });
 
 export function callerView(answer: unknown): string {
-  const { subject, role, teams } = read(callerShape, answer);
+  const { subject, role, teams } = understood('control plane', callerShape, answer);
   return textLines([
     ['subject', subject],
     ['role', role ?? 'none'],
@@ -186,11 +185,4 @@ function toolsOf({ servers }: Composition): string[] {
 
 function missingOf({ missingTools }: Composition): string {
   return missingTools.map(({ server, tool }) => `${server}:${tool}`).join(',');
-}
-
-function read<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
-  const parsed = shape.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  const advice = 'it may be another version of Switchyard; --json prints the raw response';
-  throw new CliFault(exitStatus.unavailable, `the control plane's response is not understood; ${advice}`, parsed.error);
 }

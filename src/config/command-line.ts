@@ -1,5 +1,5 @@
-// Parses the command line into a command, its options as texts, and whatever does not fit. The only file that uses commander. Values of
-// options are not interpreted here.
+// Parses the command line into a command, its options as texts, and whatever does not fit; options that are not on it are taken from the
+// environment. The only file that uses commander. Values of options are not interpreted here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { nameLike } from '../shared/likeness.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
@@ -10,9 +10,11 @@ import {
   type CommandDeclaration,
   type CommandDeclarations,
   type CommandWords,
+  type GivenText,
 } from './command.js';
+import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './faults.js';
-import { fallbackText, type Option } from './option.js';
+import { environmentVariable, fallbackText, mayStandAlone, optionsOf, type Option } from './option.js';
 
 /** `--help` and `--version` produce an answer whatever else is on the line. */
 export type CommandLine<Name extends string> =
@@ -22,6 +24,7 @@ export type CommandLine<Name extends string> =
 export function readCommandLine<Name extends string>(
   args: readonly string[],
   commands: CommandDeclarations<Name>,
+  environment: NodeJS.ProcessEnv = process.env,
 ): CommandLine<Name> {
   const names = Object.keys(commands) as Name[];
   refuseUnknownCommand(args, names);
@@ -44,7 +47,7 @@ export function readCommandLine<Name extends string>(
         : parents.get(first)?.command(second);
     if (command === undefined) throw new Error(`the command ${name} is of no group`);
     declareCommand(command, commands[name]);
-    command.action(() => void invoked.push(gatherWords(name, commands[name], command)));
+    command.action(() => void invoked.push(gatherWords(name, commands[name], command, environment)));
   }
   try {
     program.parse(args, { from: 'user' });
@@ -54,7 +57,8 @@ export function readCommandLine<Name extends string>(
   }
   const [words] = invoked;
   if (words === undefined) throw new Error('the command line named no command and got no default one');
-  return words;
+  const all = Object.values<CommandDeclaration>(commands).flatMap(({ options }) => optionsOf(options));
+  return { ...words, faults: [...words.faults, ...unknownVariableFaults(environment, all)] };
 }
 
 /** Which options are valid depends on the command, so nothing else is examined before it is known. */
@@ -97,36 +101,41 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
       'after',
       '\nEvery option can also be set by an environment variable, e.g. SWITCHYARD_LOG_LEVEL for --log-level; the command line wins.',
     );
-  for (const [optionName, option] of Object.entries(options)) command.addOption(createOption(optionName, option));
+  for (const option of optionsOf(options)) command.addOption(createOption(option));
 }
 
-function createOption(name: string, option: Option<unknown>): CommanderOption {
+function createOption(option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
-  const suffix = fallback === 'none' ? '' : option.required ? ' (required)' : ` (default: ${fallback})`;
-  const commanderOption = new CommanderOption(`--${name} ${option.placeholder}`, option.meaning + suffix);
+  const suffix = fallback === 'none' ? '' : option.isRequired ? ' (required)' : ` (default: ${fallback})`;
+  const commanderOption = new CommanderOption(`--${option.name} ${option.placeholder}`, option.meaning + suffix);
   // With a required value, commander would take the next option's name for it, or stop parsing at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;
-  return option.textAlone === undefined ? commanderOption : commanderOption.preset(option.textAlone);
+  return mayStandAlone(option) ? commanderOption.preset('true') : commanderOption;
 }
 
 function gatherWords<Name extends string>(
   name: Name,
   declaration: CommandDeclaration,
   command: Command,
+  environment: NodeJS.ProcessEnv,
 ): CommandWords<Name> {
-  const given = new Map<string, string>();
+  const given: Map<string, GivenText> = new Map();
   const faults: string[] = [];
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
-    if (typeof value === 'string') given.set(option.name(), value);
-    else if (value === true) faults.push(`--${option.name()}: needs a value; write ${option.flags}`);
+    const variable = environmentVariable(option.name());
+    // An empty variable is the usual way to unset one that an image or a unit file has set.
+    const text = environment[variable] ?? '';
+    if (typeof value === 'string') given.set(option.name(), { text: value });
+    else if (text !== '') given.set(option.name(), { text, variable });
+    if (value === true) faults.push(`--${option.name()}: needs a value; write ${option.flags}`);
   }
   const { unknownOptions, operands } = sortWords(command.args);
-  const known = Object.keys(declaration.options).map((option) => `--${option}`);
+  const known = command.options.map((option) => `--${option.name()}`);
   faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(nameLike(word, known))}`));
   faults.push(...countFaults(declaration.operands ?? [], operands));
-  return { command: name, operands, given, faults };
+  return { command: name, operands, given, token: environment[TOKEN_VARIABLE] ?? '', faults };
 }
 
 function advice(meant: string | undefined): string {

@@ -1,14 +1,23 @@
 // A command as declared on the command line, as data: its help, its documentation and its completion are made from this.
-import type { OptionTable } from './option.js';
+import type { Schema, ValuesOf, OptionReader } from './option.js';
 
 export interface CommandDeclaration {
   readonly summary: string;
-  readonly options: OptionTable;
+  readonly options: Schema;
   /**
    * The words that must follow, in order. A last one whose name ends with `...` may be repeated; one whose name ends with `?` is optional.
    */
   readonly operands?: readonly string[];
+  /** Adds faults of operands, and of options in relation to them. */
+  readonly check?: (reader: OptionReader, operands: readonly string[]) => void;
 }
+
+/** What a command is asked: the values of its options, and its operands by their names. */
+export type Request<Options, Names extends readonly string[]> = ValuesOf<Options> & {
+  readonly [
+    Name in Names[number] as Name extends `${infer Bare}...` | `${infer Bare}?` ? Bare : Name
+  ]: Name extends `${string}...` ? readonly string[] : Name extends `${string}?` ? string | undefined : string;
+};
 
 /** By name. A name of two words is a command within a group. */
 export type CommandDeclarations<Name extends string = string> = Readonly<Record<Name, CommandDeclaration>>;
@@ -25,13 +34,21 @@ export const groups: Readonly<Record<string, string>> = {
   secrets: "the secrets in the store that backends' `auth` refers to",
 };
 
+export interface GivenText {
+  readonly text: string;
+  /** The environment variable that it is from, if it is not from the command line. */
+  readonly variable?: string;
+}
+
 export interface CommandWords<Name extends string = string> {
   readonly command: Name;
   /** The words that are not options: as many as the command takes. */
   readonly operands: readonly string[];
-  /** Option name → value as text. */
-  readonly given: ReadonlyMap<string, string>;
-  /** Unknown options, missing values, too many or too few arguments. */
+  /** By the names of options, their values as texts. */
+  readonly given: ReadonlyMap<string, GivenText>;
+  /** Of the environment; `''` when there is none. */
+  readonly token: string;
+  /** Unknown options and variables, missing values, too many or too few arguments. */
   readonly faults: readonly string[];
 }
 

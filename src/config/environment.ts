@@ -3,26 +3,19 @@ import { hostname, userInfo } from 'node:os';
 import { limits } from '../shared/limits.js';
 import { KIB } from '../shared/limits/units.js';
 import { nameLike } from '../shared/likeness.js';
-import * as tablesOfPeople from './cli-option-table.js';
-import { environmentVariable } from './option.js';
-import * as tablesOfPlanes from './option-table.js';
+import { environmentVariable, type Option } from './option.js';
 
 // Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One
 // file of variables may serve several commands, so the variables of every command are known.
 
 const VARIABLE_PREFIX = 'SWITCHYARD_';
 
-/** Tokens come only from the environment (cli-request.ts). */
+/** Tokens are secrets: they are never taken from the command line, which every user of the machine can read. */
 export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 
-const tables: readonly object[] = [...Object.values(tablesOfPlanes), ...Object.values(tablesOfPeople)];
-const knownVariables: ReadonlySet<string> = new Set([
-  TOKEN_VARIABLE,
-  ...tables.flatMap((table) => Object.keys(table).map(environmentVariable)),
-]);
-
-/** @returns one line per fault; empty variables count as not set. */
-export function unknownVariableFaults(environment: NodeJS.ProcessEnv): string[] {
+/** @param options of all commands. @returns one line per fault; empty variables count as not set. */
+export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: readonly Option<unknown>[]): string[] {
+  const knownVariables = new Set([TOKEN_VARIABLE, ...options.map(({ name }) => environmentVariable(name))]);
   return Object.entries(environment).flatMap(([name, value = '']) => {
     if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfService(name, value))
       return [];

@@ -4,6 +4,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
+import type { Option, OptionReader } from './option.js';
 import { keyKind, keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
 
 const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
@@ -112,9 +113,16 @@ export function readTlsPrivateKey(path: string): PemFile {
   return { path, pem: readPrivateKey(path).pem };
 }
 
-/** Whether the first certificate in the file belongs to this key. */
-export function isPair(certificate: PemFile, privateKey: PemFile): boolean {
-  return new X509Certificate(certificate.pem).checkPrivateKey(createPrivateKey(privateKey.pem));
+/** Adds a fault if the key is not that of the first certificate in its file. */
+export function checkPair(
+  reader: OptionReader,
+  certificate: Option<PemFile | undefined>,
+  privateKey: Option<PemFile | undefined>,
+): void {
+  const [pem, keyPem] = [reader.value(certificate)?.pem, reader.value(privateKey)?.pem];
+  if (pem === undefined || keyPem === undefined) return;
+  if (new X509Certificate(pem).checkPrivateKey(createPrivateKey(keyPem))) return;
+  reader.fault(privateKey, `is not the key of --${certificate.name}; give the two files of one certificate`);
 }
 
 function readPrivateKey(path: string): { pem: string; key: KeyObject } {

@@ -1,7 +1,12 @@
 // `--token-jwks-url`: where each issuer's keys are. An issuer without a URL is discovered at its well-known addresses.
 import { isIPv4 } from 'node:net';
-import type { IssuerKeySource } from './dataplane-options.js';
 import { InvalidValue } from './faults.js';
+
+/** The URL of an issuer's JWK set; `undefined`: discovered from the issuer's metadata. */
+export interface IssuerKeySource {
+  readonly issuer: string;
+  readonly url: string | undefined;
+}
 
 /** Comma-separated items: `issuer=url`, or just an issuer that is a URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {

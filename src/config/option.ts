@@ -1,22 +1,117 @@
-// One option: how it is written, what it means, its default, and how its text is parsed.
+// What options are made of. An option is one row: how it is written, what it means, how its text becomes a value, and its default. Options
+// are members of schemas, and a schema is the form that all code after start-up sees: its values have the same members. The command line,
+// the environment, `--help`, completion and docs/options.md are derived from the rows.
 
 export interface Option<Value> {
-  /** Shown after the option in `--help`, for example `<host:port>`. */
+  readonly name: string;
+  /** Shown after the name, for example `<host:port>`. In square brackets: the name may stand alone, which means `true`. */
   readonly placeholder: string;
   readonly meaning: string;
-  /** The text that is parsed when none is given; `undefined`: the option then has no value. */
-  readonly fallback: string | undefined;
-  /** How the documentation describes the default where its text says too little. */
-  readonly fallbackText?: string;
-  /** The value of an option given without one on the command line; if absent, that is a fault. */
-  readonly textAlone?: string;
-  /** Omitting the option is a fault. */
-  readonly required?: true;
   /** Throws InvalidValue. */
   readonly parse: (text: string) => Value;
+  /** The default: a text to parse, or how it is described, and how it follows from other options. */
+  readonly fallback: string | Derived<Value> | undefined;
+  /** Omitting the option is a fault. */
+  readonly isRequired: boolean;
 }
 
-export type OptionTable = Readonly<Record<string, Option<unknown>>>;
+interface Derived<Value> {
+  readonly said: string;
+  /** Without it, the option has no value. */
+  readonly from?: (reader: OptionReader) => Value;
+}
+
+/** What the rules of options ask of the options that are being read. */
+export interface OptionReader {
+  /** Of the environment; `''` when there is none. */
+  readonly token: string;
+  isGiven(option: Option<unknown>): boolean;
+  /** `undefined` when the option has no value, or its value was a fault. */
+  value<Value>(option: Option<Value>): Value | undefined;
+  /** Also a value that follows from other options. Only when there is no fault. */
+  known<Value>(option: Option<Value>): Value;
+  /** Adds a fault of one option, or of one in relation to others. */
+  fault(option: Option<unknown>, problem: string): void;
+  /** Adds a fault of something else than an option. */
+  faultBesides(words: string): void;
+}
+
+/** Options whose values belong together. `check` adds faults that involve several options. */
+export interface Section<Value> {
+  readonly options: Schema;
+  check(reader: OptionReader): void;
+  arrange(values: object, reader: OptionReader): Value;
+}
+
+export interface Schema {
+  readonly [member: string]: Option<unknown> | Section<unknown> | Schema;
+}
+
+export type ValueOf<Node> =
+  Node extends Option<infer Value> ? Value : Node extends Section<infer Value> ? Value : ValuesOf<Node>;
+
+export type ValuesOf<Members> = { readonly [Member in keyof Members]: ValueOf<Members[Member]> };
+
+/** @param usage name and placeholder, for example `address <host:port>`. */
+export function option<Value>(
+  usage: string,
+  meaning: string,
+  parse: (text: string) => Value,
+  fallback: string,
+): Option<Value>;
+export function option<Value, Other>(
+  usage: string,
+  meaning: string,
+  parse: (text: string) => Value,
+  fallback: Required<Derived<Other>>,
+): Option<Value | Other>;
+export function option<Value>(
+  usage: string,
+  meaning: string,
+  parse: (text: string) => Value,
+  fallback?: { readonly said: string },
+): Option<Value | undefined>;
+export function option<Value>(
+  usage: string,
+  meaning: string,
+  parse: (text: string) => Value,
+  fallback?: string | Derived<Value>,
+): Option<Value> {
+  const [name = '', placeholder = ''] = usage.split(/ (.*)/);
+  return { name, placeholder, meaning, parse, fallback, isRequired: false };
+}
+
+export function required<Value>(optional: Option<Value | undefined>): Option<Value> {
+  // Where it is missing, nothing is made of the values.
+  return { ...(optional as Option<Value>), isRequired: true };
+}
+
+/** By default, a section's value is an object of its values. */
+export function section<Members extends Schema, Value = ValuesOf<Members>>(
+  options: Members,
+  rules: {
+    readonly check?: (reader: OptionReader) => void;
+    readonly arrange?: (values: ValuesOf<Members>, reader: OptionReader) => Value;
+  },
+): Section<Value> {
+  const { check = () => undefined, arrange = (values) => values } = rules;
+  return { options, check, arrange: arrange as Section<Value>['arrange'] };
+}
+
+export function isOption(node: Schema[string]): node is Option<unknown> {
+  return typeof (node as Option<unknown>).parse === 'function';
+}
+
+export function isSection(node: Schema[string]): node is Section<unknown> {
+  return typeof (node as Section<unknown>).arrange === 'function';
+}
+
+/** All options of a schema, in order. */
+export function optionsOf(schema: Schema): readonly Option<unknown>[] {
+  return Object.values(schema).flatMap((node) => {
+    return isOption(node) ? [node] : optionsOf(isSection(node) ? node.options : node);
+  });
+}
 
 /** The environment variable that is read when the option is not on the command line. */
 export function environmentVariable(name: string): string {
@@ -24,15 +119,11 @@ export function environmentVariable(name: string): string {
 }
 
 /** The default in a form for people. */
-export function fallbackText(option: Option<unknown>): string {
-  return option.fallbackText ?? option.fallback ?? (option.required ? 'required' : 'none');
+export function fallbackText({ fallback, isRequired }: Option<unknown>): string {
+  if (isRequired) return 'required';
+  return typeof fallback === 'string' ? fallback : (fallback?.said ?? 'none');
 }
 
-type ValueOf<O> = O extends { parse(text: string): infer Value }
-  ? O extends { fallback: string } | { required: true }
-    ? Value
-    : Value | undefined
-  : never;
-
-/** The values of a table's options; `undefined` for one that was not given and has no default. */
-export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
+export function mayStandAlone({ placeholder }: Option<unknown>): boolean {
+  return placeholder.startsWith('[');
+}

@@ -3,14 +3,6 @@
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command.js';
 import type { RedisPlace, StoreOptions } from './dataplane-options.js';
-import { environmentVariable, type OptionTable } from './option.js';
-import { parseSwitch } from './values.js';
-
-/** Whether a plane's options, which have no faults, are only to be checked. */
-export function isCheckAlone(words: CommandWords, environment: NodeJS.ProcessEnv = process.env): boolean {
-  const text = words.given.get('check') ?? environment[environmentVariable('check')] ?? '';
-  return text !== '' && parseSwitch(text);
-}
 
 /** The options that the text describes. */
 interface CheckedStart {
@@ -21,27 +13,19 @@ interface CheckedStart {
 }
 
 /** Text for a person. It shows no secrets, as these are in files and options hold only their paths. */
-export function startInWords(
-  table: OptionTable,
-  words: CommandWords,
-  { store, listeners, hasKeys }: CheckedStart,
-  environment: NodeJS.ProcessEnv = process.env,
-): string {
-  const lines = [`The ${words.command} would start:`];
+export function startInWords({ command, given }: CommandWords, { store, listeners, hasKeys }: CheckedStart): string {
+  const lines = [`The ${command} would start:`];
   for (const [what, where] of Object.entries(listeners)) lines.push(`  ${what.padEnd(16)}${where}`);
   lines.push(`  ${'user configs'.padEnd(16)}${storeInWords(store)}`);
   if (!hasKeys) lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
-  const given = Object.keys(table).flatMap((name) => {
-    if (name === 'check') return [];
-    const variable = environmentVariable(name);
-    const text = words.given.get(name) ?? environment[variable] ?? '';
-    if (text === '') return [];
-    return [`  --${name} ${text}${words.given.has(name) ? '' : `  (from ${variable})`}`];
+  const set = [...given].flatMap(([name, { text, variable }]) => {
+    if (name === 'check' || text === '') return [];
+    return [`  --${name} ${text}${variable === undefined ? '' : `  (from ${variable})`}`];
   });
   lines.push(
-    given.length === 0 ? 'All options have their defaults.' : 'These options are set, all others have their defaults:',
+    set.length === 0 ? 'All options have their defaults.' : 'These options are set, all others have their defaults:',
   );
-  return [...lines, ...given, ''].join('\n');
+  return [...lines, ...set, ''].join('\n');
 }
 
 function redisInWords(place: RedisPlace): string {

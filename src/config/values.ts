@@ -1,8 +1,12 @@
 // Parsers of option values: each turns a text into a typed value, or throws InvalidValue with what the option expects. None reads files.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import type { ListenAddress } from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
 
 /** Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements. */
 export function deepFreeze<Value>(value: Value): Value {

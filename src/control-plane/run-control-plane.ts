@@ -4,7 +4,7 @@
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
-import { hasKeys } from '../config/auth-options.js';
+import { hasKeys } from '../config/table/token-options.js';
 import { formatAddress, StartFault } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
 import { exitStatus } from '../shared/exit-status.js';

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
-import { hasKeys } from '../config/auth-options.js';
+import { hasKeys } from '../config/table/token-options.js';
 import { limits } from '../shared/limits.js';
 import { formatAddress, StartFault } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';

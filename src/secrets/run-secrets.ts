@@ -1,6 +1,6 @@
 // The commands that manage the secrets in the store. They open the store themselves, as both planes do, so that no
 // secret goes over a network interface. They print what was done, and nothing of a secret.
-import type { SecretsAction, SecretsRequest } from '../config/load-secrets-request.js';
+import type { StoreOptions } from '../config/dataplane-options.js';
 import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
@@ -14,6 +14,19 @@ import { SecretKeys, type SecretKey, openText, sealText } from './secret-keys.js
 import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
+
+export type SecretsAction =
+  | { readonly command: 'secrets set'; readonly name: string; readonly origins: SecretOrigins }
+  | { readonly command: 'secrets delete'; readonly name: string }
+  | { readonly command: 'secrets list' }
+  | { readonly command: 'secrets rotate' };
+
+interface SecretsRequest {
+  readonly store: StoreOptions;
+  /** In base64; the first one seals. */
+  readonly keys: readonly string[];
+  readonly action: SecretsAction;
+}
 
 interface Resealing {
   readonly resealed: number;

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { AdminConnection } from '../../src/cli/admin-connection.js';
-import { performAdmin } from '../../src/cli/admin-commands.js';
+import * as commands from '../../src/cli/admin-commands.js';
 import { sessionHash } from '../../src/shared/logger.js';
 import { mintSessionId } from '../../src/worker/session-id.js';
 
@@ -39,7 +39,7 @@ t.test('sessions of all pages are printed, a line each, without control sequence
     '/sessions?cursor=0.0&subject=a+b': { sessions: [session], total: 2, next: '1.1', silent: [] },
     '/sessions?cursor=1.1&subject=a+b': { sessions: [{ ...session, client: '' }], total: 2, silent: [3] },
   });
-  const { text, answer } = await performAdmin({ command: 'sessions', subject: 'a b' }, admin, undefined);
+  const { text, answer } = await commands.sessions({ subject: 'a b' }, { admin, columns: undefined });
   t.match(answer, { sessions: [{ session: '0123456789ab' }, { session: '0123456789ab' }] });
   t.match(
     String(text),
@@ -54,11 +54,11 @@ t.test('an id is looked up as that of a request, then of a session', async (t) =
     ...{ outcome: 'fault', detail: 'answer-timeout', status: 200, durationMs: 12, backendMs: 10, endedAt: 'then' },
   };
   const ofRequest = adminWith({ '/requests/r': { requests: [request], silent: [] } });
-  const { text } = await performAdmin({ command: 'explain id', id: 'r' }, ofRequest, undefined);
+  const { text } = await commands.explain({ id: 'r' }, { admin: ofRequest, columns: undefined });
   t.match(String(text), /outcome +fault: answer-timeout\nstatus +200\ntook +12 ms, the backend 10 ms of it\n/);
   t.notMatch(String(text), /[\u001b\u202e]/);
   const ofSession = adminWith({ '/sessions?session=0123456789ab': { sessions: [session], total: 1, silent: [] } });
-  const found = await performAdmin({ command: 'explain id', id: '0123456789ab' }, ofSession, undefined);
+  const found = await commands.explain({ id: '0123456789ab' }, { admin: ofSession, columns: undefined });
   t.match(String(found.text), /BACKEND +STATE +WHY\nevil.*unavailable +connection refused\n$/);
 });
 
@@ -66,7 +66,7 @@ t.test('a whole session id is looked up by its hash, and is sent nowhere', async
   const id = mintSessionId(0, 4);
   const path = `/sessions?session=${sessionHash(id)}`;
   const admin = adminWith({ [path]: { sessions: [session], total: 1, silent: [] } });
-  const { text } = await performAdmin({ command: 'explain id', id }, admin, undefined);
+  const { text } = await commands.explain({ id }, { admin, columns: undefined });
   t.match(String(text), /^session +0123456789ab\n/);
   t.strictSame(admin.asked, [path]);
 });
@@ -75,7 +75,7 @@ t.test('for an unknown id: which ids there are, and where to look', async (t) =>
   for (const id of ['x', '0123456789ab', mintSessionId(0, 4)]) {
     const hash = id === '0123456789ab' ? id : sessionHash(id);
     const admin = adminWith({ [`/sessions?session=${hash}`]: { sessions: [], total: 0, silent: [2] } });
-    const explained = performAdmin({ command: 'explain id', id }, admin, undefined);
+    const explained = commands.explain({ id }, { admin, columns: undefined });
     await t.rejects(explained, {
       name: 'CliFault',
       exitStatus: 66,
@@ -100,8 +100,8 @@ t.test('why somebody has a tool or not', async (t) => {
       silent: [],
     },
   });
-  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: 'b-x' } as const;
-  const { text } = await performAdmin(action, admin, undefined);
+  const asked = { subject: 's', virtualHost: 'v', tool: 'b-x' };
+  const { text } = await commands.explain(asked, { admin, columns: undefined });
   t.match(
     String(text),
     /^config +read\nverdict +not allowed: …\n\nBACKEND .*\nb +http:\/\/b +0 +open +connection refused +add +open\n$/,
@@ -110,7 +110,7 @@ t.test('why somebody has a tool or not', async (t) => {
   const oddly = adminWith({
     '/explain?subject=s&virtual_host=v&tool=b-x': { workers: [{ ...worker, backends: [odd] }], silent: [] },
   });
-  const told = await performAdmin(action, oddly, undefined);
+  const told = await commands.explain(asked, { admin: oddly, columns: undefined });
   t.match(String(told.text), /\n\nBACKEND +SLOT +FORGIVEN +TIMES\nb +0 +id as text +12\n$/, 'what was overlooked');
   const kept = { readAt: '2026-01-01T00:00:00Z', usedUntil: '2026-01-01T01:00:00Z' };
   const keeping = adminWith({
@@ -119,28 +119,34 @@ t.test('why somebody has a tool or not', async (t) => {
       silent: [],
     },
   });
-  const { text: keptText } = await performAdmin(action, keeping, undefined);
+  const { text: keptText } = await commands.explain(asked, { admin: keeping, columns: undefined });
   t.match(String(keptText), /^config +kept\nkept +read at 2026-01-01T00:00:00Z, used until 2026-01-01T01:00:00Z\n/);
-  await t.rejects(performAdmin(action, adminWith({}), undefined), { name: 'CliFault', exitStatus: 69 });
+  await t.rejects(commands.explain(asked, { admin: adminWith({}), columns: undefined }), {
+    name: 'CliFault',
+    exitStatus: 69,
+  });
 });
 
 t.test('the log level', async (t) => {
-  const { answer } = await performAdmin({ command: 'log-level', level: 'debug' }, adminWith({}), undefined);
+  const { answer } = await commands.setLogLevel({ level: 'debug' }, { admin: adminWith({}) });
   t.strictSame(answer, { path: '/log-level', value: { level: 'debug' } });
 });
 
 t.test('no sessions, no workers: what there is not is said', async (t) => {
   const none = adminWith({ '/sessions?cursor=0.0': { sessions: [], total: 0, silent: [] } });
-  t.same(await performAdmin({ command: 'sessions', subject: undefined }, none, undefined), {
+  t.same(await commands.sessions({ subject: undefined }, { admin: none, columns: undefined }), {
     answer: { sessions: [], silent: [] },
     text: 'No sessions.\n',
   });
-  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: undefined } as const;
+  const asked = { subject: 's', virtualHost: 'v', tool: undefined };
   const path = '/explain?subject=s&virtual_host=v&tool=';
   const nobody = adminWith({ [path]: { workers: [], silent: [] } });
-  t.equal((await performAdmin(action, nobody, undefined)).text, 'No worker answers.\n');
+  t.equal((await commands.explain(asked, { admin: nobody, columns: undefined })).text, 'No worker answers.\n');
   const silent = adminWith({ [path]: { workers: [], silent: [1, 2] } });
-  t.equal((await performAdmin(action, silent, undefined)).text, '\nNo answer from the workers of slots 1, 2.\n');
+  t.equal(
+    (await commands.explain(asked, { admin: silent, columns: undefined })).text,
+    '\nNo answer from the workers of slots 1, 2.\n',
+  );
 });
 
 t.test('how long ago is told in seconds, then in minutes, then in hours', async (t) => {
@@ -155,7 +161,7 @@ t.test('how long ago is told in seconds, then in minutes, then in hours', async 
     const admin = adminWith({
       '/sessions?cursor=0.0': { sessions: [{ ...session, client: 'c', ageS, backends: [] }], total: 1, silent: [] },
     });
-    const told = await performAdmin({ command: 'sessions', subject: undefined }, admin, undefined);
+    const told = await commands.sessions({ subject: undefined }, { admin, columns: undefined });
     t.equal(String(told.text).split(/\s+/)[13], text);
   }
 });
@@ -179,9 +185,9 @@ t.test('what each worker knows of each backend is a line of its own', async (t) 
     },
   ];
   const admin = adminWith({ '/explain?subject=s&virtual_host=v&tool=': { workers, silent: [2] } });
-  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: undefined } as const;
+  const asked = { subject: 's', virtualHost: 'v', tool: undefined };
   t.equal(
-    (await performAdmin(action, admin, undefined)).text,
+    (await commands.explain(asked, { admin, columns: undefined })).text,
     [
       'config         read',
       'oddities       an odd thing',
@@ -204,7 +210,7 @@ t.test('a request that ended without a status, and was asked of no backend, is t
     ...{ outcome: 'gone', status: 0, durationMs: 12, endedAt: 'then' },
   };
   const admin = adminWith({ '/requests/r%2F1': { requests: [request, request], silent: [] } });
-  const { text, answer } = await performAdmin({ command: 'explain id', id: 'r/1' }, admin, undefined);
+  const { text, answer } = await commands.explain({ id: 'r/1' }, { admin, columns: undefined });
   const one = [
     ...[
       'request       r',

@@ -116,7 +116,7 @@ t.test('servers are listed as a table, from all pages, and by tags and status if
     ),
   );
   const none = await scene(t, { body: [] });
-  t.strictSame(await servers.list({ tags: [], status: undefined }, none), { answer: [], text: 'No servers.\n' });
+  t.strictSame(await servers.list({ tags: undefined, status: undefined }, none), { answer: [], text: 'No servers.\n' });
   t.equal(none.asked[0]?.line, 'GET /servers');
 });
 
@@ -157,7 +157,7 @@ t.test('a server is shown with its tools, and with whose it is where that is kno
 });
 
 t.test('a server is added, changed and removed', async (t) => {
-  const addition = { name: 'git', url: SERVER.url, description: undefined, tags: ['a'], transport: undefined };
+  const addition = { name: 'git', url: SERVER.url, properties: { tags: ['a'] } };
   const added = await scene(t, { status: 201, body: SERVER });
   t.match(await servers.add(addition, added), { answer: SERVER, text: /^name +git\n/ });
   t.match(added.asked, [{ line: 'POST /servers', body: { name: 'git', url: SERVER.url, tags: ['a'] } }]);
@@ -258,10 +258,7 @@ t.test('compositions are listed and shown with their tools as the command line w
 });
 
 t.test('a composition is created, changed and deleted, by force only if so asked', async (t) => {
-  const creation = {
-    ...{ name: 'dev', description: undefined, exposure: undefined, subjects: ['alice'] },
-    servers: [{ name: 'git', tools: ['log'] }],
-  };
+  const creation = { name: 'dev', 'server:tool': ['git:log'], properties: { subjects: ['alice'] } };
   for (const [isForced, query] of [
     [false, ''],
     [true, '?force=true'],
@@ -271,13 +268,13 @@ t.test('a composition is created, changed and deleted, by force only if so asked
       answer: COMPOSITION,
       text: /^name +dev\n/,
     });
-    const body = { name: 'dev', servers: creation.servers, subjects: ['alice'] };
+    const body = { name: 'dev', servers: [{ name: 'git', tools: ['log'] }], subjects: ['alice'] };
     t.strictSame(
       created.asked.map((each) => [each.line, each.body]),
       [[`POST /compositions${query}`, body]],
     );
     const changed = await scene(t, { body: COMPOSITION, headers: { etag: '"3"' } }, { body: COMPOSITION });
-    const change = { composition: 'dev', change: { subjects: ['eve'] }, servers: undefined, isForced };
+    const change = { composition: 'dev', change: { subjects: ['eve'] }, isForced };
     t.match(await compositions.update(change, changed), { answer: COMPOSITION, text: /^name +dev\n/ });
     t.strictSame(
       changed.asked.map((each) => [each.line, each.body]),
@@ -290,7 +287,7 @@ t.test('a composition is created, changed and deleted, by force only if so asked
   }
   const others = await scene(t, { body: COMPOSITION }, { body: COMPOSITION });
   const wanted = [{ name: 'git', tools: ['blame'] }];
-  await compositions.update({ composition: 'dev', change: {}, servers: wanted, isForced: false }, others);
+  await compositions.update({ composition: 'dev', change: { servers: wanted }, isForced: false }, others);
   t.match(others.asked[1]?.body, { servers: [{ name: 'git', tools: ['blame'], prompts: ['p'] }] });
   const deleted = await scene(t, { status: 204 });
   t.same(await compositions.remove({ composition: 'dev' }, deleted), { answer: undefined, text: 'Deleted dev.\n' });
@@ -344,7 +341,7 @@ t.test('what answers but is no control plane, or none of this version, is named,
     message: /respond like a control plane/,
   });
   const other = await scene(t, { body: [{ name: 'git' }] });
-  t.match(await faultOf(servers.list({ tags: [], status: undefined }, other)), {
+  t.match(await faultOf(servers.list({ tags: undefined, status: undefined }, other)), {
     exitStatus: 69,
     message: /not understood; .*another version of Switchyard/,
   });

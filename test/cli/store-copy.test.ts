@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { CliFault } from '../../src/cli/command-result.js';
-import { copy } from '../../src/cli/store-copy.js';
+import { copyStore } from '../../src/cli/store-copy.js';
 import { checkEmbedded } from '../../src/store/check-embedded.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -22,7 +22,7 @@ t.test('in a copy made during writes every user has one of the written values, a
     for (let round = 2; !isOver; round = (round % 9) + 1)
       await Promise.all(names.map((name) => store.write(name, value(round))));
   })();
-  const { text } = await copy(from, to);
+  const { text } = await copyStore({ from, directory: to });
   isOver = true;
   await writing;
   t.match(text, /^Copied the embedded store in /);
@@ -46,7 +46,7 @@ t.test('in a copy made during writes every user has one of the written values, a
 t.test('a store that is missing or cannot be copied is reported', async (t) => {
   const directory = createScratchDirectory(t);
   const refusal = async (from: string, to: string): Promise<CliFault> => {
-    const fault: unknown = await copy(from, to).catch((error: unknown) => error);
+    const fault: unknown = await copyStore({ from, directory: to }).catch((error: unknown) => error);
     if (!(fault instanceof CliFault)) throw new Error('it was not refused');
     return fault;
   };

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { CliFault, type CommandResult } from '../../src/cli/command-result.js';
-import { perform } from '../../src/cli/user-configs.js';
+import * as commands from '../../src/cli/user-configs.js';
 import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { planPublication } from '../../src/control-plane/compositions/publication.js';
@@ -41,17 +41,16 @@ for (const [kind, start] of Object.entries(stores)) {
     const store = await start(t);
     const subject = 'alice@example.com';
     const [wide, narrow] = [writeFile(t, {}), writeFile(t, { allowed_tool_names: ['a'] })];
-    const put = async (file: string, expectedDigest?: string) =>
-      perform({ command: 'config put', subject, file, store, expectedDigest });
+    const put = async (file: string, expectedDigest?: string) => commands.put({ subject, file, store, expectedDigest });
     const digest = async (): Promise<string> => {
-      const { answer } = await perform({ command: 'config get', subject, store });
+      const { answer } = await commands.get({ subject, store });
       return (answer as { digest: string }).digest;
     };
 
     const stored = await put(wide);
     t.match(stored, { text: /^Stored the user config of alice@example\.com in the / });
     t.match(stored.answer, { subject, digest: await digest(), errors: [], isStored: true });
-    t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(wide), 'to the byte');
+    t.same((await commands.get({ subject, store })).text, readFileSync(wide), 'to the byte');
     const before = await digest();
     await put(narrow, before);
     await t.rejects(put(wide, before), {
@@ -60,7 +59,7 @@ for (const [kind, start] of Object.entries(stores)) {
       message: /has changed since you read it/,
     });
     await t.rejects(put(wide, 'none'), { name: 'CliFault', exitStatus: 75 });
-    t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(narrow));
+    t.same((await commands.get({ subject, store })).text, readFileSync(narrow));
 
     const refused = await put(writeFile(t, { allowed_tools: ['a'] }));
     t.match(refused, {
@@ -68,14 +67,14 @@ for (const [kind, start] of Object.entries(stores)) {
       exitStatus: 65,
       answer: { isStored: false, errors: [{ meant: 'allowed_tool_names' }] },
     });
-    t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(narrow));
+    t.same((await commands.get({ subject, store })).text, readFileSync(narrow));
 
-    t.match(await perform({ command: 'config list', store }), { answer: [subject], text: `${subject}\n` });
-    const remove = { command: 'config delete', subject, store } as const;
-    await t.rejects(perform({ ...remove, expectedDigest: before }), { name: 'CliFault', exitStatus: 75 });
-    await perform({ ...remove, expectedDigest: undefined });
-    await t.rejects(perform({ ...remove, expectedDigest: undefined }), { name: 'CliFault', exitStatus: 66 });
-    await t.rejects(perform({ command: 'config get', subject, store }), { name: 'CliFault', exitStatus: 66 });
+    t.match(await commands.list({ store }), { answer: [subject], text: `${subject}\n` });
+    const one = { subject, store };
+    await t.rejects(commands.remove({ ...one, expectedDigest: before }), { name: 'CliFault', exitStatus: 75 });
+    await commands.remove({ ...one, expectedDigest: undefined });
+    await t.rejects(commands.remove({ ...one, expectedDigest: undefined }), { name: 'CliFault', exitStatus: 66 });
+    await t.rejects(commands.get({ subject, store }), { name: 'CliFault', exitStatus: 66 });
 
     const changes = await changesIn(store);
     const brief = (file: string): object => ({
@@ -102,9 +101,9 @@ for (const [kind, start] of Object.entries(stores)) {
     const store = await start(t);
     const subject = 'alice';
     const put = async (file: string): Promise<CommandResult> =>
-      perform({ command: 'config put', subject, file, store, expectedDigest: undefined });
+      commands.put({ subject, file, store, expectedDigest: undefined });
     const hosts = async (): Promise<object> => {
-      const { answer } = await perform({ command: 'config get', subject, store });
+      const { answer } = await commands.get({ subject, store });
       return (answer as { config: { virtual_hosts: object } }).config.virtual_hosts;
     };
     await put(writeFile(t, {}));
@@ -126,11 +125,11 @@ for (const [kind, start] of Object.entries(stores)) {
     t.same(await hosts(), { w: { backends: {} }, composed: JSON.parse(host) as object });
 
     const whole = join(createScratchDirectory(t), 'whole.json');
-    writeFileSync(whole, (await perform({ command: 'config get', subject, store })).text);
+    writeFileSync(whole, (await commands.get({ subject, store })).text);
     t.match(await put(whole), { answer: { kept: [], removed: [] } }, 'a config that has it is stored to the byte');
-    t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(whole));
+    t.same((await commands.get({ subject, store })).text, readFileSync(whole));
 
-    const removed = await perform({ command: 'config delete', subject, store, expectedDigest: undefined });
+    const removed = await commands.remove({ subject, store, expectedDigest: undefined });
     t.match(removed, {
       text: /\nPublished by the control plane, which will put it back: virtual host composed\.\n$/,
       answer: { isDeleted: true, published: ['composed'] },
@@ -142,9 +141,9 @@ t.test('a check tells everything that is wrong, with its place, and stores nothi
   const path = join(createScratchDirectory(t), 'config.json');
   const check = async (text: string) => {
     writeFileSync(path, text);
-    return perform({ command: 'config check', file: path });
+    return commands.check({ file: path });
   };
-  const valid = await perform({ command: 'config check', file: writeFile(t, {}) });
+  const valid = await commands.check({ file: writeFile(t, {}) });
   t.strictSame(valid.answer, { errors: [], warnings: [] });
   t.match(valid, { exitStatus: 0, text: /config\.json: valid user config\n$/ });
   t.notOk('untoldCount' in Object(valid.answer));
@@ -153,7 +152,7 @@ t.test('a check tells everything that is wrong, with its place, and stores nothi
   t.match(broken.text, /^.*config\.json: error: .*not JSON: [^\n]*\n$/);
   const bad = Buffer.from([0x7b, 0xff, 0x7d]).toString('latin1');
   writeFileSync(path, Buffer.from(bad, 'latin1'));
-  t.equal((await perform({ command: 'config check', file: path })).exitStatus, 65);
+  t.equal((await commands.check({ file: path })).exitStatus, 65);
   const unknown = await check(
     JSON.stringify({ virtual_hosts: { v: { backends: { b: { url, nmae: 1, prefx: 2 } } } } }),
   );
@@ -166,15 +165,15 @@ t.test('a check tells everything that is wrong, with its place, and stores nothi
   t.equal(untoldCount + errors.length, 300);
   t.match(many.text, new RegExp(`and ${untoldCount} more\n$`));
   t.notMatch(JSON.stringify([broken, unknown, many]), /hunter2/, 'a value is never repeated');
-  const { answer, text } = await perform({ command: 'config schema' });
+  const { answer, text } = await commands.schema();
   t.match(answer, { $schema: /json-schema/ });
-  t.equal(text, '');
-  await t.rejects(perform({ command: 'config check', file: join(path, 'none') }), { name: 'CliFault' });
+  t.same(JSON.parse(String(text)), answer);
+  await t.rejects(commands.check({ file: join(path, 'none') }), { name: 'CliFault' });
 });
 
 t.test('where there is no embedded store, none is created to look into', async (t) => {
   const store: StoreOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') };
-  await t.rejects(perform({ command: 'config list', store }), {
+  await t.rejects(commands.list({ store }), {
     exitStatus: 66,
     message: /there is no embedded store in .*; give another --store-path/,
   });
@@ -187,10 +186,10 @@ t.test(
       users: ['writer on >password resetkeys %RW~alice +get +set +eval +ping +client'],
     });
     const store: StoreOptions = { ...redis.storeOptions, username: 'writer', password: 'password' };
-    const put = { command: 'config put', subject: 'alice', file: writeFile(t, {}), store } as const;
-    const { answer, text } = await perform({ ...put, expectedDigest: undefined });
+    const put = { subject: 'alice', file: writeFile(t, {}), store };
+    const { answer, text } = await commands.put({ ...put, expectedDigest: undefined });
     t.match(answer, { isStored: true, isListed: false });
     t.match(String(text), /\.\nThis change could not be added to the list of changes\.\n$/);
-    t.same((await perform({ command: 'config get', subject: 'alice', store })).text, readFileSync(put.file));
+    t.same((await commands.get({ subject: 'alice', store })).text, readFileSync(put.file));
   },
 );

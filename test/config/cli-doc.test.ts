@@ -5,7 +5,7 @@ import { commands } from '../../src/commands.js';
 import { writtenOperand, type CommandDeclaration } from '../../src/config/command.js';
 import { exitStatus } from '../../src/shared/exit-status.js';
 import { storeOptions } from '../../src/config/table/store-options.js';
-import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
+import { environmentVariable, fallbackText, optionsOf, type Option } from '../../src/config/option.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
 const isOfSecrets = (name: string): boolean => name.startsWith('secrets ');
@@ -37,7 +37,7 @@ t.test('every command with its operands', async (t) => {
 t.test('every option, with the commands that take it', async (t) => {
   const takers = new Map<string, string[]>();
   for (const [name, { options }] of cliCommands) {
-    for (const row of optionRows(withoutStore(options)))
+    for (const row of optionRows(withoutStore(optionsOf(options))))
       takers.set(JSON.stringify(row), [...(takers.get(JSON.stringify(row)) ?? []), name]);
   }
   const declared = [...takers].map(([row, names]) => [takersInWords(names), ...(JSON.parse(row) as string[])]);
@@ -54,8 +54,8 @@ t.test('every command for secrets is in docs/credentials.md, with the options th
       rows.find((line) => line.includes(`\`${['switchyard', name, ...operands.map(writtenOperand)].join(' ')}\``)) ??
       '';
     t.ok(row.includes(summary), name);
-    const required = Object.entries(options).filter(([, option]) => option.required);
-    for (const [option] of required) t.ok(row.includes(`\`--${option}\``), `${name} needs --${option}`);
+    const required = optionsOf(options).filter(({ isRequired }) => isRequired);
+    for (const { name: option } of required) t.ok(row.includes(`\`--${option}\``), `${name} needs --${option}`);
   }
 });
 
@@ -77,20 +77,20 @@ t.test('the exit statuses of the planes', async (t) => {
   t.strictSame(documented, [ok, usage, unavailable, software, cannotCreate]);
 });
 
-function optionRows(options: OptionTable): string[][] {
-  return Object.entries(options).map(([name, option]) => [
-    `\`--${name} ${option.placeholder}\``,
-    `\`${environmentVariable(name)}\``,
+function optionRows(options: readonly Option<unknown>[]): string[][] {
+  return options.map((option) => [
+    `\`--${option.name} ${option.placeholder}\``,
+    `\`${environmentVariable(option.name)}\``,
     fallbackText(option),
     option.meaning,
   ]);
 }
 
 /** The options without those of the store, which are documented with the dataplane's options. */
-function withoutStore(options: OptionTable): OptionTable {
-  const hasStore = Object.keys(storeOptions).every((name) => Object.hasOwn(options, name));
-  if (!hasStore) return options;
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(storeOptions, name)));
+function withoutStore(options: readonly Option<unknown>[]): readonly Option<unknown>[] {
+  const ofStore = new Set(optionsOf(storeOptions.options));
+  const hasStore = [...ofStore].every((option) => options.includes(option));
+  return hasStore ? options.filter((option) => !ofStore.has(option)) : options;
 }
 
 /** The commands that take an option; a group stands for its commands when all of them take it. */

@@ -1,36 +1,32 @@
 import t from 'tap';
 import { commands } from '../../src/commands.js';
-import type { CliRequest } from '../../src/config/cli-request.js';
 import { readCommandLine } from '../../src/config/command-line.js';
-import { OptionFaults } from '../../src/config/faults.js';
+import { toolsByServer } from '../../src/config/command-options.js';
+import { faultsOf } from './option-loader.js';
 
 const TOKEN = { SWITCHYARD_TOKEN: 'x.y.z' };
+/** What every command that asks a control plane is told. */
+const ASKED = { controlPlaneUrl: 'http://127.0.0.1:4444', token: 'x.y.z', isJson: false };
 
-function load(line: string, environment: NodeJS.ProcessEnv = TOKEN): CliRequest<object> {
-  const words = readCommandLine(line.split(' '), commands);
+function load(line: string, environment: NodeJS.ProcessEnv = TOKEN): object {
+  const words = readCommandLine(line.split(' '), commands, environment);
   if (words.command === 'answer') throw new Error(words.text);
-  return commands[words.command].read(words, environment) as CliRequest<object>;
+  return commands[words.command].read(words);
 }
 
 function faults(line: string, environment?: NodeJS.ProcessEnv): readonly string[] {
-  try {
-    load(line, environment);
-  } catch (error) {
-    if (error instanceof OptionFaults) return error.faults;
-    throw error;
-  }
-  return [];
+  return faultsOf(() => load(line, environment));
 }
 
 t.test('each command becomes its request', async (t) => {
   for (const [line, action] of [
-    ['servers list', { tags: [], status: undefined }],
+    ['servers list', { tags: undefined, status: undefined }],
     ['servers list --tags a,b --status active', { tags: ['a', 'b'], status: 'active' }],
     [
       'servers add n https://a.example/mcp --description d --tags t --transport SSE',
       {
         ...{ name: 'n', url: 'https://a.example/mcp' },
-        ...{ description: 'd', tags: ['t'], transport: 'SSE' },
+        properties: { description: 'd', tags: ['t'], transport: 'SSE', team: undefined, auth: undefined },
       },
     ],
     ['servers show n', { server: 'n' }],
@@ -47,18 +43,20 @@ t.test('each command becomes its request', async (t) => {
         change: { url: 'https://b.example/mcp', enabled: false, tags: ['a', 'b'] },
       },
     ],
-    ['servers enable n', { server: 'n', change: { enabled: true } }],
-    ['servers disable n', { server: 'n', change: { enabled: false } }],
-    ['servers rename n m', { server: 'n', change: { name: 'm' } }],
+    ['servers enable n', { server: 'n' }],
+    ['servers disable n', { server: 'n' }],
+    ['servers rename n m', { server: 'n', name: 'm' }],
     [
       'compositions update c --tools a:x,b:y,a:z --subjects s',
       {
         composition: 'c',
-        change: { subjects: ['s'] },
-        servers: [
-          { name: 'a', tools: ['x', 'z'] },
-          { name: 'b', tools: ['y'] },
-        ],
+        change: {
+          subjects: ['s'],
+          servers: [
+            { name: 'a', tools: ['x', 'z'] },
+            { name: 'b', tools: ['y'] },
+          ],
+        },
         isForced: false,
       },
     ],
@@ -67,7 +65,6 @@ t.test('each command becomes its request', async (t) => {
       {
         composition: 'c',
         change: { description: 'd' },
-        servers: undefined,
         isForced: false,
       },
     ],
@@ -76,37 +73,31 @@ t.test('each command becomes its request', async (t) => {
       {
         composition: 'c',
         change: { exposure: 'search' },
-        servers: undefined,
         isForced: false,
       },
     ],
-    [
-      'compositions update c --team=',
-      { composition: 'c', change: { team: null }, servers: undefined, isForced: false },
-    ],
+    ['compositions update c --team=', { composition: 'c', change: { team: null }, isForced: false }],
     ['servers update n --team pay', { server: 'n', change: { team: 'pay' } }],
     ['whoami', {}],
     ['compositions list', {}],
     ['compositions show c', { composition: 'c' }],
     ['compositions delete c', { composition: 'c' }],
   ] as const) {
-    t.strictSame(load(line).action, action, line);
+    t.strictSame(load(line), { ...action, ...ASKED }, line);
   }
 });
 
 t.test('tools are grouped by server, in order; a tool may have a colon in its name', async (t) => {
-  const { action } = load('compositions create c s:a t:b s:c:d --subjects x,y');
-  t.strictSame(action, {
-    name: 'c',
-    description: undefined,
-    exposure: undefined,
-    servers: [
-      { name: 's', tools: ['a', 'c:d'] },
-      { name: 't', tools: ['b'] },
-    ],
-    subjects: ['x', 'y'],
-    isForced: false,
+  const servers = [
+    { name: 's', tools: ['a', 'c:d'] },
+    { name: 't', tools: ['b'] },
+  ];
+  t.match(load('compositions create c s:a t:b s:c:d --subjects x,y'), {
+    ...{ name: 'c', 'server:tool': ['s:a', 't:b', 's:c:d'], isForced: false },
+    properties: { description: undefined, exposure: undefined, subjects: ['x', 'y'], team: undefined },
   });
+  t.strictSame(toolsByServer(['s:a', 't:b', 's:c:d']), servers);
+  t.match(load('compositions update c --tools s:a,t:b,s:c:d'), { change: { servers } });
   t.match(faults('compositions create c s t: :u'), [/^s: is not a tool/, /^t:: is not a tool/, /^:u: is not a tool/]);
 });
 
@@ -114,7 +105,7 @@ t.test('the control plane’s address and the output format are read', async (t)
   t.match(load('servers list'), { controlPlaneUrl: 'http://127.0.0.1:4444', isJson: false, token: 'x.y.z' });
   const request = load('servers list --json --control-plane-url https://a.example/gateway/');
   t.match(request, { controlPlaneUrl: 'https://a.example/gateway', isJson: true });
-  t.ok(Object.isFrozen(request.action));
+  t.ok(Object.isFrozen(request));
   for (const url of [
     'a.example',
     'ftp://a.example',
@@ -138,15 +129,15 @@ t.test(
       /^SWITCHYARD_TOKEN: is not set; .*switchyard token/,
     ]);
     t.match(faults('servers list --tags a,,b', { SWITCHYARD_TOKEN: '' }), [
-      /^SWITCHYARD_TOKEN/,
       /^--tags: entry 2 is empty/,
+      /^SWITCHYARD_TOKEN/,
     ]);
   },
 );
 
 t.test('an update needs something to change', async (t) => {
   t.match(faults('servers update n'), [
-    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team, --auth, --auth-headers is required$/,
+    /^--name: or another of --name, --url, --enabled, --description, --transport, --tags, --team, --auth is required$/,
   ]);
   t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);
@@ -170,10 +161,9 @@ t.test('auth of a server consists of its type and that type’s members', async 
     ],
     ['--auth none', null],
   ] as const) {
-    t.match(load(`servers update n ${words}`).action, { change: { auth } }, words);
-    if (auth !== null) t.match(load(`servers add n https://a.example/mcp ${words}`).action, { auth }, words);
+    t.match(load(`servers update n ${words}`), { change: { auth } }, words);
+    t.match(load(`servers add n https://a.example/mcp ${words}`), { properties: { auth } }, words);
   }
-  t.notOk('auth' in load('servers add n https://a.example/mcp --auth none').action);
   for (const [words, fault] of [
     ['--auth basic', /^--auth: expects/],
     ['--auth headers', /^--auth-headers: is required/],

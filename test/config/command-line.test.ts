@@ -5,7 +5,7 @@ import type { CommandWords } from '../../src/config/command.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
 
-const readCommandLine = (args: readonly string[]) => commandLine.readCommandLine(args, commands);
+const readCommandLine = (args: readonly string[]) => commandLine.readCommandLine(args, commands, {});
 
 function words(...args: string[]): CommandWords {
   const line = readCommandLine(args);
@@ -20,7 +20,7 @@ function answer(...args: string[]): string {
 }
 
 t.test('no command means dataplane', async (t) => {
-  t.strictSame(words(), { command: 'dataplane', operands: [], given: new Map(), faults: [] });
+  t.strictSame(words(), { command: 'dataplane', operands: [], given: new Map(), token: '', faults: [] });
   t.equal(words('--log-level', 'debug').command, 'dataplane');
   t.equal(words('dataplane').command, 'dataplane');
   t.equal(words('control-plane').command, 'control-plane');
@@ -32,23 +32,23 @@ t.test('options are taken as given in both notations, and the last one wins', as
   t.strictSame(
     [...given],
     [
-      ['address', '[::1]:0'],
-      ['log-level', 'warn'],
+      ['address', { text: '[::1]:0' }],
+      ['log-level', { text: 'warn' }],
     ],
   );
   t.strictSame(faults, []);
 });
 
 t.test('a switch stands alone or has a value', async (t) => {
-  t.equal(words('--access-log').given.get('access-log'), 'true');
-  t.equal(words('--access-log', '--log-level', 'warn').given.get('access-log'), 'true');
-  t.equal(words('--access-log=false').given.get('access-log'), 'false');
-  t.equal(words().given.get('access-log'), undefined);
+  t.equal(words('--access-log').given.get('access-log')?.text, 'true');
+  t.equal(words('--access-log', '--log-level', 'warn').given.get('access-log')?.text, 'true');
+  t.equal(words('--access-log=false').given.get('access-log')?.text, 'false');
+  t.equal(words().given.get('access-log')?.text, undefined);
 });
 
 t.test('a value that begins with a dash is written with an equals sign', async (t) => {
-  t.equal(words('token', '--subject=-x').given.get('subject'), '-x');
-  t.equal(words('token', '--subject=').given.get('subject'), '');
+  t.equal(words('token', '--subject=-x').given.get('subject')?.text, '-x');
+  t.equal(words('token', '--subject=').given.get('subject')?.text, '');
 });
 
 t.test('everything that fits nowhere is reported together, and only names are repeated', async (t) => {
@@ -64,7 +64,7 @@ t.test('everything that fits nowhere is reported together, and only names are re
     '-p: unknown option; remove it or correct its name',
     'unexpected arguments: 1; the command takes options only',
   ]);
-  t.strictSame([...given], [['log-level', 'debug']], 'what follows an unknown option is still read');
+  t.strictSame([...given], [['log-level', { text: 'debug' }]], 'what follows an unknown option is still read');
 });
 
 t.test('words after -- are not options', async (t) => {
@@ -129,7 +129,8 @@ t.test('operands are counted', async (t) => {
   t.strictSame(words('servers', 'add', 'a name', '--tags', 'x', 'https://a.example/mcp'), {
     command: 'servers add',
     operands: ['a name', 'https://a.example/mcp'],
-    given: new Map([['tags', 'x']]),
+    given: new Map([['tags', { text: 'x' }]]),
+    token: '',
     faults: [],
   });
   t.strictSame(words('servers', 'add', 'a').faults, ['<url>: is missing']);

@@ -1,7 +1,7 @@
 // By default, no response is silent for as long as a proxy in front waits that gives up after 20 s.
 import t from 'tap';
-import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
-import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
+import { dataplaneOptions } from '../../src/config/dataplane-options.js';
 import { optionLoader } from './option-loader.js';
 
 const PROXY_MS = 20_000;
@@ -9,8 +9,8 @@ const PROXY_MS = 20_000;
 const LATE_TIMES = 1.25;
 
 for (const { load } of [
-  optionLoader('dataplane', loadDataplaneOptions),
-  optionLoader('control-plane', loadControlPlaneOptions),
+  optionLoader('dataplane', dataplaneOptions),
+  optionLoader('control-plane', controlPlaneOptions),
 ]) {
   const { slowAnswerMs, streamKeepAliveMs } = load([]).answers;
   t.ok(slowAnswerMs * LATE_TIMES < PROXY_MS, `the head of a slow answer: ${slowAnswerMs} ms`);

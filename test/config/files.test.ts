@@ -140,10 +140,6 @@ t.test('certificates', async (t) => {
   const damaged = pem.replace(/\n.{20}/, '\n');
   t.throws(() => files.readCertificates(write('damaged', `${pem}${damaged}`)), { message: /certificate 2 .* parsed/ });
   t.throws(() => files.readCertificates(keyPath), { message: /no PEM certificate/ });
-
-  const certificate = files.readCertificates(path);
-  t.ok(files.isPair(certificate, files.readTlsPrivateKey(keyPath)));
-  t.notOk(files.isPair(certificate, files.readTlsPrivateKey(write('other', privatePem(rsa.privateKey)))));
 });
 
 t.test('no message repeats a file’s contents, or its path', async (t) => {

@@ -1,16 +1,18 @@
 // Options shared with the dataplane are tested there; these tests cover the control plane's own.
 import t from 'tap';
 import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
-import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
+import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
 import { commonDefaults, optionLoader } from './option-loader.js';
 
-const { load, faults } = optionLoader('control-plane', loadControlPlaneOptions);
+const { load, faults } = optionLoader('control-plane', controlPlaneOptions);
 
 t.test('the defaults are those of the decisions', async (t) => {
   const options = load([]);
   const memoryBytes = defaultWorkerMemoryBytes(1);
+  const common = commonDefaults(memoryBytes, 'plain-text-or-tls');
   t.strictSame(options, {
-    ...commonDefaults(memoryBytes, 'plain-text-or-tls'),
+    ...common,
+    token: { ...common.token, standing: undefined },
     address: { host: '127.0.0.1', port: 4444 },
     memoryBytes,
     composerShares: {

@@ -2,18 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { OptionFaults } from '../../src/config/faults.js';
-import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { dataplaneOptions, type DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
-import { environmentVariable } from '../../src/config/option.js';
-import { dataplaneOptionTable } from '../../src/config/option-table.js';
+import { environmentVariable, optionsOf } from '../../src/config/option.js';
 import { createKeyPair } from '../support/keys.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { commonDefaults, optionLoader } from './option-loader.js';
 
 const MIB = 1024 * 1024;
-const { load, faults } = optionLoader('dataplane', loadDataplaneOptions);
+const { load, faults } = optionLoader('dataplane', dataplaneOptions);
 
 /** A self-signed certificate for a new key. */
 function createCertificate(t: Test): { certificate: string; privateKey: string } {
@@ -97,7 +95,7 @@ for (const [name, text, pick, expected] of plainOptions) {
 }
 
 t.test('an empty variable counts as not set', async (t) => {
-  const emptied = Object.keys(dataplaneOptionTable).map((name) => [environmentVariable(name), '']);
+  const emptied = optionsOf(dataplaneOptions).map(({ name }) => [environmentVariable(name), '']);
   t.strictSame(load([], Object.fromEntries(emptied) as NodeJS.ProcessEnv), load([]));
 });
 

@@ -2,13 +2,18 @@ import t from 'tap';
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import { OptionFaults } from '../../src/config/faults.js';
-import { loadTokenRequest, type TokenRequest } from '../../src/config/load-token-request.js';
 import { createKeyPair } from '../support/keys.js';
 
+interface TokenRequest {
+  readonly subject: string;
+  readonly expiresInMs: number;
+  readonly token: object;
+}
+
 function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): TokenRequest {
-  const words = readCommandLine(['token', ...args], commands);
+  const words = readCommandLine(['token', ...args], commands, environment);
   if (words.command === 'answer') throw new Error(words.text);
-  return loadTokenRequest(words, environment);
+  return commands.token.read(words) as TokenRequest;
 }
 
 t.test('a token request has a subject, a key, and defaults for the rest', async (t) => {
@@ -17,7 +22,7 @@ t.test('a token request has a subject, a key, and defaults for the rest', async 
   t.match(request, {
     subject: 'alice',
     expiresInMs: 3_600_000,
-    token: { issuers: ['mcpgateway'], audience: 'mcpgateway-api', privateKey: /PRIVATE KEY/, publicKey: undefined },
+    token: { issuers: ['mcpgateway'], audience: 'mcpgateway-api', privateKey: /PRIVATE KEY/ },
   });
   t.ok(Object.isFrozen(request.token));
 });

@@ -2,8 +2,9 @@
 // that both commands have.
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
-import type { CommandWords } from '../../src/config/command.js';
 import { OptionFaults } from '../../src/config/faults.js';
+import type { Schema, ValuesOf } from '../../src/config/option.js';
+import { readRequest } from '../../src/config/read-request.js';
 
 const MIB = 1024 * 1024;
 
@@ -12,25 +13,29 @@ export interface OptionLoader<Options> {
   readonly faults: (args: readonly string[], environment?: NodeJS.ProcessEnv) => readonly string[];
 }
 
-export function optionLoader<Options>(
+export function optionLoader<Options extends Schema>(
   command: string,
-  loadOptions: (words: CommandWords, environment: NodeJS.ProcessEnv) => Options,
-): OptionLoader<Options> {
-  const load = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Options => {
-    const words = readCommandLine([command, ...args], commands);
+  options: Options,
+): OptionLoader<ValuesOf<Options>> {
+  const load = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): ValuesOf<Options> => {
+    const words = readCommandLine([command, ...args], commands, environment);
     if (words.command === 'answer') throw new Error(words.text);
-    return loadOptions(words, environment);
+    return readRequest({ options }, words);
   };
   const faults = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] => {
-    try {
-      load(args, environment);
-    } catch (error) {
-      if (error instanceof OptionFaults) return error.faults;
-      throw error;
-    }
-    return [];
+    return faultsOf(() => load(args, environment));
   };
   return { load, faults };
+}
+
+export function faultsOf(load: () => unknown): readonly string[] {
+  try {
+    load();
+  } catch (error) {
+    if (error instanceof OptionFaults) return error.faults;
+    throw error;
+  }
+  return [];
 }
 
 /** Defaults of both commands for a process with this memory; only the mode of backend connections differs between them. */
@@ -98,6 +103,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     allowedHosts: [],
     bodyBytesMax: 4 * MIB,
     sessionIdleTimeoutMs: 3_600_000,
+    isCheckAlone: false,
     logLevel: 'info',
     accessLog: false,
     drainTimeoutMs: 10_000,

@@ -4,34 +4,28 @@ import t from 'tap';
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import type { CommandWords } from '../../src/config/command.js';
-import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
-import { dataplaneOptionTable } from '../../src/config/option-table.js';
-import { isCheckAlone, startInWords } from '../../src/config/start-check.js';
+import { dataplaneOptions } from '../../src/config/dataplane-options.js';
+import { startInWords } from '../../src/config/start-check.js';
+import { optionLoader } from './option-loader.js';
 import { runProgram } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-function wordsOf(...args: string[]): CommandWords {
-  const words = readCommandLine(['dataplane', ...args], commands);
-  if (words.command === 'answer') throw new Error(words.text);
-  return words;
-}
-
 t.test('the check is requested on the command line, or by a variable', async (t) => {
-  t.equal(isCheckAlone(wordsOf(), {}), false);
-  t.equal(isCheckAlone(wordsOf('--check'), {}), true);
-  t.equal(isCheckAlone(wordsOf('--check=false'), { SWITCHYARD_CHECK: 'true' }), false);
-  t.equal(isCheckAlone(wordsOf(), { SWITCHYARD_CHECK: 'true' }), true);
-  t.equal(isCheckAlone(wordsOf(), { SWITCHYARD_CHECK: '' }), false);
+  const isCheckAlone = (args: readonly string[], environment?: NodeJS.ProcessEnv): boolean =>
+    optionLoader('dataplane', dataplaneOptions).load(args, environment).isCheckAlone;
+  t.equal(isCheckAlone([]), false);
+  t.equal(isCheckAlone(['--check']), true);
+  t.equal(isCheckAlone(['--check=false'], { SWITCHYARD_CHECK: 'true' }), false);
+  t.equal(isCheckAlone([], { SWITCHYARD_CHECK: 'true' }), true);
+  t.equal(isCheckAlone([], { SWITCHYARD_CHECK: '' }), false);
 });
 
 t.test('the check shows what would start, and where each option comes from', async (t) => {
   const path = join(createScratchDirectory(t), 'store');
-  const words = wordsOf('--check', '--store-path', path);
-  const environment = { SWITCHYARD_LOG_LEVEL: 'debug' };
-  const { store } = loadDataplaneOptions(words, environment);
-  const said = (hasKeys: boolean): string => {
-    return startInWords(dataplaneOptionTable, words, { store, listeners: { MCP: '[::]:1' }, hasKeys }, environment);
-  };
+  const line = ['--check', '--store-path', path];
+  const words = readCommandLine(line, commands, { SWITCHYARD_LOG_LEVEL: 'debug' }) as CommandWords;
+  const { store } = optionLoader('dataplane', dataplaneOptions).load(line);
+  const said = (hasKeys: boolean): string => startInWords(words, { store, listeners: { MCP: '[::]:1' }, hasKeys });
   t.equal(
     said(true),
     [

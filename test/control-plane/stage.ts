@@ -46,6 +46,8 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
     new Prober({ deadlineMs: AMPLE_MS }),
     new ProbeCredentials({
       ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [] },
+      authorities: undefined,
+      connectUrl: undefined,
       names: new Names(),
     }),
   );

@@ -9,8 +9,8 @@ import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import t, { type Test } from 'tap';
 import { parseAllDocuments } from 'yaml';
-import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
-import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
+import { dataplaneOptions } from '../../src/config/dataplane-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { createCertificates } from '../support/certificates.js';
 import { createKeyPair } from '../support/keys.js';
@@ -68,8 +68,8 @@ function environmentOf(t: Test, manifests: readonly Manifest[]): NodeJS.ProcessE
 }
 
 const planes = [
-  { file: 'dataplane.yaml', command: 'dataplane', ...optionLoader('dataplane', loadDataplaneOptions) },
-  { file: 'control-plane.yaml', command: 'control-plane', ...optionLoader('control-plane', loadControlPlaneOptions) },
+  { file: 'dataplane.yaml', command: 'dataplane', ...optionLoader('dataplane', dataplaneOptions) },
+  { file: 'control-plane.yaml', command: 'control-plane', ...optionLoader('control-plane', controlPlaneOptions) },
 ] as const;
 
 t.test('every manifest is accepted by a cluster', async (t) => {

@@ -7,8 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { environmentVariable } from '../../src/config/option.js';
-import { controlPlaneOptionTable, dataplaneOptionTable } from '../../src/config/option-table.js';
+import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
+import { dataplaneOptions } from '../../src/config/dataplane-options.js';
+import { environmentVariable, optionsOf, type Schema } from '../../src/config/option.js';
+import { optionLoader } from '../config/option-loader.js';
+import { processOptions } from '../../src/config/table/process-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
 import { startProgram, storeOptionWords, verifyWith } from '../support/gateway.js';
@@ -24,7 +27,7 @@ interface Unit {
   /** File name without its extension. */
   readonly name: string;
   readonly command: 'dataplane' | 'control-plane';
-  readonly options: typeof dataplaneOptionTable | typeof controlPlaneOptionTable;
+  readonly options: Schema;
   /** How long the program may take to be ready; below, how long to exit after its drain. */
   readonly startMsMax: number;
   readonly stopMsMax: number;
@@ -34,14 +37,14 @@ const units: readonly Unit[] = [
   {
     name: 'switchyard',
     command: 'dataplane',
-    options: dataplaneOptionTable,
+    options: dataplaneOptions,
     startMsMax: limits.workerStartTriesMax * limits.workerStartMsMax,
     stopMsMax: limits.workerStopMs,
   },
   {
     name: 'switchyard-control-plane',
     command: 'control-plane',
-    options: controlPlaneOptionTable,
+    options: controlPlaneOptions,
     startMsMax: limits.redisConnectMsMax + limits.redisCommandMsMax,
     stopMsMax: limits.noticeMsMax + REDIS_DISCONNECT_MS_MAX,
   },
@@ -91,8 +94,8 @@ for (const { name, command, options, startMsMax, stopMsMax } of units) {
   });
 
   t.test(`${name}: the times of the unit leave room for those of the program`, (t) => {
-    const { parse, fallback } = options['drain-timeout'];
-    t.ok(Number(directive(unit, 'TimeoutStopSec')) * 1_000 > parse(fallback) + stopMsMax);
+    const { drainTimeoutMs } = optionLoader(command, { drainTimeoutMs: processOptions.drainTimeoutMs }).load([]);
+    t.ok(Number(directive(unit, 'TimeoutStopSec')) * 1_000 > drainTimeoutMs + stopMsMax);
     const startText = directive(unit, 'TimeoutStartSec');
     t.ok(startText === 'infinity' || Number(startText) * 1_000 > startMsMax);
     t.ok(Number(directive(unit, 'WatchdogSec')) >= 10, 'a busy machine is no reason to end a process');
@@ -101,7 +104,7 @@ for (const { name, command, options, startMsMax, stopMsMax } of units) {
 
   t.test(`${name}: every variable of the environment file is an option`, (t) => {
     t.equal(directive(unit, 'EnvironmentFile'), `/etc/switchyard/${name}.env`);
-    const known = Object.keys(options).map(environmentVariable);
+    const known = optionsOf(options).map(({ name }) => environmentVariable(name));
     const named = [...read(`${name}.env`).matchAll(/^#?([A-Z_]+)=/gm)].map(([, variable]) => variable);
     t.ok(named.length > 10);
     t.same(

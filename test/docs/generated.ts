@@ -5,18 +5,15 @@ import { STATUS_CODES } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
-import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from '../../src/config/option-table.js';
+import { commands } from '../../src/commands.js';
+import { environmentVariable, fallbackText, optionsOf } from '../../src/config/option.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-export const optionTables: Readonly<Record<string, OptionTable>> = {
-  dataplane: dataplaneOptionTable,
-  'control-plane': controlPlaneOptionTable,
-  token: tokenOptionTable,
-};
+/** The commands whose options docs/options.md has. */
+export const optionCommands = ['dataplane', 'control-plane', 'token'] as const;
 
 /** A page as it is and as it should be, and what cannot be generated because its place or its text is missing. */
 export interface Page {
@@ -43,10 +40,10 @@ export async function limitsPage(): Promise<Page> {
 }
 
 export async function optionsPage(): Promise<Page> {
-  const tables = Object.entries(optionTables).map(([command, options]): [string, string] => {
-    const rows = Object.entries(options).map(([name, option]) => [
-      `\`--${name} ${option.placeholder}\``,
-      `\`${environmentVariable(name)}\``,
+  const tables = optionCommands.map((command): [string, string] => {
+    const rows = optionsOf(commands[command].options).map((option) => [
+      `\`--${option.name} ${option.placeholder}\``,
+      `\`${environmentVariable(option.name)}\``,
       fallbackText(option),
       option.meaning,
     ]);

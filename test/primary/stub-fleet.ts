@@ -33,6 +33,7 @@ export async function until<Value>(what: string, condition: () => Value | undefi
 
 export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneOptions {
   return {
+    isCheckAlone: false,
     address: { host: '127.0.0.1', port: 0 },
     tls: undefined,
     adminAddress: undefined,

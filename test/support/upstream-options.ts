@@ -13,4 +13,6 @@ export const upstreamOptions: UpstreamOptions = {
   clientAnswerTimeoutMs: 600_000,
   secretsDirectory: undefined,
   secretKeys: [],
+  authorities: undefined,
+  connectUrl: undefined,
 };

@@ -1,47 +1,46 @@
 // Options for responses to callers: what is sent while nothing is ready, and what is kept for reconnecting clients.
 import { limits } from '../../shared/limits.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
+import { option } from '../option.js';
+import { duration, oneOf, size } from '../values.js';
 
 export const eraOptions = {
-  'protocol-eras': {
-    placeholder: '<eras>',
-    meaning:
-      'clients to serve: legacy (MCP up to 2025-11-25, with sessions), modern (2026-07-28, without sessions), or both',
-    fallback: 'both',
-    parse: values.oneOf('both', 'legacy', 'modern'),
-  },
-  'lease-idle-timeout': {
-    placeholder: '<duration>',
-    meaning: 'idle time after which a lease (the state that sessionless requests share) and its upstream sessions end',
-    fallback: '5m',
-    parse: values.duration({ minMs: 1 }),
-  },
-} as const satisfies OptionTable;
+  served: option(
+    'protocol-eras <eras>',
+    'clients to serve: legacy (MCP up to 2025-11-25, with sessions), modern (2026-07-28, without sessions), or both',
+    oneOf('both', 'legacy', 'modern'),
+    'both',
+  ),
+  leaseIdleTimeoutMs: option(
+    'lease-idle-timeout <duration>',
+    'idle time after which a lease (the state that sessionless requests share) and its upstream sessions end',
+    duration({ minMs: 1 }),
+    '5m',
+  ),
+};
 
 export const answerOptions = {
-  'slow-answer': {
-    placeholder: '<duration>',
-    meaning: 'time after which a response that is not ready yet is begun as an event stream',
-    fallback: '5s',
-    parse: values.duration({ minMs: 100 }),
-  },
-  'stream-keep-alive': {
-    placeholder: '<duration>',
-    meaning: 'time without data on an event stream after which a comment is sent, so that proxies do not close it',
-    fallback: '14s',
-    parse: values.duration({ minMs: 100, maxMs: limits.streamKeepAliveMsMax }),
-  },
-  'resumption-time': {
-    placeholder: '<duration>',
-    meaning: 'how long a call continues, and its events are kept, after its client lost the connection',
-    fallback: '300s',
-    parse: values.duration({ minMs: 100 }),
-  },
-  'resumption-bytes': {
-    placeholder: '<size>',
-    meaning: 'memory per session for events that a reconnecting client can resume from; the oldest are dropped first',
-    fallback: '4MiB',
-    parse: values.size({ minBytes: 1, maxBytes: limits.shareBytesMax }),
-  },
-} as const satisfies OptionTable;
+  slowAnswerMs: option(
+    'slow-answer <duration>',
+    'time after which a response that is not ready yet is begun as an event stream',
+    duration({ minMs: 100 }),
+    '5s',
+  ),
+  streamKeepAliveMs: option(
+    'stream-keep-alive <duration>',
+    'time without data on an event stream after which a comment is sent, so that proxies do not close it',
+    duration({ minMs: 100, maxMs: limits.streamKeepAliveMsMax }),
+    '14s',
+  ),
+  resumptionTimeMs: option(
+    'resumption-time <duration>',
+    'how long a call continues, and its events are kept, after its client lost the connection',
+    duration({ minMs: 100 }),
+    '300s',
+  ),
+  resumptionBytesMax: option(
+    'resumption-bytes <size>',
+    'memory per session for events that a reconnecting client can resume from; the oldest are dropped first',
+    size({ minBytes: 1, maxBytes: limits.shareBytesMax }),
+    '4MiB',
+  ),
+};

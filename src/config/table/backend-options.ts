@@ -1,142 +1,159 @@
 // Options for how backends are reached, and how long the gateway waits for them.
 import { limits } from '../../shared/limits.js';
-import * as files from '../files.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
+import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
+import { option, section, type Option, type OptionReader } from '../option.js';
+import { duration, oneOf, parseNameServers, parseNetworks, parsePublicUrl, wholeNumber } from '../values.js';
 
 /** The two planes have different defaults. */
-export function upstreamModeOption(fallback: string) {
-  return {
-    placeholder: '<mode>',
-    meaning: 'tls-only refuses http backends; plain-text-or-tls allows both',
+export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
+  option(
+    'upstream-connection-mode <mode>',
+    'tls-only refuses http backends; plain-text-or-tls allows both',
+    oneOf('tls-only', 'plain-text-or-tls'),
     fallback,
-    parse: values.oneOf('tls-only', 'plain-text-or-tls'),
-  };
-}
+  );
 
-/** Required by commands that keep secrets, optional for both planes. */
-export const secretsKeyFileOption = {
-  placeholder: '<path>',
-  meaning: 'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
-  fallback: undefined,
-  fallbackText: 'backends that refer to a secret in the store are unavailable',
-  parse: files.readSecretKeys,
-};
+/** Required by commands that encrypt secrets, optional for both planes. */
+export const secretsKeyFile = option(
+  'secrets-key-file <path>',
+  'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
+  readSecretKeys,
+  { said: 'backends that refer to a secret in the store are unavailable', from: (): readonly string[] => [] },
+);
+
+export const connectUrl = option(
+  'connect-url <url>',
+  "scheme, host and port at which users' browsers reach the control plane, to give the consent that backends with `oauth2-user` need",
+  parsePublicUrl,
+  { said: 'nobody can give a consent' },
+);
 
 export const upstreamOptions = {
-  'upstream-connection-mode': upstreamModeOption('tls-only'),
-  'upstream-ca': {
-    placeholder: '<path>',
-    meaning:
-      "PEM file of CA certificates to trust for backends and authorization servers, in addition to Node.js's own; for example a company's",
-    fallback: undefined,
-    parse: files.readCertificates,
+  mode: upstreamMode('tls-only'),
+  authorities: option(
+    'upstream-ca <path>',
+    "PEM file of CA certificates to trust for backends and authorization servers, in addition to Node.js's own; for example a company's",
+    (path) => readCertificates(path).pem,
+  ),
+  secretsDirectory: option(
+    'secrets-directory <path>',
+    "directory with one file per secret that backends' `auth` refers to",
+    parseDirectory,
+    { said: 'backends with `auth` are unavailable' },
+  ),
+  secretKeys: secretsKeyFile,
+  connectUrl,
+  connectTimeoutMs: option(
+    'connect-timeout <duration>',
+    'how long connecting to a backend may take',
+    duration({ minMs: 1 }),
+    '5s',
+  ),
+  initializeTimeoutMs: option(
+    'initialize-timeout <duration>',
+    'how long a backend may take to answer initialize',
+    duration({ minMs: 1 }),
+    '10s',
+  ),
+  initializePatienceMs: option(
+    'initialize-patience <duration>',
+    'how long a new session waits for a slow backend before it starts without it; lists wait four times as long',
+    duration({ minMs: 1 }),
+    '1s',
+  ),
+  listTimeoutMs: option(
+    'list-timeout <duration>',
+    'how long a backend may take to list its tools',
+    duration({ minMs: 1 }),
+    '30s',
+  ),
+  listCacheMs: option(
+    'list-cache <duration>',
+    "how long a backend's list is cached, for the caller that it was read for; 0s disables caching",
+    duration({ minMs: 0, maxMs: limits.listCacheMsMax }),
+    '0s',
+  ),
+  callIdleTimeoutMs: option(
+    'call-timeout <duration>',
+    'how long a backend may send nothing during a call',
+    duration({ minMs: 1 }),
+    '300s',
+  ),
+  unknownMethods: option(
+    'unknown-methods <mode>',
+    'what happens to methods that MCP does not define: relay sends one to the only backend that declares it, or its extension; refuse answers "method not found"',
+    oneOf('relay', 'refuse'),
+    'relay',
+  ),
+  clientAnswerTimeoutMs: option(
+    'client-answer-timeout <duration>',
+    'how long a client may take to answer a request that a backend sends it during a call',
+    duration({ minMs: 1 }),
+    '600s',
+  ),
+};
+
+const connectionsMax = option(
+  'upstream-connections <count>',
+  'most connections from one worker to one backend; further requests wait',
+  wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  '1024',
+);
+const connectionsPerSubjectMax = option(
+  'upstream-connections-per-subject <count>',
+  "most of the --upstream-connections that one subject's requests may use at once",
+  wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  {
+    said: 'a quarter of --upstream-connections',
+    from: (reader) => Math.ceil(reader.known(connectionsMax) / limits.upstreamShareDivisor),
   },
-  'secrets-directory': {
-    placeholder: '<path>',
-    meaning: "directory with one file per secret that backends' `auth` refers to",
-    fallback: undefined,
-    fallbackText: 'backends with `auth` are unavailable',
-    parse: files.parseDirectory,
+);
+const lookUpsMax = option(
+  'name-look-ups <count>',
+  'most DNS look-ups that one process does at once; further ones wait',
+  wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  '1024',
+);
+const lookUpsPerSubjectMax = option(
+  'name-look-ups-per-subject <count>',
+  'most DNS look-ups at once for the requests of one subject',
+  wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  {
+    said: 'a sixteenth of --name-look-ups',
+    from: (reader) => Math.ceil(reader.known(lookUpsMax) / limits.nameLookUpShareDivisor),
   },
-  'secrets-key-file': secretsKeyFileOption,
-  'connect-url': {
-    placeholder: '<url>',
-    meaning:
-      "scheme, host and port at which users' browsers reach the control plane, to give the consent that backends with `oauth2-user` need",
-    fallback: undefined,
-    fallbackText: 'nobody can give a consent',
-    parse: values.parsePublicUrl,
+);
+
+function checkShare(reader: OptionReader, total: Option<number>, share: Option<number>): void {
+  if ((reader.value(share) ?? 0) <= (reader.value(total) ?? Infinity)) return;
+  reader.fault(share, `is more than --${total.name}; give at most as many`);
+}
+
+export const connectionOptions = section(
+  {
+    connectionsMax,
+    connectionsPerSubjectMax,
+    names: {
+      allowedNetworks: option(
+        'upstream-allowed-networks <list>',
+        'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
+        parseNetworks,
+        { said: 'all except link-local and cloud metadata addresses, which are never allowed' },
+      ),
+      nameServers: option(
+        'name-servers <list>',
+        'comma-separated DNS servers (address or address:port) used to resolve the hosts of backends',
+        parseNameServers,
+        { said: 'those of /etc/resolv.conf' },
+      ),
+      lookUpsMax,
+      lookUpsPerSubjectMax,
+    },
   },
-  'connect-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long connecting to a backend may take',
-    fallback: '5s',
-    parse: values.duration({ minMs: 1 }),
+  {
+    check: (reader) => {
+      checkShare(reader, connectionsMax, connectionsPerSubjectMax);
+      checkShare(reader, lookUpsMax, lookUpsPerSubjectMax);
+    },
   },
-  'upstream-connections': {
-    placeholder: '<count>',
-    meaning: 'most connections from one worker to one backend; further requests wait',
-    fallback: '1024',
-    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
-  },
-  'upstream-connections-per-subject': {
-    placeholder: '<count>',
-    meaning: "most of the --upstream-connections that one subject's requests may use at once",
-    fallback: undefined,
-    fallbackText: 'a quarter of --upstream-connections',
-    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
-  },
-  'upstream-allowed-networks': {
-    placeholder: '<list>',
-    meaning:
-      'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
-    fallback: undefined,
-    fallbackText: 'all except link-local and cloud metadata addresses, which are never allowed',
-    parse: values.parseNetworks,
-  },
-  'name-servers': {
-    placeholder: '<list>',
-    meaning: 'comma-separated DNS servers (address or address:port) used to resolve the hosts of backends',
-    fallback: undefined,
-    fallbackText: 'those of /etc/resolv.conf',
-    parse: values.parseNameServers,
-  },
-  'name-look-ups': {
-    placeholder: '<count>',
-    meaning: 'most DNS look-ups that one process does at once; further ones wait',
-    fallback: '1024',
-    parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
-  },
-  'name-look-ups-per-subject': {
-    placeholder: '<count>',
-    meaning: 'most DNS look-ups at once for the requests of one subject',
-    fallback: undefined,
-    fallbackText: 'a sixteenth of --name-look-ups',
-    parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
-  },
-  'initialize-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long a backend may take to answer initialize',
-    fallback: '10s',
-    parse: values.duration({ minMs: 1 }),
-  },
-  'initialize-patience': {
-    placeholder: '<duration>',
-    meaning:
-      'how long a new session waits for a slow backend before it starts without it; lists wait four times as long',
-    fallback: '1s',
-    parse: values.duration({ minMs: 1 }),
-  },
-  'list-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long a backend may take to list its tools',
-    fallback: '30s',
-    parse: values.duration({ minMs: 1 }),
-  },
-  'list-cache': {
-    placeholder: '<duration>',
-    meaning: "how long a backend's list is cached, for the caller that it was read for; 0s disables caching",
-    fallback: '0s',
-    parse: values.duration({ minMs: 0, maxMs: limits.listCacheMsMax }),
-  },
-  'call-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long a backend may send nothing during a call',
-    fallback: '300s',
-    parse: values.duration({ minMs: 1 }),
-  },
-  'unknown-methods': {
-    placeholder: '<mode>',
-    meaning:
-      'what happens to methods that MCP does not define: relay sends one to the only backend that declares it, or its extension; refuse answers "method not found"',
-    fallback: 'relay',
-    parse: values.oneOf('relay', 'refuse'),
-  },
-  'client-answer-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long a client may take to answer a request that a backend sends it during a call',
-    fallback: '600s',
-    parse: values.duration({ minMs: 1 }),
-  },
-} as const satisfies OptionTable;
+);

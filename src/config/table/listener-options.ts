@@ -1,120 +1,141 @@
 // Where the planes listen, and which requests they accept there.
 import { limits } from '../../shared/limits.js';
-import * as files from '../files.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
+import { checkPair, readCertificates, readTlsPrivateKey } from '../files.js';
+import { option, section, type OptionReader } from '../option.js';
+import {
+  duration,
+  oneOf,
+  parseHosts,
+  parseListenAddress,
+  parseListenAddressOrOff,
+  parseOrigins,
+  parsePathPrefix,
+  parseSwitch,
+  size,
+} from '../values.js';
 
-export const addressOptions = {
-  address: {
-    placeholder: '<host:port>',
-    meaning: 'plain HTTP listener',
-    fallback: '127.0.0.1:8001',
-    parse: values.parseListenAddress,
-  },
-} as const satisfies OptionTable;
+/** The two planes have different defaults. */
+export const listenAddress = (fallback: string) =>
+  option('address <host:port>', 'plain HTTP listener', parseListenAddress, fallback);
 
-export const adminOptions = {
-  'admin-address': {
-    placeholder: '<host:port|off>',
-    meaning: 'plain HTTP listener for operators: /live, /ready, /metrics and views, without a token; off disables it',
-    fallback: '127.0.0.1:8002',
-    parse: values.parseListenAddressOrOff,
-  },
-  metrics: {
-    placeholder: '[true|false]',
-    meaning: 'collect the metrics that /metrics shows; without an admin listener none are collected',
-    fallback: 'true',
-    textAlone: 'true',
-    parse: values.parseSwitch,
-  },
-} as const satisfies OptionTable;
+const address = listenAddress('127.0.0.1:8001');
+const adminAddress = option(
+  'admin-address <host:port|off>',
+  'plain HTTP listener for operators: /live, /ready, /metrics and views, without a token; off disables it',
+  parseListenAddressOrOff,
+  '127.0.0.1:8002',
+);
+const tlsAddress = option(
+  'tls-address <host:port>',
+  'TLS listener; needs a certificate and its key',
+  parseListenAddress,
+);
+const certificate = option(
+  'server-certificate <path>',
+  'PEM file of the TLS certificate, followed by its chain',
+  readCertificates,
+);
+const privateKey = option(
+  'server-private-key <path>',
+  "PEM file of the TLS certificate's private key",
+  readTlsPrivateKey,
+);
 
-export const tlsListenerOptions = {
-  listener: {
-    placeholder: '<library>',
-    meaning:
-      'HTTP library of the workers: uws (uWebSockets.js), node (node:http), or auto: uws if it loads, otherwise node',
-    fallback: 'auto',
-    parse: values.oneOf('auto', 'uws', 'node'),
-  },
-  'tls-address': {
-    placeholder: '<host:port>',
-    meaning: 'TLS listener; needs a certificate and its key',
-    fallback: undefined,
-    parse: values.parseListenAddress,
-  },
-  'server-certificate': {
-    placeholder: '<path>',
-    meaning: 'PEM file of the TLS certificate, followed by its chain',
-    fallback: undefined,
-    parse: files.readCertificates,
-  },
-  'server-private-key': {
-    placeholder: '<path>',
-    meaning: "PEM file of the TLS certificate's private key",
-    fallback: undefined,
-    parse: files.readTlsPrivateKey,
-  },
-  'path-prefix': {
-    placeholder: '<path>',
-    meaning: 'path prefix of every route; / for none',
-    fallback: '/gw-rs',
-    parse: values.parsePathPrefix,
-  },
-} as const satisfies OptionTable;
+function checkTls(reader: OptionReader): void {
+  const isWanted = reader.isGiven(tlsAddress);
+  for (const file of [certificate, privateKey]) {
+    if (isWanted && !reader.isGiven(file)) reader.fault(file, 'is required by --tls-address; give a PEM file');
+    if (!isWanted && reader.isGiven(file))
+      reader.fault(file, 'has no effect without --tls-address; give both or neither');
+  }
+  checkPair(reader, certificate, privateKey);
+  const [plain, tls] = [reader.value(address), reader.value(tlsAddress)];
+  if (plain && tls && tls.port !== 0 && tls.port === plain.port && tls.host === plain.host) {
+    reader.fault(tlsAddress, 'is the same as --address; give the two listeners different ports');
+  }
+}
+
+/** The admin listener must never share an address that callers can reach. */
+function checkAdmin(reader: OptionReader): void {
+  const admin = reader.value(adminAddress);
+  for (const option of [address, tlsAddress]) {
+    const other = reader.value(option);
+    if (admin === undefined || other === undefined || other.port === 0 || other.port !== admin.port) continue;
+    const isOne =
+      [admin.host, other.host].some((host) => host === '0.0.0.0' || host === '::') || admin.host === other.host;
+    if (isOne) reader.fault(adminAddress, `is the same as --${option.name}; give it another port, or off`);
+  }
+}
+
+export const listenerOptions = {
+  address,
+  listener: option(
+    'listener <library>',
+    'HTTP library of the workers: uws (uWebSockets.js), node (node:http), or auto: uws if it loads, otherwise node',
+    oneOf('auto', 'uws', 'node'),
+    'auto',
+  ),
+  tls: section(
+    { address: tlsAddress, certificate, privateKey },
+    {
+      check: checkTls,
+      arrange: ({ address, certificate, privateKey }) =>
+        address && certificate && privateKey
+          ? { address, certificatePath: certificate.path, privateKeyPath: privateKey.path }
+          : undefined,
+    },
+  ),
+  /** Begins with `/` and does not end with one; may be empty. */
+  pathPrefix: option('path-prefix <path>', 'path prefix of every route; / for none', parsePathPrefix, '/gw-rs'),
+  adminAddress,
+  metrics: section(
+    {
+      isWanted: option(
+        'metrics [true|false]',
+        'collect the metrics that /metrics shows; without an admin listener none are collected',
+        parseSwitch,
+        'true',
+      ),
+    },
+    {
+      check: checkAdmin,
+      arrange: ({ isWanted }, reader) => isWanted && reader.known(adminAddress) !== undefined,
+    },
+  ),
+};
 
 export const requestOptions = {
-  'allowed-origins': {
-    placeholder: '<list>',
-    meaning: 'comma-separated origins that browsers may call from',
-    fallback: undefined,
-    fallbackText: 'loopback origins on a loopback host',
-    parse: values.parseOrigins,
-  },
-  'allowed-hosts': {
-    placeholder: '<list>',
-    meaning: 'comma-separated host or host:port values that the Host header may have',
-    fallback: undefined,
-    fallbackText: 'loopback hosts when listening on loopback, otherwise any',
-    parse: values.parseHosts,
-  },
-  'max-body-bytes': {
-    placeholder: '<size>',
-    meaning: 'largest request body; a larger one gets 413',
-    fallback: '4MiB',
-    parse: values.size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
-  },
-  'request-ids': {
-    placeholder: '<mode>',
-    meaning:
-      'x-request-id of responses, log lines and requests to backends: make a new one, trust the one received, or off',
-    fallback: 'make',
-    parse: values.oneOf('make', 'trust', 'off'),
-  },
-} as const satisfies OptionTable;
+  /** Exact origins, such as `https://app.example`. */
+  allowedOrigins: option(
+    'allowed-origins <list>',
+    'comma-separated origins that browsers may call from',
+    parseOrigins,
+    { said: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
+  ),
+  /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
+  allowedHosts: option(
+    'allowed-hosts <list>',
+    'comma-separated host or host:port values that the Host header may have',
+    parseHosts,
+    { said: 'loopback hosts when listening on loopback, otherwise any', from: (): readonly string[] => [] },
+  ),
+  bodyBytesMax: option(
+    'max-body-bytes <size>',
+    'largest request body; a larger one gets 413',
+    size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
+    '4MiB',
+  ),
+  requestIds: option(
+    'request-ids <mode>',
+    'x-request-id of responses, log lines and requests to backends: make a new one, trust the one received, or off',
+    oneOf('make', 'trust', 'off'),
+    'make',
+  ),
+};
 
-export const protectedResourceOptions = {
-  'public-url': {
-    placeholder: '<url>',
-    meaning: 'scheme, host and port at which clients reach this program, e.g. https://gateway.example',
-    fallback: undefined,
-    fallbackText: "from the request's Host, where hosts are checked",
-    parse: values.parsePublicUrl,
-  },
-  'authorization-servers': {
-    placeholder: '<list>',
-    meaning: 'comma-separated issuers that clients without a token are referred to (RFC 9728)',
-    fallback: undefined,
-    fallbackText: 'the https issuers of --token-jwks-url',
-    parse: values.parseIssuers,
-  },
-} as const satisfies OptionTable;
-
-export const callerOptions = {
-  'slow-reader-timeout': {
-    placeholder: '<duration>',
-    meaning: 'how long a client may read nothing of its response before it is disconnected',
-    fallback: '60s',
-    parse: values.duration({ minMs: 1_000 }),
-  },
-} as const satisfies OptionTable;
+export const slowReaderTimeout = option(
+  'slow-reader-timeout <duration>',
+  'how long a client may read nothing of its response before it is disconnected',
+  duration({ minMs: 1_000 }),
+  '60s',
+);

@@ -1,122 +1,138 @@
 // What a process may hold, what one subject may hold of it, and what each maker of compositions may create.
 import { limits } from '../../shared/limits.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
+import { MIB } from '../../shared/limits/units.js';
+import { option, type Option, type OptionReader } from '../option.js';
+import { size, wholeNumber } from '../values.js';
 
 /** The range of every share of memory. */
-const shareSize = values.size({ minBytes: 1, maxBytes: limits.shareBytesMax });
+const shareSize = size({ minBytes: 1, maxBytes: limits.shareBytesMax });
 
-/** The shares of a process, and those of one subject in it. */
-export const shareOptions = {
-  'max-sessions': {
-    placeholder: '<count>',
-    meaning: 'most sessions in one process; a further initialize gets 503',
-    fallback: '200000',
-    parse: values.wholeNumber({ min: 1, max: limits.sessionsMax }),
-  },
-  'max-sessions-per-subject': {
-    placeholder: '<count>',
-    meaning: 'most sessions of one subject in one process; a further initialize gets 429',
-    fallback: '1000',
-    parse: values.wholeNumber({ min: 1, max: limits.sessionsMax }),
-  },
-  'max-session-bytes': {
-    placeholder: '<size>',
-    meaning: 'memory for the sessions of one process, as counted; a further initialize gets 503',
-    fallback: undefined,
-    fallbackText: "an eighth of a process's memory, at most 1GiB",
-    parse: shareSize,
-  },
-  'max-session-bytes-per-subject': {
-    placeholder: '<size>',
-    meaning: "memory for one subject's sessions in one process, as counted; a further initialize gets 429",
-    fallback: undefined,
-    fallbackText: 'a quarter of --max-session-bytes, at most 64MiB',
-    parse: shareSize,
-  },
-  'max-requests-in-flight': {
-    placeholder: '<count>',
-    meaning: 'most requests in flight in one process; one more gets 503',
-    fallback: '16384',
-    parse: values.wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
-  },
-  'max-requests-in-flight-per-subject': {
-    placeholder: '<count>',
-    meaning: 'most requests of one subject in flight in one process; one more gets 429',
-    fallback: '2048',
-    parse: values.wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
-  },
-  'max-bytes-in-flight': {
-    placeholder: '<size>',
-    meaning:
-      'memory for large requests in one process, and as much for large responses; the next waits, then is refused',
-    fallback: undefined,
-    fallbackText: "an eighth of a process's memory, at most 512MiB",
-    parse: shareSize,
-  },
-  'max-bytes-in-flight-per-subject': {
-    placeholder: '<size>',
-    meaning:
+const sessionCounts = {
+  sessionsMax: option(
+    'max-sessions <count>',
+    'most sessions in one process; a further initialize gets 503',
+    wholeNumber({ min: 1, max: limits.sessionsMax }),
+    '200000',
+  ),
+  subjectSessionsMax: option(
+    'max-sessions-per-subject <count>',
+    'most sessions of one subject in one process; a further initialize gets 429',
+    wholeNumber({ min: 1, max: limits.sessionsMax }),
+    '1000',
+  ),
+};
+
+const requestCounts = {
+  requestsInFlightMax: option(
+    'max-requests-in-flight <count>',
+    'most requests in flight in one process; one more gets 503',
+    wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+    '16384',
+  ),
+  subjectRequestsInFlightMax: option(
+    'max-requests-in-flight-per-subject <count>',
+    'most requests of one subject in flight in one process; one more gets 429',
+    wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+    '2048',
+  ),
+};
+
+/** The shares of a process with this much memory, and those of one subject in it. */
+export function sharesOf(memory: Option<number>) {
+  const eighthOf = (reader: OptionReader) => Math.floor(reader.known(memory) / 8);
+  const sessionBytesMax = option(
+    'max-session-bytes <size>',
+    'memory for the sessions of one process, as counted; a further initialize gets 503',
+    shareSize,
+    { said: "an eighth of a process's memory, at most 1GiB", from: (reader) => Math.min(eighthOf(reader), 1024 * MIB) },
+  );
+  const bytesInFlightMax = option(
+    'max-bytes-in-flight <size>',
+    'memory for large requests in one process, and as much for large responses; the next waits, then is refused',
+    shareSize,
+    {
+      said: "an eighth of a process's memory, at most 512MiB",
+      from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
+    },
+  );
+  const listBytesMax = option(
+    'max-list-bytes <size>',
+    'memory for large lists in one process; a backend whose list does not fit is omitted from the merged list',
+    shareSize,
+    {
+      said: "an eighth of a process's memory, at most 512MiB",
+      from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
+    },
+  );
+  return {
+    ...sessionCounts,
+    sessionBytesMax,
+    subjectSessionBytesMax: option(
+      'max-session-bytes-per-subject <size>',
+      "memory for one subject's sessions in one process, as counted; a further initialize gets 429",
+      shareSize,
+      {
+        said: 'a quarter of --max-session-bytes, at most 64MiB',
+        from: (reader) => Math.min(Math.ceil(reader.known(sessionBytesMax) / 4), 64 * MIB),
+      },
+    ),
+    ...requestCounts,
+    bytesInFlightMax,
+    subjectBytesInFlightMax: option(
+      'max-bytes-in-flight-per-subject <size>',
       "memory for one subject's large requests in one process, and as much for large responses; the next waits, then is refused",
-    fallback: undefined,
-    fallbackText: 'half of --max-bytes-in-flight',
-    parse: shareSize,
-  },
-  'max-list-bytes': {
-    placeholder: '<size>',
-    meaning: 'memory for large lists in one process; a backend whose list does not fit is omitted from the merged list',
-    fallback: undefined,
-    fallbackText: "an eighth of a process's memory, at most 512MiB",
-    parse: shareSize,
-  },
-  'max-list-bytes-per-subject': {
-    placeholder: '<size>',
-    meaning:
+      shareSize,
+      { said: 'half of --max-bytes-in-flight', from: (reader) => Math.ceil(reader.known(bytesInFlightMax) / 2) },
+    ),
+    listBytesMax,
+    subjectListBytesMax: option(
+      'max-list-bytes-per-subject <size>',
       "memory for one subject's large lists in one process; a backend whose list does not fit is omitted from the merged list",
-    fallback: undefined,
-    fallbackText: 'half of --max-list-bytes, at most 128MiB',
-    parse: shareSize,
-  },
-} as const satisfies OptionTable;
+      shareSize,
+      {
+        said: 'half of --max-list-bytes, at most 128MiB',
+        from: (reader) => Math.min(Math.ceil(reader.known(listBytesMax) / 2), 128 * MIB),
+      },
+    ),
+  };
+}
 
 /** Bounds for registry and compositions. The defaults are meant for trusted colleagues, who still make mistakes. */
 export const composerOptions = {
-  'max-servers': {
-    placeholder: '<count>',
-    meaning: 'most registered servers; one more gets 409',
-    fallback: '10000',
-    parse: values.wholeNumber({ min: 1, max: limits.serversMax }),
-  },
-  'max-compositions': {
-    placeholder: '<count>',
-    meaning: 'most compositions; one more gets 409',
-    fallback: '10000',
-    parse: values.wholeNumber({ min: 1, max: limits.compositionsMax }),
-  },
-  'max-compositions-per-maker': {
-    placeholder: '<count>',
-    meaning: 'most compositions that one subject was the last to write; one more gets 409',
-    fallback: '1000',
-    parse: values.wholeNumber({ min: 1, max: limits.compositionsMax }),
-  },
-  'max-composed-bytes-per-maker': {
-    placeholder: '<size>',
-    meaning: 'total stored size of the compositions that one subject was the last to write; one more gets 409',
-    fallback: '32MiB',
-    parse: shareSize,
-  },
-  'max-published-bytes-per-maker': {
-    placeholder: '<size>',
-    meaning:
-      "total size that one maker's compositions may add to user configs, counted once per subject of each; more gets 409",
-    fallback: '512MiB',
-    parse: shareSize,
-  },
-  'max-config-bytes-per-maker': {
-    placeholder: '<size>',
-    meaning:
-      "how much of one user config one maker's compositions may fill, leaving space for other makers; more gets 422",
-    fallback: '256KiB',
-    parse: values.size({ minBytes: 1, maxBytes: limits.userConfigBytesMax }),
-  },
-} as const satisfies OptionTable;
+  serversMax: option(
+    'max-servers <count>',
+    'most registered servers; one more gets 409',
+    wholeNumber({ min: 1, max: limits.serversMax }),
+    '10000',
+  ),
+  compositionsMax: option(
+    'max-compositions <count>',
+    'most compositions; one more gets 409',
+    wholeNumber({ min: 1, max: limits.compositionsMax }),
+    '10000',
+  ),
+  makerCompositionsMax: option(
+    'max-compositions-per-maker <count>',
+    'most compositions that one subject was the last to write; one more gets 409',
+    wholeNumber({ min: 1, max: limits.compositionsMax }),
+    '1000',
+  ),
+  makerComposedBytesMax: option(
+    'max-composed-bytes-per-maker <size>',
+    'total stored size of the compositions that one subject was the last to write; one more gets 409',
+    shareSize,
+    '32MiB',
+  ),
+  makerPublishedBytesMax: option(
+    'max-published-bytes-per-maker <size>',
+    "total size that one maker's compositions may add to user configs, counted once per subject of each; more gets 409",
+    shareSize,
+    '512MiB',
+  ),
+  makerConfigBytesMax: option(
+    'max-config-bytes-per-maker <size>',
+    "how much of one user config one maker's compositions may fill, leaving space for other makers; more gets 422",
+    size({ minBytes: 1, maxBytes: limits.userConfigBytesMax }),
+    '256KiB',
+  ),
+};

@@ -1,11 +1,11 @@
 // How people sign in to the console by OpenID Connect. Control plane only.
-import * as files from '../files.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
 import { InvalidValue } from '../faults.js';
+import { readPassword } from '../files.js';
 import { isKeyUrl } from '../issuer-key-sources.js';
-
-// Parsers of the options for signing in to the console by OpenID Connect.
+import { option, section, type OptionReader } from '../option.js';
+import { parseText } from '../values.js';
+import { connectUrl, upstreamMode } from './backend-options.js';
+import { issuerKeys, issuers } from './token-options.js';
 
 /** Returned unchanged, because tokens name the issuer with exactly these characters. */
 function parseSignInIssuer(text: string): string {
@@ -22,37 +22,65 @@ function parseSignInScope(text: string): string {
   throw new InvalidValue('expects scopes separated by spaces, including openid, e.g. "openid profile"');
 }
 
-export const signInOptions = {
-  'sign-in-issuer': {
-    placeholder: '<url>',
-    meaning: 'OpenID Connect issuer for signing in to the console; needs --connect-url',
-    fallback: undefined,
-    fallbackText: 'the console asks for a token',
-    parse: parseSignInIssuer,
+const issuer = option(
+  'sign-in-issuer <url>',
+  'OpenID Connect issuer for signing in to the console; needs --connect-url',
+  parseSignInIssuer,
+  { said: 'the console asks for a token' },
+);
+const clientId = option(
+  'sign-in-client-id <text>',
+  "the console's client id at that issuer; its redirect URI is /ui/sign-in/callback at --connect-url",
+  parseText,
+);
+const details = {
+  clientId,
+  clientSecret: option('sign-in-client-secret-file <path>', "file with that client's secret", readPassword, {
+    said: 'a public client, without a secret',
+  }),
+  scope: option('sign-in-scope <text>', 'scopes to request, openid among them', parseSignInScope, 'openid'),
+  resource: option(
+    'sign-in-resource <url>',
+    'resource indicator (RFC 8707) to request, if the issuer needs one',
+    parseText,
+  ),
+};
+
+/** What would fail only at the first sign-in is refused at start-up, where it is noticed. */
+function checkSignIn(reader: OptionReader): void {
+  if (!reader.isGiven(issuer)) {
+    for (const option of Object.values(details)) {
+      if (reader.isGiven(option)) reader.fault(option, 'has no effect without --sign-in-issuer; give that, too');
+    }
+    return;
+  }
+  for (const option of [clientId, connectUrl]) {
+    if (!reader.isGiven(option)) reader.fault(issuer, `needs --${option.name}; give that, too`);
+  }
+  const url = reader.value(issuer);
+  if (url === undefined) return;
+  if (url.startsWith('http:') && reader.value(upstreamMode('plain-text-or-tls')) === 'tls-only')
+    reader.fault(issuer, 'is an http URL, which needs --upstream-connection-mode plain-text-or-tls');
+  const trusted = [
+    ...(reader.value(issuers) ?? []),
+    ...(reader.value(issuerKeys) ?? []).map((source) => source.issuer),
+  ];
+  if (trusted.includes(url)) return;
+  reader.fault(
+    issuer,
+    'is in neither --token-jwks-url nor --token-issuer, so its tokens would be refused; add it there, with exactly the same spelling',
+  );
+}
+
+/** `undefined` when OpenID Connect is not used to sign in. */
+export const signInOptions = section(
+  { issuer, ...details },
+  {
+    check: checkSignIn,
+    arrange: ({ issuer, clientId, ...others }, reader) => {
+      const consoleUrl = reader.known(connectUrl);
+      if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
+      return { issuer, clientId, consoleUrl, ...others };
+    },
   },
-  'sign-in-client-id': {
-    placeholder: '<text>',
-    meaning: "the console's client id at that issuer; its redirect URI is /ui/sign-in/callback at --connect-url",
-    fallback: undefined,
-    parse: values.parseText,
-  },
-  'sign-in-client-secret-file': {
-    placeholder: '<path>',
-    meaning: "file with that client's secret",
-    fallback: undefined,
-    fallbackText: 'a public client, without a secret',
-    parse: files.readPassword,
-  },
-  'sign-in-scope': {
-    placeholder: '<text>',
-    meaning: 'scopes to request, openid among them',
-    fallback: 'openid',
-    parse: parseSignInScope,
-  },
-  'sign-in-resource': {
-    placeholder: '<url>',
-    meaning: 'resource indicator (RFC 8707) to request, if the issuer needs one',
-    fallback: undefined,
-    parse: values.parseText,
-  },
-} as const satisfies OptionTable;
+);

@@ -1,99 +1,187 @@
 // Where user configs and records are stored.
-import * as files from '../files.js';
-import type { OptionTable } from '../option.js';
-import * as values from '../values.js';
+import { checkPair, readCertificates, readPassword, readTlsPrivateKey } from '../files.js';
+import { option, section, type ValuesOf, type OptionReader } from '../option.js';
+import {
+  duration,
+  oneOf,
+  parseAddresses,
+  parseHost,
+  parseText,
+  PORT_MAX,
+  wholeNumber,
+  type ListenAddress,
+} from '../values.js';
 
-export const storeOptions = {
-  'store-path': {
-    placeholder: '<directory>',
-    meaning: 'directory of the embedded store, used when no Redis is given',
-    fallback: 'data/store',
-    parse: values.parseText,
+export const storePath = option(
+  'store-path <directory>',
+  'directory of the embedded store, used when no Redis is given',
+  parseText,
+  'data/store',
+);
+
+const redis = {
+  address: option('redis-address <host>', 'host of the Redis that holds the user configs', parseHost),
+  port: option('redis-port <port>', 'port of the Redis', wholeNumber({ min: 1, max: PORT_MAX }), {
+    said: '6379 for plain-text, otherwise 16379',
+  }),
+  sentinels: option(
+    'redis-sentinels <host:port,...>',
+    'Sentinels to ask for the Redis, also after a failover; instead of --redis-address',
+    parseAddresses,
+  ),
+  sentinelName: option('redis-sentinel-name <name>', 'name of the Redis at the Sentinels', parseText, 'mymaster'),
+  sentinelUsername: option('redis-sentinel-username <text>', 'ACL user at the Sentinels', parseText),
+  sentinelPassword: option(
+    'redis-sentinel-password-file <path>',
+    'file with the password for the Sentinels',
+    readPassword,
+  ),
+  cluster: option(
+    'redis-cluster <host:port,...>',
+    'some nodes of a Redis Cluster, from which the others are found; instead of --redis-address',
+    parseAddresses,
+  ),
+  mode: option(
+    'redis-mode <mode>',
+    'plain-text, tls, or mtls (TLS with a client certificate); also for Sentinels',
+    oneOf('plain-text', 'tls', 'mtls'),
+    'tls',
+  ),
+  trustBundle: option(
+    'redis-tls-trust-bundle <path>',
+    'PEM file of the CA certificates to trust for the Redis',
+    readCertificates,
+    { said: "the system's" },
+  ),
+  clientCertificate: option(
+    'redis-tls-client-certificate <path>',
+    'PEM file of the client certificate for mtls',
+    readCertificates,
+  ),
+  clientPrivateKey: option(
+    'redis-tls-client-private-key <path>',
+    "PEM file of the client certificate's private key",
+    readTlsPrivateKey,
+  ),
+  username: option('redis-username <text>', 'Redis ACL user', parseText),
+  password: option(
+    'redis-password-file <path>',
+    'file with the Redis password, which is never accepted on the command line',
+    readPassword,
+  ),
+  staleGraceMs: option(
+    'redis-stale-grace <duration>',
+    'how long the last known user configs are used while the Redis cannot be reached',
+    duration({ minMs: 0 }),
+    '60s',
+  ),
+};
+
+export type RedisTls =
+  | { readonly mode: 'plain-text' }
+  | {
+      readonly mode: 'tls' | 'mtls';
+      /** PEM; `undefined`: trust the system's CAs. */
+      readonly trustBundle: string | undefined;
+      readonly clientCertificate: string | undefined;
+      readonly clientPrivateKey: string | undefined;
+    };
+
+/** Sentinels know the current address of the Redis, also after a failover. */
+interface RedisSentinels {
+  readonly sentinels: readonly ListenAddress[];
+  /** The Redis's name at the Sentinels. */
+  readonly name: string;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+/** Some nodes of a Redis Cluster, which know the  */
+interface RedisNodes {
+  readonly nodes: readonly ListenAddress[];
+}
+
+export type RedisPlace = ListenAddress | RedisSentinels | RedisNodes;
+
+export type StoreOptions =
+  | { readonly kind: 'embedded'; readonly path: string }
+  | {
+      readonly kind: 'redis';
+      readonly place: RedisPlace;
+      readonly tls: RedisTls;
+      readonly username: string | undefined;
+      readonly password: string | undefined;
+      /** How long the last known configs are used while Redis cannot be reached. */
+      readonly staleGraceMs: number;
+    };
+
+const REDIS_PORT = { plainText: 6379, tls: 16379 };
+
+function checkStore(reader: OptionReader): void {
+  const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
+  const [place, ...more] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
+  if (place === undefined) {
+    for (const option of Object.values(redis).filter((each) => reader.isGiven(each))) {
+      reader.fault(
+        option,
+        'has no effect without --redis-address, --redis-sentinels or --redis-cluster; give both or neither',
+      );
+    }
+    return;
+  }
+  for (const option of more) reader.fault(option, `contradicts --${place.name}; give one of them`);
+  if (place !== address && reader.isGiven(port)) {
+    reader.fault(port, `contradicts --${place.name}, whose addresses include ports; leave it out`);
+  }
+  for (const option of [sentinelName, sentinelUsername, sentinelPassword]) {
+    if (!reader.isGiven(sentinels) && reader.isGiven(option))
+      reader.fault(option, 'has no effect without --redis-sentinels; give both or neither');
+  }
+  checkTls(reader);
+}
+
+function checkTls(reader: OptionReader): void {
+  const { mode, trustBundle, clientCertificate, clientPrivateKey } = redis;
+  const wanted = reader.value(mode);
+  if (wanted === 'plain-text' && reader.isGiven(trustBundle)) {
+    reader.fault(trustBundle, 'contradicts --redis-mode plain-text; use the mode tls or mtls');
+  }
+  for (const file of [clientCertificate, clientPrivateKey]) {
+    const isGiven = reader.isGiven(file);
+    if (wanted === 'mtls' && !isGiven) reader.fault(file, 'is required by --redis-mode mtls; give a PEM file');
+    if (wanted !== 'mtls' && wanted !== undefined && isGiven) {
+      reader.fault(file, `contradicts --redis-mode ${wanted}; use the mode mtls`);
+    }
+  }
+  checkPair(reader, clientCertificate, clientPrivateKey);
+}
+
+function placeOf(values: ValuesOf<typeof redis>): RedisPlace | undefined {
+  const { sentinels, cluster, address, mode } = values;
+  if (sentinels !== undefined) {
+    const { sentinelName: name, sentinelUsername: username, sentinelPassword: password } = values;
+    return { sentinels, name, username, password };
+  }
+  if (cluster !== undefined) return { nodes: cluster };
+  const usualPort = mode === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls;
+  return address === undefined ? undefined : { host: address, port: values.port ?? usualPort };
+}
+
+export const storeOptions = section(
+  { path: storePath, ...redis },
+  {
+    check: checkStore,
+    arrange: ({ path, ...values }): StoreOptions => {
+      const place = placeOf(values);
+      if (place === undefined) return { kind: 'embedded', path };
+      const { mode, username, password, staleGraceMs } = values;
+      const files = {
+        trustBundle: values.trustBundle?.pem,
+        clientCertificate: values.clientCertificate?.pem,
+        clientPrivateKey: values.clientPrivateKey?.pem,
+      };
+      const tls = mode === 'plain-text' ? { mode } : { mode, ...files };
+      return { kind: 'redis', place, tls, username, password, staleGraceMs };
+    },
   },
-  'redis-address': {
-    placeholder: '<host>',
-    meaning: 'host of the Redis that holds the user configs',
-    fallback: undefined,
-    parse: values.parseHost,
-  },
-  'redis-port': {
-    placeholder: '<port>',
-    meaning: 'port of the Redis',
-    fallback: undefined,
-    fallbackText: '6379 for plain-text, otherwise 16379',
-    parse: values.wholeNumber({ min: 1, max: values.PORT_MAX }),
-  },
-  'redis-sentinels': {
-    placeholder: '<host:port,...>',
-    meaning: 'Sentinels to ask for the Redis, also after a failover; instead of --redis-address',
-    fallback: undefined,
-    parse: values.parseAddresses,
-  },
-  'redis-sentinel-name': {
-    placeholder: '<name>',
-    meaning: 'name of the Redis at the Sentinels',
-    fallback: 'mymaster',
-    parse: values.parseText,
-  },
-  'redis-sentinel-username': {
-    placeholder: '<text>',
-    meaning: 'ACL user at the Sentinels',
-    fallback: undefined,
-    parse: values.parseText,
-  },
-  'redis-sentinel-password-file': {
-    placeholder: '<path>',
-    meaning: 'file with the password for the Sentinels',
-    fallback: undefined,
-    parse: files.readPassword,
-  },
-  'redis-cluster': {
-    placeholder: '<host:port,...>',
-    meaning: 'some nodes of a Redis Cluster, from which the others are found; instead of --redis-address',
-    fallback: undefined,
-    parse: values.parseAddresses,
-  },
-  'redis-mode': {
-    placeholder: '<mode>',
-    meaning: 'plain-text, tls, or mtls (TLS with a client certificate); also for Sentinels',
-    fallback: 'tls',
-    parse: values.oneOf('plain-text', 'tls', 'mtls'),
-  },
-  'redis-tls-trust-bundle': {
-    placeholder: '<path>',
-    meaning: 'PEM file of the CA certificates to trust for the Redis',
-    fallback: undefined,
-    fallbackText: "the system's",
-    parse: files.readCertificates,
-  },
-  'redis-tls-client-certificate': {
-    placeholder: '<path>',
-    meaning: 'PEM file of the client certificate for mtls',
-    fallback: undefined,
-    parse: files.readCertificates,
-  },
-  'redis-tls-client-private-key': {
-    placeholder: '<path>',
-    meaning: "PEM file of the client certificate's private key",
-    fallback: undefined,
-    parse: files.readTlsPrivateKey,
-  },
-  'redis-username': {
-    placeholder: '<text>',
-    meaning: 'Redis ACL user',
-    fallback: undefined,
-    parse: values.parseText,
-  },
-  'redis-password-file': {
-    placeholder: '<path>',
-    meaning: 'file with the Redis password, which is never accepted on the command line',
-    fallback: undefined,
-    parse: files.readPassword,
-  },
-  'redis-stale-grace': {
-    placeholder: '<duration>',
-    meaning: 'how long the last known user configs are used while the Redis cannot be reached',
-    fallback: '60s',
-    parse: values.duration({ minMs: 0 }),
-  },
-} as const satisfies OptionTable;
+);

@@ -1,96 +1,159 @@
-// How tokens are verified and minted.
-import * as files from '../files.js';
-import type { OptionTable } from '../option.js';
-import { parseIssuerKeySources } from '../issuer-key-sources.js';
-import { parseClaimPath, parseRoleNames } from '../standing-claims.js';
-import * as values from '../values.js';
+// How tokens are verified and minted, and what clients without one are told.
+import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
+import { isPlainText, parseIssuerKeySources, type IssuerKeySource } from '../issuer-key-sources.js';
+import { option, section, type ValueOf, type OptionReader } from '../option.js';
+import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../standing-claims.js';
+import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts } from '../values.js';
+import { upstreamMode } from './backend-options.js';
 
-export const tokenVerificationOptions = {
-  'token-verification-public-key': {
-    placeholder: '<path>',
-    meaning: 'PEM file (SPKI or PKCS#1) of one or more RSA, EC or Ed25519 keys that verify tokens',
-    fallback: undefined,
-    parse: files.readTokenPublicKey,
-  },
-  'token-verification-secret-file': {
-    placeholder: '<path>',
-    meaning: 'file with the HMAC secret for HS256, HS384 and HS512 tokens, at least 32 bytes',
-    fallback: undefined,
-    parse: files.readTokenSecret,
-  },
-  'token-jwks-file': {
-    placeholder: '<path>',
-    meaning: 'JWK set (RFC 7517) of keys and secrets that verify tokens, selected by kid, use and alg',
-    fallback: undefined,
-    parse: files.readTokenJwks,
-  },
-} as const satisfies OptionTable;
+const mode = upstreamMode('tls-only');
 
-export const issuerKeyOptions = {
-  'token-leeway': {
-    placeholder: '<duration>',
-    meaning: "how far an issuer's clock may be ahead: a token is accepted this long before its nbf",
-    fallback: '30s',
-    parse: values.duration({ minMs: 0 }),
-  },
-  'token-jwks-url': {
-    placeholder: '<list>',
-    meaning:
-      'comma-separated issuer=URL pairs: the JWK set of each issuer with its own keys; an issuer without a URL is discovered',
-    fallback: undefined,
-    parse: parseIssuerKeySources,
-  },
-  'token-jwks-grace': {
-    placeholder: '<duration>',
-    meaning: "how long an issuer's keys stay in use after they were last fetched",
-    fallback: '24h',
-    parse: values.duration({ minMs: 0 }),
-  },
-} as const satisfies OptionTable;
+export const issuerKeys = option(
+  'token-jwks-url <list>',
+  'comma-separated issuer=URL pairs: the JWK set of each issuer with its own keys; an issuer without a URL is discovered',
+  parseIssuerKeySources,
+  { said: 'none', from: (): readonly IssuerKeySource[] => [] },
+);
+export const issuers = option(
+  'token-issuer <list>',
+  'comma-separated issuers (iss), one of which tokens must have; tokens are minted with the first',
+  parseTexts,
+  'mcpgateway',
+);
 
-/** Control plane only. */
-export const standingOptions = {
-  'token-roles-claim': {
-    placeholder: '<claim>',
-    meaning: 'claim with the role of a token: reader, editor or admin',
-    fallback: undefined,
-    fallbackText: 'every token has the role admin',
-    parse: parseClaimPath,
-  },
-  'token-role-names': {
-    placeholder: '<list>',
-    meaning:
-      'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
-    fallback: undefined,
-    fallbackText: 'reader, editor and admin',
-    parse: parseRoleNames,
-  },
-  'token-teams-claim': {
-    placeholder: '<claim>',
-    meaning: 'claim with the teams of a token, which own what their members create',
-    fallback: undefined,
-    fallbackText: 'nobody has a team',
-    parse: parseClaimPath,
-  },
-} as const satisfies OptionTable;
+export const mintingOptions = {
+  privateKey: option(
+    'token-verification-private-key <path>',
+    'PEM file (PKCS#8 or PKCS#1) of the key that signs tokens, for bootstrap builds and the token command',
+    readTokenPrivateKey,
+  ),
+  issuers,
+  audience: option(
+    'token-audience <text>',
+    'audience (aud) that tokens must have, and are minted with',
+    parseText,
+    'mcpgateway-api',
+  ),
+};
 
-export const tokenMintingOptions = {
-  'token-verification-private-key': {
-    placeholder: '<path>',
-    meaning: 'PEM file (PKCS#8 or PKCS#1) of the key that signs tokens, for bootstrap builds and the token command',
-    fallback: undefined,
-    parse: files.readTokenPrivateKey,
+function checkIssuers(reader: OptionReader): void {
+  for (const source of reader.value(issuerKeys) ?? []) {
+    if (reader.isGiven(issuers) && reader.value(issuers)?.includes(source.issuer)) {
+      reader.fault(issuerKeys, 'has an issuer that is also in --token-issuer; name it in only one of them');
+    }
+    if (isPlainText(source) && reader.value(mode) === 'tls-only') {
+      reader.fault(issuerKeys, 'has an http URL, which needs --upstream-connection-mode plain-text-or-tls');
+    }
+  }
+}
+
+export const tokenOptions = section(
+  {
+    publicKey: option(
+      'token-verification-public-key <path>',
+      'PEM file (SPKI or PKCS#1) of one or more RSA, EC or Ed25519 keys that verify tokens',
+      readTokenPublicKey,
+    ),
+    secret: option(
+      'token-verification-secret-file <path>',
+      'file with the HMAC secret for HS256, HS384 and HS512 tokens, at least 32 bytes',
+      readTokenSecret,
+    ),
+    jwks: option(
+      'token-jwks-file <path>',
+      'JWK set (RFC 7517) of keys and secrets that verify tokens, selected by kid, use and alg',
+      readTokenJwks,
+    ),
+    leewayMs: option(
+      'token-leeway <duration>',
+      "how far an issuer's clock may be ahead: a token is accepted this long before its nbf",
+      duration({ minMs: 0 }),
+      '30s',
+    ),
+    issuerKeys,
+    issuerKeyGraceMs: option(
+      'token-jwks-grace <duration>',
+      "how long an issuer's keys stay in use after they were last fetched",
+      duration({ minMs: 0 }),
+      '24h',
+    ),
+    ...mintingOptions,
   },
-  'token-issuer': {
-    placeholder: '<list>',
-    meaning: 'comma-separated issuers (iss), one of which tokens must have; tokens are minted with the first',
-    fallback: 'mcpgateway',
-    parse: values.parseTexts,
+  {
+    check: checkIssuers,
+    arrange: ({ publicKey, secret, jwks, ...others }, reader) => ({
+      ...others,
+      publicKey: publicKey?.pem,
+      secret: secret?.secret,
+      jwks: jwks?.text,
+      /** The files of these keys, which are read again when they change. */
+      keyPaths: { publicKey: publicKey?.path, secret: secret?.path, jwks: jwks?.path },
+      /** Whether issuers' keys may be fetched over http, from a loopback address. */
+      isPlainTextAllowed: reader.known(mode) === 'plain-text-or-tls',
+    }),
   },
-  'token-audience': {
-    placeholder: '<text>',
-    meaning: 'audience (aud) that tokens must have, and are minted with',
-    fallback: 'mcpgateway-api',
-    parse: values.parseText,
+);
+
+type VerifiedTokens = ValueOf<typeof tokenOptions>;
+
+/** Whether any keys are configured that verify tokens. */
+export function hasKeys({ publicKey, secret, jwks, issuerKeys }: VerifiedTokens): boolean {
+  return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
+}
+
+const role = option(
+  'token-roles-claim <claim>',
+  'claim with the role of a token: reader, editor or admin',
+  parseClaimPath,
+  {
+    said: 'every token has the role admin',
   },
-} as const satisfies OptionTable;
+);
+const roleNames = option(
+  'token-role-names <list>',
+  'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
+  parseRoleNames,
+  { said: 'reader, editor and admin', from: () => OWN_ROLE_NAMES },
+);
+const teams = option(
+  'token-teams-claim <claim>',
+  'claim with the teams of a token, which own what their members create',
+  parseClaimPath,
+  { said: 'nobody has a team' },
+);
+
+/** Which claims hold a caller's role and teams; `undefined`: no claim is examined. Control plane only. */
+export const standingOptions = section(
+  { role, roleNames, teams },
+  {
+    check: (reader) => {
+      if (reader.isGiven(role)) return;
+      for (const option of [roleNames, teams]) {
+        if (reader.isGiven(option)) reader.fault(option, 'has no effect without --token-roles-claim; give that, too');
+      }
+    },
+    arrange: ({ role, roleNames, teams }) => (role === undefined ? undefined : { role, roleNames, teams }),
+  },
+);
+
+export const protectedResourceOptions = {
+  publicUrl: option(
+    'public-url <url>',
+    'scheme, host and port at which clients reach this program, e.g. https://gateway.example',
+    parsePublicUrl,
+    { said: "from the request's Host, where hosts are checked" },
+  ),
+  authorizationServers: option(
+    'authorization-servers <list>',
+    'comma-separated issuers that clients without a token are referred to (RFC 9728)',
+    parseIssuers,
+    {
+      said: 'the https issuers of --token-jwks-url',
+      from: (reader) =>
+        reader
+          .known(issuerKeys)
+          .map(({ issuer }) => issuer)
+          .filter((issuer) => /^https?:\/\//.test(issuer)),
+    },
+  ),
+};

@@ -44,6 +44,8 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
     new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
     new ProbeCredentials({
       ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [] },
+      authorities: undefined,
+      connectUrl: undefined,
       names: new Names(),
     }),
   );

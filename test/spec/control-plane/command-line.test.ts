@@ -251,7 +251,7 @@ void t.test('a token that is refused, and none at all', async (t) => {
   t.notMatch(refused.errorOutput, /nonsense/);
   const none = await runProgram(['servers', 'list', '--status', 'gone']);
   t.equal(none.code, exit.usage);
-  t.match(none.errorOutput, /2 faults.*SWITCHYARD_TOKEN: is not set.*--status: expects one of active, inactive/s);
+  t.match(none.errorOutput, /2 faults.*--status: expects one of active, inactive.*SWITCHYARD_TOKEN: is not set/s);
 });
 
 void t.test('a token that is signed with another key: the signature is named, and what to do', async (t) => {

@@ -1,0 +1,269 @@
+// Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
+// single command stand in its row (commands.ts).
+import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from '../shared/secret-name.js';
+import { TOKEN_VARIABLE } from './environment.js';
+import { InvalidValue } from './faults.js';
+import { option, optionsOf, required, section, type Schema, type ValuesOf, type OptionReader } from './option.js';
+import { secretsKeyFile } from './table/backend-options.js';
+import { storeOptions } from './table/store-options.js';
+import { oneOf, parseBaseUrl, parseDigest, parseListenAddress, parseSwitch } from './values.js';
+import { parseText, parseTexts } from './values.js';
+
+export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
+
+/** For commands that query a running control plane. */
+export const askingOptions = {
+  controlPlaneUrl: option('control-plane-url <url>', 'URL of the control plane', parseBaseUrl, 'http://127.0.0.1:4444'),
+  isJson,
+  token: section(
+    {},
+    {
+      check: (reader) => {
+        const advice = 'set it to an access token, as minted by `switchyard token`';
+        if (reader.token === '') reader.faultBesides(`${TOKEN_VARIABLE}: is not set; ${advice}`);
+      },
+      arrange: (_values, reader) => reader.token,
+    },
+  ),
+};
+
+/** For commands that query a running dataplane. */
+export const watchingOptions = {
+  address: option(
+    'admin-address <host:port>',
+    'admin listener of the dataplane to query',
+    parseListenAddress,
+    '127.0.0.1:8002',
+  ),
+  isJson,
+};
+
+export const subject = option('subject <text>', "the token's subject (sub)", parseText);
+
+/** For commands about user configs in the store. */
+export const userConfigOptions = { isJson, store: storeOptions };
+
+export const userConfigChangeOptions = {
+  expectedDigest: option(
+    'expected-digest <digest>',
+    'change it only if it has this digest (see `config get --json`); none: only if it does not exist',
+    parseDigest,
+  ),
+  ...userConfigOptions,
+};
+
+/** For commands about secrets in the store. */
+export const secretsOptions = { keys: secretsKeyFile, store: storeOptions };
+
+export const sealingOptions = { keys: required(secretsKeyFile), store: storeOptions };
+
+/** Names of secrets. What is no name may be the secret itself, so it is not repeated. */
+export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
+  if (name !== undefined && !isSecretName(name)) reader.faultBesides(`<name>: must be ${SECRET_NAME_RULE}`);
+}
+
+// A server's `auth`: its type, and the details of that type, each by the name that it has there. Secrets are referred to by name.
+
+function parseSecretPlace(text: string): SecretPlace {
+  const place = readSecretPlace(text);
+  if (place === undefined) throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
+  return place;
+}
+
+function parseSecretHeaders(text: string): Readonly<Record<string, SecretPlace>> {
+  const headers = new Map<string, SecretPlace>();
+  for (const item of text.split(',')) {
+    const [, name = '', place = ''] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(item) ?? [];
+    if (name === '') throw new InvalidValue('expects <header>=secret:<name>, or several, separated by commas');
+    if (headers.has(name)) throw new InvalidValue(`has ${name} twice`);
+    headers.set(name, parseSecretPlace(place));
+  }
+  return Object.fromEntries(headers);
+}
+
+const authType = option(
+  'auth <type>',
+  'credentials that it needs: headers, oauth2-client-credentials, oauth2-user, or none',
+  oneOf('none', 'headers', 'oauth2-client-credentials', 'oauth2-user'),
+);
+
+const authDetails = {
+  headers: option(
+    'auth-headers <list>',
+    'with headers: comma-separated header=secret:name, or header=file:name',
+    parseSecretHeaders,
+  ),
+  token_endpoint: option(
+    'auth-token-endpoint <url>',
+    'with oauth2-client-credentials: token endpoint of its authorization server',
+    parseText,
+  ),
+  issuer: option(
+    'auth-issuer <url>',
+    'with oauth2-user: its authorization server, if it does not name one itself',
+    parseText,
+  ),
+  client_id: option('auth-client-id <text>', "with oauth2-…: the gateway's client id there", parseText),
+  client_secret: option(
+    'auth-client-secret <place>',
+    "with oauth2-…: that client's secret, as secret:name or file:name",
+    parseSecretPlace,
+  ),
+  client_authentication: option(
+    'auth-client-authentication <way>',
+    'with oauth2-…: how the client sends its secret, basic or post',
+    oneOf('basic', 'post'),
+  ),
+  scope: option('auth-scope <text>', 'with oauth2-…: scopes to request', parseText),
+  resource: option('auth-resource <url>', 'with oauth2-…: resource indicator (RFC 8707) to request, or none', (text) =>
+    text === 'none' ? false : parseText(text),
+  ),
+  audience: option(
+    'auth-audience <text>',
+    'with oauth2-client-credentials: audience to request, where the server wants that instead',
+    parseText,
+  ),
+};
+
+const CLIENT = ['client_id', 'client_secret', 'client_authentication', 'scope', 'resource'];
+const MEANT: Readonly<Record<string, readonly string[]>> = {
+  none: [],
+  headers: ['headers'],
+  'oauth2-client-credentials': ['token_endpoint', 'audience', ...CLIENT],
+  'oauth2-user': ['issuer', ...CLIENT],
+};
+
+function checkAuth(reader: OptionReader): void {
+  const { headers } = authDetails;
+  const type = reader.value(authType) ?? (reader.isGiven(headers) ? 'headers' : undefined);
+  for (const [member, detail] of Object.entries(authDetails)) {
+    if (!reader.isGiven(detail) || MEANT[type ?? 'none']?.includes(member)) continue;
+    reader.fault(detail, type === undefined ? 'needs --auth with a type' : `has no effect with --auth ${type}`);
+  }
+  if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
+}
+
+/** `null`: no credentials; `undefined`: nothing is said of them. */
+const authOptions = section(
+  { type: authType, ...authDetails },
+  {
+    check: checkAuth,
+    arrange: ({ type, ...details }) => {
+      if (type === 'none') return null;
+      const named = type ?? (details.headers && 'headers');
+      return named && known({ type: named, ...details });
+    },
+  },
+);
+
+const description = option('description <text>', 'what it is for', parseText);
+/** `null`: no team. */
+const team = option('team <team>', 'team that it belongs to, whose editors may change it; empty for none', (text) =>
+  text === '' ? null : text,
+);
+
+export const serverProperties = {
+  description,
+  transport: option(
+    'transport <transport>',
+    'MCP transport; SSE is the older one, whose URL is that of its event stream',
+    oneOf('STREAMABLEHTTP', 'SSE'),
+  ),
+  tags: option('tags <list>', 'comma-separated tags', parseTexts),
+  team,
+  auth: authOptions,
+};
+
+export type ServerProperties = ValuesOf<typeof serverProperties>;
+
+/** Leaves out members that were not given. */
+function known<Members extends object>(members: Members): Members {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
+}
+
+/** At least one of the options has to be given. */
+function changeOf<Members extends Schema>(properties: Members) {
+  return section(properties, {
+    check: (reader) => {
+      const [first, ...others] = optionsOf(properties);
+      if (first === undefined || [first, ...others].some((option) => reader.isGiven(option))) return;
+      const names = [first, ...others].filter(({ name }) => !name.startsWith('auth-')).map(({ name }) => `--${name}`);
+      reader.fault(first, `or another of ${names.join(', ')} is required`);
+    },
+    arrange: known,
+  });
+}
+
+const name = option('name <text>', 'its new name', parseText);
+
+export const serverChange = changeOf({
+  name,
+  url: option('url <url>', 'its new URL', parseText),
+  enabled: option('enabled <true|false>', 'whether callers may use it', parseSwitch),
+  ...serverProperties,
+});
+
+/** Tools of one server. */
+export interface NamedTools {
+  readonly name: string;
+  readonly tools: readonly string[];
+}
+
+const TOOL = /^([^:]+):(.+)$/s;
+
+function toolFault(word: string): string | undefined {
+  if (TOOL.test(word)) return undefined;
+  return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
+}
+
+/** @param words such as `calculator:add`. Server names have no colon; tool names may have some. */
+export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
+  const servers = new Map<string, string[]>();
+  for (const word of words) {
+    const [, server = '', tool = ''] = TOOL.exec(word) ?? [];
+    servers.set(server, [...(servers.get(server) ?? []), tool]);
+  }
+  return [...servers].map(([name, tools]) => ({ name, tools }));
+}
+
+export function checkTools(reader: OptionReader, [, ...words]: readonly string[]): void {
+  for (const word of words) {
+    const fault = toolFault(word);
+    if (fault !== undefined) reader.faultBesides(fault);
+  }
+}
+
+function parseTools(text: string): readonly NamedTools[] {
+  const words = parseTexts(text);
+  const fault = words.map(toolFault).find((each) => each !== undefined);
+  if (fault !== undefined) throw new InvalidValue(fault);
+  return toolsByServer(words);
+}
+
+export const compositionProperties = {
+  description,
+  exposure: option(
+    'exposure <all|search>',
+    'what its tools/list shows: all tools, or two tools to search for and call the others',
+    oneOf('all', 'search'),
+  ),
+  team,
+};
+
+export const compositionChange = changeOf({
+  name,
+  servers: option('tools <list>', 'comma-separated server:tool pairs; replaces the tools it has', parseTools),
+  subjects: option(
+    'subjects <list>',
+    'comma-separated token subjects that may use it; replaces those it has',
+    parseTexts,
+  ),
+  ...compositionProperties,
+});
+
+export const isForced = option(
+  'force [true|false]',
+  'allow tools that their server does not have',
+  parseSwitch,
+  'false',
+);

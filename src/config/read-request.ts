@@ -1,0 +1,113 @@
+// Reads what a command is asked: its options from the texts given for them or their defaults, and its operands. Collects every fault, so
+// that all of them are reported at once.
+import type { CommandDeclaration, CommandWords, Request } from './command.js';
+import { InvalidValue, OptionFaults } from './faults.js';
+import {
+  environmentVariable,
+  isOption,
+  isSection,
+  optionsOf,
+  type Option,
+  type OptionReader,
+  type Schema,
+} from './option.js';
+import { deepFreeze } from './values.js';
+
+interface Asked<Options extends Schema, Names extends readonly string[]> extends Pick<CommandDeclaration, 'check'> {
+  readonly options: Options;
+  readonly operands?: Names;
+}
+
+/** Opens and starts nothing. @throws {OptionFaults} with every fault. */
+export function readRequest<Options extends Schema, Names extends readonly string[]>(
+  { options, operands, check }: Asked<Options, Names>,
+  words: CommandWords,
+): Request<Options, Names> {
+  const reader = new RequestReader(words);
+  for (const option of optionsOf(options)) reader.read(option);
+  checkSections(options, reader);
+  check?.(reader, words.operands);
+  reader.throwFaults();
+  const named = (operands ?? []).map((operand, index) => {
+    const isLast = operand.endsWith('...');
+    return [operand.replace(/\?$|\.{3}$/, ''), isLast ? words.operands.slice(index) : words.operands[index]];
+  });
+  // Each member is what its own row or section says.
+  return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as Request<Options, Names>;
+}
+
+function checkSections(schema: Schema, reader: OptionReader): void {
+  for (const node of Object.values(schema)) {
+    if (isOption(node)) continue;
+    checkSections(isSection(node) ? node.options : node, reader);
+    if (isSection(node)) node.check(reader);
+  }
+}
+
+function valuesIn(schema: Schema, reader: OptionReader): object {
+  const members = Object.entries(schema).map(([member, node]) => {
+    if (isOption(node)) return [member, reader.known(node)];
+    return [member, isSection(node) ? node.arrange(valuesIn(node.options, reader), reader) : valuesIn(node, reader)];
+  });
+  return Object.fromEntries(members) as object;
+}
+
+class RequestReader implements OptionReader {
+  readonly #words: CommandWords;
+  readonly #values = new Map<string, unknown>();
+  readonly #faults: string[];
+
+  constructor(words: CommandWords) {
+    this.#words = words;
+    this.#faults = [...words.faults];
+  }
+
+  get token(): string {
+    return this.#words.token;
+  }
+
+  isGiven({ name }: Option<unknown>): boolean {
+    return this.#words.given.has(name);
+  }
+
+  value<Value>({ name }: Option<Value>): Value | undefined {
+    // `read` has parsed it with this option, or with another plane's that differs in its default.
+    return this.#values.get(name) as Value | undefined;
+  }
+
+  known<Value>(option: Option<Value>): Value {
+    const { name, fallback } = option;
+    if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
+    return this.value(option) as Value;
+  }
+
+  fault({ name }: Option<unknown>, problem: string): void {
+    const variable = this.#words.given.get(name)?.variable;
+    this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
+  }
+
+  faultBesides(words: string): void {
+    this.#faults.push(words);
+  }
+
+  read(option: Option<unknown>): void {
+    const { name, fallback, isRequired, parse } = option;
+    const text = this.#words.given.get(name)?.text ?? (typeof fallback === 'string' ? fallback : undefined);
+    if (text === undefined) {
+      if (isRequired) this.fault(option, `is required; give it, or set ${environmentVariable(name)}`);
+      return;
+    }
+    try {
+      this.#values.set(name, parse(text));
+    } catch (error) {
+      if (!(error instanceof InvalidValue)) throw error;
+      this.fault(option, error.message);
+    }
+  }
+
+  /** @throws {OptionFaults} when there was any fault. */
+  throwFaults(): void {
+    if (this.#faults.length === 0) return;
+    throw new OptionFaults(this.#faults, `\`switchyard ${this.#words.command} --help\` lists the options.`);
+  }
+}
