@@ -1,6 +1,6 @@
 // `npm run field`: public servers and clients, each with each, directly and through the gateway; writes the table of outcomes into
 // docs/field.md. Exit status 1 when a cell is worse than directly.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runProgram } from '../../bench/program.js';
@@ -19,7 +19,7 @@ import { SERVERS, type FieldServer } from './servers.js';
 
 const KEPT = join(projectRoot, 'node_modules', '.cache', 'switchyard-sdks');
 const usage = `Usage: npm run field [-- --only words --reports --workers n]
-  --only words  pairs whose labels have these words in them, as "Go 1.8 > everything"; the page is left as it is
+  --only words  pairs whose labels have these words in them, as "Go 1.8 > everything"; the page keeps all others
   --reports     prints what each client reports, too
   --workers n   of the gateway; 2 when not given`;
 
@@ -83,7 +83,8 @@ async function run({ only, hasReports, workers }: Options): Promise<number> {
     cells.sort((a, b) => placeOf(a) - placeOf(b));
     process.stdout.write(`${tableOf(cells)}\n`);
     const worseCount = cells.filter(({ outcome }) => outcome.worse.length > 0).length;
-    if (only === '') writeFileSync(join(projectRoot, 'docs', 'field.md'), pageOf(cells, versionsOf()));
+    const page = join(projectRoot, 'docs', 'field.md');
+    writeFileSync(page, pageOf(cells, versionsOf(), only === '' ? '' : readFileSync(page, 'utf8')));
     process.stdout.write(`${cells.length - worseCount} of ${cells.length} pairs are as directly, or better\n`);
     const idle = [...CLIENTS, ...servers].filter(({ label }) =>
       isIdle(cells.filter(({ client, server }) => [client, server].includes(label))),
