@@ -6,6 +6,7 @@ import { startDeployment, type Deployment } from '../support/deployment.js';
 import type { NameServer } from '../support/name-server.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { TurnLog } from '../support/turn-log.js';
 import { startVictim, type Victim, type VictimReport } from '../support/victim.js';
 import type { Control, Experiment } from './experiment.js';
 import type { Arrangement } from './options.js';
@@ -42,8 +43,16 @@ export interface Outcome {
   /** What was wrong, each fault in words; empty when everything was as expected. */
   readonly faults: readonly string[];
   readonly victim: string;
+  /** What the dearest turn of a worker's event loop cost, in ms of CPU time. */
+  readonly turnMs: number;
   readonly residentBytesMax: number;
   readonly tookMs: number;
+}
+
+interface Cast {
+  readonly deployment: Deployment;
+  readonly turns: TurnLog;
+  readonly victim: Victim | undefined;
 }
 
 export class AttackRun {
@@ -54,7 +63,7 @@ export class AttackRun {
   readonly #scope = new Scope();
   /** Reports on the victim alone, one from before each experiment. */
   readonly #alone: VictimReport[] = [];
-  #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
+  #shared: Cast | undefined;
 
   constructor(arrangement: Arrangement, isShort: boolean, nameServer: NameServer) {
     this.#nameServer = nameServer;
@@ -70,8 +79,7 @@ export class AttackRun {
     const scope = new Scope();
     try {
       const options = control?.options ?? experiment.gateway?.options;
-      const { deployment, victim } = await this.#cast(experiment, scope, options);
-      const outcome = await this.#perform(experiment, deployment, victim, beganMs);
+      const outcome = await this.#perform(experiment, await this.#cast(experiment, scope, options), beganMs);
       // Damage by one experiment must not be counted against the next.
       if (outcome.faults.length > 0) await this.end();
       return outcome;
@@ -87,30 +95,13 @@ export class AttackRun {
   }
 
   /** The shared gateway, or one for this experiment alone. */
-  async #cast(
-    experiment: Experiment,
-    scope: Scope,
-    options: readonly string[] | undefined,
-  ): Promise<{ deployment: Deployment; victim: Victim | undefined }> {
-    if (experiment.gateway !== undefined || options !== undefined) {
-      const deployment = await this.#start(scope, options);
-      return {
-        deployment,
-        victim: experiment.endsProcesses === true ? undefined : await this.#startVictim(scope, deployment),
-      };
-    }
-    if (this.#shared === undefined) {
-      const deployment = await this.#start(this.#scope);
-      this.#shared = { deployment, victim: await this.#startVictim(this.#scope, deployment) };
-    }
-    return this.#shared;
+  async #cast(experiment: Experiment, scope: Scope, options: readonly string[] | undefined): Promise<Cast> {
+    if (experiment.gateway !== undefined || options !== undefined)
+      return this.#start(scope, experiment.endsProcesses !== true, options);
+    return (this.#shared ??= await this.#start(this.#scope, true));
   }
 
-  async #startVictim(scope: Scope, deployment: Deployment): Promise<Victim> {
-    return startVictim(scope, deployment, { backendHost: VICTIM_HOST });
-  }
-
-  async #start(scope: Scope, options: readonly string[] = []): Promise<Deployment> {
+  async #start(scope: Scope, hasVictim: boolean, options: readonly string[] = []): Promise<Cast> {
     const { workerCount, store } = this.#arrangement;
     const storeOptions =
       store === 'redis'
@@ -118,15 +109,18 @@ export class AttackRun {
         : ({ kind: 'embedded', path: join(createScratchDirectory(scope), 'store') } as const);
     const names = ['--name-servers', this.#nameServer.address];
     const memory = ['--worker-memory', `${WORKER_MEMORY_MIB}MiB`];
-    return startDeployment(scope, { workerCount, storeOptions, options: [...names, ...memory, ...options] });
+    const turns = new TurnLog(scope);
+    const deployment = await startDeployment(scope, {
+      workerCount,
+      storeOptions,
+      options: [...names, ...memory, ...options],
+      environment: turns.environment,
+    });
+    const victim = hasVictim ? await startVictim(scope, deployment, { backendHost: VICTIM_HOST }) : undefined;
+    return { deployment, turns, victim };
   }
 
-  async #perform(
-    experiment: Experiment,
-    deployment: Deployment,
-    victim: Victim | undefined,
-    beganMs: number,
-  ): Promise<Outcome> {
+  async #perform(experiment: Experiment, { deployment, turns, victim }: Cast, beganMs: number): Promise<Outcome> {
     const { gateway } = deployment;
     const alone = await victim?.during(() => sleep(this.#isShort ? ALONE_MS.short : ALONE_MS.full));
     if (alone !== undefined) this.#alone.push(alone);
@@ -137,6 +131,7 @@ export class AttackRun {
     let seen = '';
     await victim?.mark();
     const attackedAtMs = performance.now();
+    const sinceMs = Date.now();
     const scope = new Scope();
     try {
       seen = await experiment.run(
@@ -169,6 +164,7 @@ export class AttackRun {
       seen,
       faults,
       victim: alone === undefined || beside === undefined ? '' : describe(alone, beside),
+      turnMs: turns.dearestMs(pidsBefore, sinceMs),
       residentBytesMax: watch.residentBytesMax,
       tookMs: performance.now() - beganMs,
     };

@@ -94,6 +94,7 @@ function tableOf(outcomes: readonly Outcome[]): string {
       { title: 'expected', align: left, cell: ({ experiment }) => experiment.expected },
       { title: 'seen', align: left, cell: ({ seen, faults }) => cellText([seen, ...faults].join('; ')) },
       { title: 'victim: requests, p99 alone → beside', align: left, cell: ({ victim }) => victim },
+      { title: 'longest turn', align: 'right', cell: ({ turnMs }) => (turnMs === 0 ? '' : `${turnMs.toFixed(0)} ms`) },
       { title: 'MiB', align: 'right', cell: ({ residentBytesMax }) => (residentBytesMax / MIB).toFixed(0) },
       { title: 'verdict', align: left, cell: ({ faults }) => (faults.length === 0 ? 'ok' : 'FAIL') },
     ],

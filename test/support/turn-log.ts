@@ -16,7 +16,7 @@ const TRIES_MAX = 3;
 export class TurnLog {
   readonly #directory: string;
 
-  constructor(t: Test) {
+  constructor(t: Pick<Test, 'teardown'>) {
     this.#directory = createScratchDirectory(t);
   }
 
@@ -35,7 +35,7 @@ export class TurnLog {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const sinceMs = Date.now();
       await action();
-      const dearestMs = Math.max(0, ...pids().map((pid) => this.#dearestSince(pid, sinceMs)));
+      const dearestMs = this.dearestMs(pids(), sinceMs);
       const boundMs = dearestMs < TURN_MS_MAX ? TURN_MS_MAX : TURN_MS_MAX * slownessNow();
       words = `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
       if (dearestMs >= boundMs) continue;
@@ -57,8 +57,9 @@ export class TurnLog {
     return wholeMs === 0 ? 0 : costs.reduce((sum, cost) => sum + cost * cost, 0) / wholeMs;
   }
 
-  #dearestSince(pid: number, sinceMs: number): number {
-    return Math.max(0, ...this.#costsSince(pid, sinceMs));
+  /** The cost of the dearest turn since then, in ms; 0 if none was dear enough to be recorded. Throws when one of the processes is not watched. */
+  dearestMs(pids: readonly number[], sinceMs: number): number {
+    return Math.max(0, ...pids.flatMap((pid) => this.#costsSince(pid, sinceMs)));
   }
 
   #costsSince(pid: number, sinceMs: number): number[] {

@@ -58,7 +58,9 @@ export const fixedArguments: Experiment = {
     const tools = { echo: { fixed_arguments: { value: 1 } } };
     const caller = await stage.caller({ one: { url: backend.url, tools } });
     const session = await caller.openSession();
-    const members = Array.from({ length: (3 * MIB) / 24 }, (_, at) => `"valux${at}":"00000000"`).join(',');
+    // Almost as many as are examined.
+    const value = '0'.repeat(180);
+    const members = Array.from({ length: (3 * MIB) / 200 }, (_, at) => `"valux${at}":"${value}"`).join(',');
     return answered(stage.scaled(200, 40), () => session.call('one-echo', `{${members}}`));
   },
 };
