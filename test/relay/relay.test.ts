@@ -1,5 +1,8 @@
 // Where a request goes first: to the session that it names, to a new one, or nowhere; and what becomes of sessions when the process ends.
+import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
+import { shareTable } from '../../src/relay/relay-options.js';
+import { shareOptions } from '../support/shares.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
@@ -15,6 +18,15 @@ t.test('without a session id GET, DELETE and requests other than initialize are 
     t.equal(scene.request({ method, sessionId: '', body: NOTHING }).answer?.status, 400, method);
   const list = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
   t.equal(scene.request({ sessionId: '', body: list }).answer?.status, 400);
+  for (const [body, says] of [
+    ['{', /"code":-32700/],
+    ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', /batch/i],
+    ['{"jsonrpc":"2.0","method":"notifications/x"}', /session/i],
+  ] as const) {
+    const { answer } = scene.request({ sessionId: '', body: Buffer.from(body) });
+    t.equal(answer?.status, 400);
+    t.match(answer?.body.toString(), says, body);
+  }
   t.equal(scene.relay.sessionCount, 1, 'none was made, and none ended');
 });
 
@@ -29,23 +41,24 @@ t.test('the session of another subject is answered as unknown, and lives on', as
 
 t.test('DELETE ends a session once, and its backends are told', async (t) => {
   const scene = open(t);
-  t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 200);
+  t.match(scene.request({ method: 'DELETE', body: NOTHING }).answer, { status: 200, body: { length: 0 } });
   t.equal(scene.http.last.summary, 'DELETE');
   t.equal(scene.relay.sessionCount, 0);
   t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 404);
 });
 
-t.test('a process that drains ends GET streams, opens no new ones, and still serves requests', async (t) => {
-  const scene = open(t);
-  const before = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
-  scene.relay.drain();
-  t.equal(before.outcome, 'ended');
-  const after = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
-  t.same([after.outcome, after.written.length], ['ended', 0]);
-  const call = scene.post('tools/call', { name: 'a-x' }, 7);
-  scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
-  t.equal(call.answer?.status, 200);
-});
+for (const way of ['drain', 'retire'] as const)
+  t.test(`${way}: the process ends GET streams, opens no new ones, and still serves requests`, async (t) => {
+    const scene = open(t);
+    const before = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+    scene.relay[way]();
+    t.equal(before.outcome, 'ended');
+    const after = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+    t.same([after.outcome, after.written.length], ['ended', 0]);
+    const call = scene.post('tools/call', { name: 'a-x' }, 7);
+    scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+    t.equal(call.answer?.status, 200);
+  });
 
 t.test('a process that stops answers what is in flight, and ends the sessions at its backends', async (t) => {
   const scene = open(t);
@@ -57,3 +70,30 @@ t.test('a process that stops answers what is in flight, and ends the sessions at
   scene.http.last.empty();
   t.same(await stopped, { told: 1, untold: 0 });
 });
+
+t.test('a process that stops waits for what it is about to tell the backends', async (t) => {
+  const scene = open(t);
+  scene.post('tools/call', { name: 'a-x' }, 7);
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
+  scene.request({ body: Buffer.from(JSON.stringify(cancelled)) });
+  const notice = scene.http.last;
+  t.equal(notice.summary, 'notifications/cancelled');
+  let isStopped = false;
+  const stopped = scene.relay.stop().then(() => (isStopped = true));
+  t.equal(scene.http.last.summary, 'DELETE');
+  scene.http.last.empty();
+  for (let turns = 0; turns < 5; turns += 1) await turn();
+  t.notOk(isStopped);
+  notice.empty();
+  await stopped;
+});
+
+t.test(
+  'a part of a share is kept for who holds little, unless one subject may hold all, or it is too small',
+  async (t) => {
+    const keptOf = (subjectSessionsMax: number, sessionsMax: number): number | undefined =>
+      shareTable(shareOptions({ subjectSessionsMax, sessionsMax })).sessions.kept;
+    t.same([keptOf(799, 800), keptOf(800, 800), keptOf(801, 800)], [100, undefined, undefined]);
+    t.same([keptOf(1, 64), keptOf(1, 63)], [8, undefined]);
+  },
+);

@@ -123,8 +123,7 @@ export class RequestBody implements RoomWaiter {
   drop(): void {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
-    if (!wasPaused && !this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
-    this.#isAwaited = false;
+    if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
     this.#received.clear();
     this.#room?.release();
     // Behind it may be the connection's next request.
@@ -134,7 +133,6 @@ export class RequestBody implements RoomWaiter {
   /** The caller is gone. */
   abandon(): void {
     this.#transition(this.#state, 'gone');
-    this.#isAwaited = false;
     this.#received.clear();
   }
 
@@ -159,8 +157,7 @@ export class RequestBody implements RoomWaiter {
 
   /** @returns false when there is no room: reading stops until there is. */
   #makeRoom(bytes: number): boolean {
-    if (bytes < limits.countedFromBytes || bytes <= (this.#room?.heldBytes ?? 0)) return true;
-    if (this.#memory === undefined) return true;
+    if (bytes < limits.countedFromBytes || this.#memory === undefined) return true;
     this.#room ??= this.#memory.hold(this.#subject, this);
     // With a content length, asks for all of it; otherwise for twice what has arrived.
     const outcome = this.#room.grow(bytes, this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#bytesMax));

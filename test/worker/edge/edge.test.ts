@@ -1,13 +1,21 @@
 // The listeners of a worker, the same with each HTTP library: which requests reach whom, what the edge answers by itself, and how it drains.
 import t from 'tap';
 import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
 import { refusals } from '../../../src/shared/refusals.js';
-import { chooseListener } from '../../../src/worker/edge/choose-listener.js';
+import { chooseListener, loadLibrary } from '../../../src/worker/edge/choose-listener.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
+import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
 import { canSharePort } from '../../../src/worker/edge/node-server.js';
+import { RequestBody } from '../../../src/worker/edge/request-body.js';
+import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { edgeScene as scene, MCP, requestOf } from './edge-scene.js';
 import type { Listener } from './edge-server.js';
+
+/** Headers that the HTTP libraries add. */
+const OF_THE_LIBRARY: ReadonlySet<string> = new Set(['date', 'uwebsockets', 'connection', 'keep-alive']);
 
 for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
   t.test(`${listener}: a request goes to whom its path and method say`, async (t) => {
@@ -85,6 +93,11 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     t.match(last().request, { sessionId: 'sid-0', requestId: 'id-1', traceparent: '00-a', tracestate: 's=1' });
     handler.act = (exchange) => exchange.respond(204, '', '');
     const empty = await ask('DELETE', MCP);
+    t.same(
+      empty.headers.map(([name]) => name.toLowerCase()).filter((name) => !OF_THE_LIBRARY.has(name)),
+      ['x-request-id'],
+      'no header but those that it was given',
+    );
     t.same([empty.status, empty.header('content-length'), empty.header('content-type')], [204, undefined, undefined]);
     const untraced = await scene(t, listener);
     t.equal((await untraced.ask('POST', MCP, headers)).header('x-request-id'), undefined);
@@ -197,6 +210,15 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     await cut.waitForEnd();
     t.same(ends.at(-1), [0, 0, 'cut']);
     t.same([ends.length, aborts], [4, 1], 'who cuts it needs not be told');
+    handler.act = watched((exchange) => {
+      exchange.openBody('application/json', 10);
+      exchange.write(Buffer.from('four'));
+      exchange.reset();
+    });
+    const half = await open();
+    half.write(requestOf('POST', MCP));
+    await half.waitForEnd();
+    t.same(ends.at(-1), [200, 4, 'cut'], 'of a body, what was handed over before it was cut');
   });
 
   t.test(`${listener}: health is what the worker says, and until a drain is over it is not`, async (t) => {
@@ -326,10 +348,65 @@ t.test('node: of two requests at once neither is answered, because any number co
   await connection.waitForEnd();
 });
 
+t.test('a body that can never have room is refused before it is read', async (t) => {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const accounts = createAccounts({ subjectBytesInFlightMax: 100_000 });
+  const calls: string[] = [];
+  const listeners: ((chunk: ArrayBuffer, isLast: boolean) => void)[] = [];
+  const res = {
+    onData: (hear: (chunk: ArrayBuffer, isLast: boolean) => void) => void listeners.push(hear),
+    pause: () => void calls.push('pause'),
+    resume: () => void calls.push('resume'),
+  } as unknown as HttpResponse;
+  for (const [bytes, told] of [
+    [100_000, []],
+    [100_001, ['subjectMax']],
+  ] as const) {
+    const outcomes: string[] = [];
+    const body = new RequestBody(res, bytes, 1_000_000, { onBody: (outcome) => outcomes.push(outcome) });
+    body.hold();
+    body.admit(createMessageMemories(accounts, deadlines).requests, 'alice');
+    body.hand();
+    t.same(outcomes, told, `${bytes} bytes`);
+    t.equal(accounts.of('alice').requestBytes.held, told.length === 0 ? bytes : 0);
+    listeners.at(-1)?.(new ArrayBuffer(1), false);
+    body.drop();
+    listeners.at(-1)?.(new ArrayBuffer(bytes - 1), true);
+    t.same(outcomes, told, 'nothing more is told of it, nor of one that was answered before it was there');
+    t.equal(accounts.of('alice').requestBytes.held, 0);
+  }
+});
+
+t.test('a body without room at the moment is read once there is some', async (t) => {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const { requests } = createMessageMemories(createAccounts({ subjectBytesInFlightMax: 100_000 }), deadlines);
+  const calls: string[] = [];
+  const res = { onData: () => undefined, pause: () => calls.push('pause'), resume: () => calls.push('resume') };
+  const outcomes: string[] = [];
+  const [first, second] = [60_000, 60_000].map((bytes) => {
+    const onBody = (outcome: string): unknown => outcomes.push(outcome);
+    const body = new RequestBody(res as unknown as HttpResponse, bytes, 1_000_000, { onBody });
+    body.admit(requests, 'alice');
+    body.hand();
+    return body;
+  });
+  await until(() => calls.length > 0, 'the pause of the second');
+  t.same([calls, outcomes], [['pause'], []]);
+  first?.releaseRoom();
+  t.same([calls, outcomes], [['pause', 'resume'], []]);
+  second?.drop();
+});
+
 t.test('which library is used, and with how many workers, is decided once', async (t) => {
   const options = { listener: 'auto', workerCount: 3 } as DataplaneOptions;
-  t.match(await chooseListener(options), { options: { listener: 'uws', workerCount: 3 }, warnings: [] });
-  t.match(await chooseListener({ ...options, listener: 'uws' }), { options: { listener: 'uws', workerCount: 3 } });
+  for (const wanted of ['auto', 'uws'] as const) {
+    const { options: chosen, warnings } = await chooseListener({ ...options, listener: wanted });
+    t.match(chosen, { listener: 'uws', workerCount: 3 });
+    t.same(warnings, []);
+  }
+  t.not(await loadLibrary('node'), await loadLibrary('uws'));
   const { options: chosen, warnings } = await chooseListener({ ...options, listener: 'node' });
   t.equal(chosen.listener, 'node');
   t.equal(chosen.workerCount, canSharePort() ? 3 : 1);
