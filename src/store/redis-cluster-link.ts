@@ -7,8 +7,14 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { NO_STRING, RedisLink, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
+import { RedisLink, stringIn, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards, redisSlotOf, SLOTS } from './redis-place.js';
+
+/** The kind of link that fits the options: to a single Redis, or to a cluster. */
+export function createLink(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing): StoreLink {
+  const Link = 'nodes' in options.place ? RedisClusterLink : RedisLink;
+  return new Link(options, events, hearing);
+}
 
 type State = 'opening' | 'live' | 'lost';
 
@@ -53,8 +59,7 @@ export class RedisClusterLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    const value: unknown = await this.run(key, (data) => data.getBuffer(key));
-    return value === null || Buffer.isBuffer(value) ? value : this.#giveUp(NO_STRING);
+    return this.run(key, (data) => data.getBuffer(key).then(stringIn));
   }
 
   async set(key: Buffer, value: Buffer): Promise<void> {
@@ -113,7 +118,7 @@ export class RedisClusterLink implements StoreLink {
       onFlushed: () => this.#events.onFlushed(),
       onPublished: (message) => this.#events.onPublished?.(message),
       onDeaf: (reason) => this.#events.onDeaf?.(`${name}: ${reason}`),
-      onLost: (reason, isGarbled) => this.#lose(`${name}: ${reason}`, isGarbled),
+      onLost: (reason) => this.#lose(`${name}: ${reason}`),
     };
     const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearing);
     const node = { host: address.host, link };
@@ -126,10 +131,10 @@ export class RedisClusterLink implements StoreLink {
     throw new Error(reason);
   }
 
-  #lose(reason: string, isGarbled = false): void {
+  #lose(reason: string): void {
     if (this.#state === 'lost') return;
     this.end();
-    this.#events.onLost(reason, isGarbled);
+    this.#events.onLost(reason);
   }
 }
 

@@ -3,7 +3,6 @@ import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { NO_TLS, RedisConnector } from './redis-connector.js';
-import { isGarbled, watchReplies } from './redis-replies.js';
 
 // Decides which reasons for an unreachable Redis are logged, each once: connecting is retried forever, and reasons may alternate. Cold
 // path.
@@ -36,15 +35,13 @@ export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls
 
 /** A connection that tries to connect once, queues nothing while it is not connected, and never resends a command. */
 export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
-  const redis = new Redis({ host, port, ...optionsOf(access) });
-  watchReplies(redis);
-  return redis;
+  return new Redis({ host, port, ...optionsOf(access) });
 }
 
 /** The same for each node of a cluster. A command goes to the node that has its key, also while the slot is being moved. */
 export function createClusterConnection(access: RedisAccess, nodes: readonly ListenAddress[]): Cluster {
   const redisOptions = optionsOf(access);
-  const cluster = new Cluster([...nodes], {
+  return new Cluster([...nodes], {
     lazyConnect: true,
     clusterRetryStrategy: null,
     enableOfflineQueue: redisOptions.enableOfflineQueue,
@@ -52,8 +49,6 @@ export function createClusterConnection(access: RedisAccess, nodes: readonly Lis
     slotsRefreshTimeout: limits.redisCommandMsMax,
     redisOptions,
   });
-  watchReplies(cluster);
-  return cluster;
 }
 
 function optionsOf({ username, password, tls }: RedisAccess) {
@@ -91,11 +86,16 @@ export function disconnectQuietly(connection: Redis | Cluster): void {
   connection.disconnect();
 }
 
+/** Earlier replies over such a connection may have belonged to other commands. */
+export const GARBLED = 'Redis answered what it was not asked';
+/** How ioredis begins to say so; it goes on with what was answered. */
+const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
+
 /** Only the message: ioredis puts the arguments of a refused command on its errors, including the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
-  if (isGarbled(error)) return 'Redis answered what it was not asked';
+  if (GARBLED_BEGINNINGS.test(error.message)) return GARBLED;
   if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return NO_TLS;
   // When several addresses each refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);

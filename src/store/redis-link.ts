@@ -7,9 +7,8 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
-import { createConnection, disconnectQuietly, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { createConnection, disconnectQuietly, GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
-import { isGarbled } from './redis-replies.js';
 
 /** Interval between health checks of both connections to Redis; a silent loss is noticed after this and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;
@@ -25,11 +24,8 @@ export interface RedisLinkEvents {
   onPublished?(message: string): void;
   /** Redis refuses the subscription to the link's own channel; called before `onLive`. */
   onDeaf?(reason: string): void;
-  /**
-   * The last event; called once, unless the owner ended the link.
-   * @param isGarbled whether earlier replies may have belonged to other commands.
-   */
-  onLost(reason: string, isGarbled: boolean): void;
+  /** The last event; called once, unless the owner ended the link. */
+  onLost(reason: string): void;
 }
 
 export interface RedisLinkHearing {
@@ -57,7 +53,6 @@ export interface StoreLink {
 
 type State = 'opening' | 'live' | 'lost';
 
-export const NO_STRING = 'Redis answered a read with something that is no string';
 const INVALIDATION_CHANNEL = '__redis__:invalidate';
 const INVALIDATION_CHANNEL_BYTES = Buffer.from(INVALIDATION_CHANNEL);
 
@@ -97,7 +92,7 @@ export class RedisLink implements StoreLink {
     const changes = createConnection(this.#options, address);
     this.#connections = { data, changes };
     for (const connection of [data, changes]) {
-      connection.on('error', (error) => this.#lose(messageOf(error), isGarbled(error)));
+      connection.on('error', (error) => this.#lose(messageOf(error)));
       connection.on('close', () => this.#lose('Redis closed the connection'));
     }
     changes.on('messageBuffer', (channel: Buffer, message: unknown) => {
@@ -128,15 +123,7 @@ export class RedisLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, async (data) => data.getBuffer(key).then((value: unknown) => this.#stringIn(value)));
-  }
-
-  /** Checked before any later reply is processed: a reply of the wrong type may belong to an earlier command, and later ones may, too. */
-  #stringIn(value: unknown): Buffer | null {
-    if (this.#isLost) throw new Error('Redis is lost');
-    if (value === null || Buffer.isBuffer(value)) return value;
-    this.#lose(NO_STRING, true);
-    throw new Error(NO_STRING);
+    return this.run(key, async (data) => data.getBuffer(key).then(stringIn));
   }
 
   async set(key: Buffer, value: Buffer): Promise<void> {
@@ -176,10 +163,10 @@ export class RedisLink implements StoreLink {
     return true;
   }
 
-  #lose(reason: string, isGarbled = false): void {
+  #lose(reason: string): void {
     if (this.#state === 'lost') return;
     this.end();
-    this.#events.onLost(reason, isGarbled);
+    this.#events.onLost(reason);
   }
 
   async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {
@@ -221,4 +208,10 @@ function gatherWrites(stream: Redis['stream']): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   setImmediate(() => stream.uncork());
+}
+
+/** A reply of the wrong type may belong to an earlier command. */
+export function stringIn(value: unknown): Buffer | null {
+  if (value === null || Buffer.isBuffer(value)) return value;
+  throw new Error(GARBLED);
 }

@@ -11,7 +11,7 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
-import { createLink } from './redis-links.js';
+import { createLink } from './redis-cluster-link.js';
 import { RedisPeers } from './redis-peers.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 

@@ -12,10 +12,9 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { OutsideFault } from '../shared/outside-fault.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
+import { GARBLED, messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
-import { createLink } from './redis-links.js';
-import { isReplyTooLarge } from './redis-replies.js';
+import { createLink } from './redis-cluster-link.js';
 import {
   StoreCounts,
   type Kept,
@@ -192,13 +191,8 @@ export class RedisStore implements Store {
         return read;
       },
       (error: unknown): StoreRead => {
-        const isLatest = this.#settle(subject, answer);
+        this.#settle(subject, answer);
         if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
-        if (isReplyTooLarge(error)) {
-          // Cached, because otherwise Redis would send the large value for every read.
-          if (isLatest) this.#known.set(subject, { read: tooLarge, readAtMs: Date.now(), term });
-          return tooLarge;
-        }
         return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
       },
     );
@@ -212,7 +206,8 @@ export class RedisStore implements Store {
   }
 
   #readOf(subject: string, value: Buffer | null): StoreRead {
-    return value === null ? missing : this.#found(subject, value);
+    if (value === null) return missing;
+    return value.length > limits.redisValueBytesMax ? tooLarge : this.#found(subject, value);
   }
 
   /** Keeps the buffer of an earlier term when the value is unchanged. */
@@ -248,7 +243,7 @@ export class RedisStore implements Store {
         this.#pending.clear();
         this.#counts.invalidations += 1;
       },
-      onLost: (reason, isGarbled) => this.#onLost(reason, isGarbled),
+      onLost: (reason) => this.#onLost(reason),
     });
   }
 
@@ -263,12 +258,12 @@ export class RedisStore implements Store {
     this.#logger.info('Redis is connected');
   }
 
-  #onLost(reason: string, isGarbled: boolean): void {
+  #onLost(reason: string): void {
     const { staleGraceMs } = this.#options;
     const isNew = this.#logged.isNew(reason);
     this.#lostReason = reason;
     // One user's config may be cached as another's.
-    if (isGarbled) this.#known.clear();
+    if (reason.endsWith(GARBLED)) this.#known.clear();
     if (this.#transition('live', 'grace')) {
       this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
       this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();

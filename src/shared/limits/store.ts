@@ -29,8 +29,8 @@ export const storeLimits = {
   /** reads of one worker that wait for Redis at once, one per subject → one more fails: 500 `config-failed` */
   redisReadsInFlightMax: 10_000,
   /**
-   * one value read from Redis; the record of a server with all its tools needs up to a quarter of this → it is skipped while it arrives and
-   * counts as unreadable: 500 `config-failed` for a user config
+   * one value read from Redis; the record of a server with all its tools needs up to a quarter of this → it is not kept, and counts as
+   * unreadable: 500 `config-failed` for a user config
    */
   redisValueBytesMax: 32 * MIB,
   /** time to connect to Redis → the attempt is given up, and another one follows */
