@@ -6,11 +6,9 @@ import type { StoreOptions } from '../config/dataplane-options.js';
 import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
-import { createLogger } from '../shared/logger.js';
 import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
-import { ConfigStoreFault, type ConfigStore } from '../store/config-store.js';
-import { openConfigStore, openRecordStore } from '../store/open-store.js';
-import type { RecordStore } from '../store/record-store.js';
+import { noStoreInWords, openForCommand } from '../store/open-store.js';
+import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/record-store.js';
 import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user-config.js';
 import {
   EMPTY_CONFIG,
@@ -70,7 +68,7 @@ export async function list({ store: options }: InStore): Promise<CommandResult> 
 
 export async function get({ subject, store: options }: OfSubject): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const value = found(await store.read(subject), store, subject);
+    const value = found(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
@@ -93,7 +91,7 @@ export async function put({
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
     // As the control plane leaves what others wrote: without its virtual hosts, their clients would get 404 until it puts them back.
-    const published = await publishedIn(options, subject);
+    const published = await publishedIn(store, subject);
     const { config, kept } = keepPublished(before ?? EMPTY_CONFIG, value, published);
     if (config.length > limits.userConfigBytesMax) {
       throw new CliFault(
@@ -102,7 +100,7 @@ export async function put({
       );
     }
     await swap(store, subject, before, config);
-    const { isListed, words } = await listed(options, 'putUserConfig', subject, before, config);
+    const { isListed, words } = await listed(store, 'putUserConfig', subject, before, config);
     const left = hostsIn(config);
     const removed = hostsIn(before).filter((id) => !left.includes(id));
     const answer = {
@@ -120,9 +118,9 @@ export async function put({
 export async function remove({ subject, store: options, expectedDigest }: Change): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
     const before = found(await readExpected(store, subject, expectedDigest), store, subject);
-    const published = await publishedIn(options, subject);
+    const published = await publishedIn(store, subject);
     await swap(store, subject, before, undefined);
-    const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
+    const { isListed, words } = await listed(store, 'deleteUserConfig', subject, before, undefined);
     const hosts = hostsText('Published by the control plane, which will put it back', published);
     const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
     return { answer: { subject, isDeleted: true, isListed, published }, text };
@@ -131,7 +129,7 @@ export async function remove({ subject, store: options, expectedDigest }: Change
 
 /** Adds a completed change to the list of changes; on failure, the returned words say so. */
 async function listed(
-  store: StoreOptions,
+  records: RecordStore,
   operation: CommandChange['operation'],
   name: string,
   before: Buffer | undefined,
@@ -142,35 +140,25 @@ async function listed(
     before: before && configInBrief(before),
     after: after && configInBrief(after),
   };
-  const isListed = (await withRecords(store, (records) => listChange(records, change))) === true;
+  const isListed = await listChange(records, change);
   return { isListed, words: isListed ? '' : `${CHANGE_NOT_LISTED}\n` };
 }
 
-/** The ids of the virtual hosts that the control plane has published into the subject's config. */
-async function publishedIn(store: StoreOptions, subject: string): Promise<readonly string[]> {
-  const record = await withRecords(store, (records) => records.read(publicationKey(subject)));
+/**
+ * The ids of the virtual hosts that the control plane has published into the subject's config; none when that cannot be read: a Redis user
+ * may have access to user configs alone.
+ */
+async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[]> {
+  const record = await records.read(publicationKey(subject)).catch(() => undefined);
   return record === undefined ? [] : readPublication(record).virtualHosts;
 }
 
-/** `undefined` when the records are not accessible: a Redis user may have access to user configs alone. */
-async function withRecords<T>(store: StoreOptions, work: (records: RecordStore) => Promise<T>): Promise<T | undefined> {
-  let records: RecordStore | undefined;
-  try {
-    records = await openRecordStore(store, createLogger('silent', {}));
-    return await work(records);
-  } catch {
-    return undefined;
-  } finally {
-    await records?.close();
-  }
-}
-
 async function readExpected(
-  store: ConfigStore,
+  store: RecordStore,
   subject: string,
   expectedDigest: string | undefined,
 ): Promise<Buffer | undefined> {
-  const stored = await store.read(subject);
+  const stored = await store.read(keyOf(subject));
   if (expectedDigest === undefined || expectedDigest === (stored === undefined ? 'none' : digestOf(stored)))
     return stored;
   throw new CliFault(
@@ -181,12 +169,12 @@ async function readExpected(
 
 /** @param value `undefined` deletes the config. */
 async function swap(
-  store: ConfigStore,
+  store: RecordStore,
   subject: string,
   stored: Buffer | undefined,
   value: Buffer | undefined,
 ): Promise<void> {
-  if (await store.swap(subject, stored, value)) return;
+  if (await store.swap([{ ...keyOf(subject), expected: stored, value }])) return;
   throw new CliFault(
     exitStatus.tryAgain,
     `the user config of ${subject} is being changed by somebody else; run \`config get\` again`,
@@ -202,7 +190,7 @@ function hostsText(words: string, ids: readonly string[]): string {
   return ids.map((id) => `${words}: virtual host ${printable(id)}.\n`).join('');
 }
 
-function found(value: Buffer | undefined, store: ConfigStore, subject: string): Buffer {
+function found(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
   if (value !== undefined) return value;
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
 }
@@ -211,21 +199,19 @@ function found(value: Buffer | undefined, store: ConfigStore, subject: string): 
 async function withStore(
   options: StoreOptions,
   isMade: boolean,
-  work: (store: ConfigStore) => Promise<CommandResult>,
+  work: (store: RecordStore) => Promise<CommandResult>,
 ): Promise<CommandResult> {
-  let store: ConfigStore | undefined;
+  let store: RecordStore | undefined;
   try {
-    store = await openConfigStore(options, isMade);
+    store = await openForCommand(options, isMade);
     if (store !== undefined) return await work(store);
   } catch (error) {
-    if (!(error instanceof ConfigStoreFault)) throw error;
+    if (!(error instanceof RecordStoreFault)) throw error;
     throw new CliFault(exitStatus.unavailable, error.message, error);
   } finally {
     await store?.close();
   }
-  const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
-  const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
-  throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
+  throw new CliFault(exitStatus.notFound, noStoreInWords(options));
 }
 
 /** If the text is not JSON, its error also says where. */
@@ -247,6 +233,10 @@ function checkText(name: string, { errors, warnings, untoldCount }: UserConfigCh
   if (untoldCount > 0) lines.push(`${name}: and ${untoldCount} more`);
   if (lines.length === 0) lines.push(`${name}: valid user config`);
   return lines.map((line) => `${printable(line)}\n`).join('');
+}
+
+function keyOf(subject: string): RecordKey {
+  return { space: 'user-configs', key: subject };
 }
 
 function digestOf(value: Buffer): string {

@@ -4,11 +4,9 @@ import type { StoreOptions } from '../config/dataplane-options.js';
 import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
-import { createLogger } from '../shared/logger.js';
 import { isSecretValue } from '../shared/secret-name.js';
-import { isEmbeddedThere, StoreDamage } from '../store/check-embedded.js';
 import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
-import { openRecordStore } from '../store/open-store.js';
+import { noStoreInWords, openForCommand } from '../store/open-store.js';
 import { RecordStoreFault, type RecordStore, type RecordKey, walkRecords } from '../store/record-store.js';
 import { SecretKeys, type SecretKey, openText, sealText } from './secret-keys.js';
 import { SecretRecords } from './secret-records.js';
@@ -93,26 +91,19 @@ export async function runSecrets(request: SecretsRequest, input: SecretInput = p
 export async function outputOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<CommandOutput> {
   const value = action.command === 'secrets set' ? await readValue(input) : undefined;
   if (value?.kind === 'fault') return refused(value.fault);
-  // A mistyped path must not create a store, which would then have no secrets.
-  if (value === undefined && store.kind === 'embedded' && !isEmbeddedThere(store.path)) return notFound(store.path);
-  let records: RecordStore;
+  let records: RecordStore | undefined;
   try {
-    records = await openRecordStore(store, createLogger('silent', {}));
-  } catch (error) {
-    if (error instanceof StoreDamage) return unavailable(error.message);
-    const advice = 'give --store-path a directory that this user may write';
-    return unavailable(`the store cannot be opened: ${error instanceof Error ? error.message : 'unknown'}; ${advice}`);
-  }
-  try {
+    // A mistyped path must not create a store, which would then have no secrets.
+    records = await openForCommand(store, value !== undefined);
+    if (records === undefined) return notFound(noStoreInWords(store));
     const all = new SecretKeys(keys);
     if (action.command === 'secrets rotate') return await rotate(records, all);
     return await perform(action, records, all, value);
   } catch (error) {
-    if (error instanceof RecordStoreFault)
-      return unavailable(`${error.message}; try again when the store is available`);
-    throw error;
+    if (!(error instanceof RecordStoreFault)) throw error;
+    return { text: `switchyard: ${error.message}\n`, exitStatus: exitStatus.unavailable };
   } finally {
-    await records.close();
+    await records?.close();
   }
 }
 
@@ -139,7 +130,7 @@ async function perform(
         const change = { name: action.name, before, after: undefined };
         return done(`Deleted ${action.name}.\n${await listed(records, { operation: 'deleteSecret', ...change })}`);
       }
-      return { text: `switchyard: there is no secret ${action.name} in the store\n`, exitStatus: exitStatus.notFound };
+      return notFound(`there is no secret ${action.name} in the store`);
     }
     case 'secrets list':
       return done(await listText(secrets));
@@ -226,11 +217,6 @@ function refused(fault: string): CommandOutput {
   return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.refused };
 }
 
-function notFound(path: string): CommandOutput {
-  const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
-  return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
-}
-
-function unavailable(fault: string): CommandOutput {
-  return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.unavailable };
+function notFound(fault: string): CommandOutput {
+  return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.notFound };
 }

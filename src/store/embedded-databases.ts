@@ -27,6 +27,14 @@ export function openRoot(path: string, isFlushed = true): RootDatabase {
   return open({ path, ...OPENING, noSync: !isFlushed });
 }
 
+/** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
+export async function closeRoot(root: RootDatabase): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
+  await Promise.race([root.close(), isLate]);
+  clearTimeout(late);
+}
+
 /** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop; without it, the original error is reported. */
 const REASON_MS_MAX = 100;
 

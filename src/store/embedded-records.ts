@@ -1,9 +1,11 @@
-// The record store on the local machine: databases in the LMDB folder that the dataplane also reads. LMDB has one writer at a time across
-// all processes, which is all that a swap needs.
+// The record store on the local machine: databases in one LMDB folder, which other processes may have open as well. LMDB has one writer at a
+// time across all processes, which is all that a swap needs, and a read sees what any process committed before it began.
+import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
+import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
 import {
+  AFTER_UTF8,
   encodeRecordKey,
   assertOnePlace,
   RecordStoreFault,
@@ -13,18 +15,19 @@ import {
   type RecordStore,
 } from './record-store.js';
 
-/** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
-const AFTER_UTF8 = Buffer.from([0xff]);
+type Space = RecordKey['space'];
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
+  readonly place: string;
   readonly #root: RootDatabase;
-  readonly #databases: Readonly<Record<RecordKey['space'], Database<Buffer, Buffer>>>;
+  readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
   /** Keys of changed records, by position (an eight-byte number). */
   readonly #changes: Database<Buffer, Buffer>;
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string) {
+    this.place = `the embedded store in ${path}`;
     this.#root = openRoot(path);
     this.#databases = {
       records: openDatabase(this.#root, 'records'),
@@ -36,51 +39,70 @@ export class EmbeddedRecords implements RecordStore {
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
     const bytes = encodeRecordKey(key);
-    return attempt(() => this.#committed(key.space).getBinary(bytes));
+    return this.#attempt(() => this.committed(key.space).getBinary(bytes));
   }
 
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
-    return attempt(() => {
-      const database = this.#committed('records');
+    return this.#attempt(() => {
+      const database = this.committed('records');
       return keys.map((key) => database.getBinary(encodeRecordKey({ space: 'records', key })));
     });
   }
 
   async listKeys(prefix: string, after: string, countMax: number): Promise<string[]> {
-    return attempt(() => {
-      const start = Buffer.from(after === '' ? prefix : after);
-      const end = Buffer.concat([Buffer.from(prefix), AFTER_UTF8]);
+    const end = Buffer.concat([Buffer.from(prefix), AFTER_UTF8]);
+    const keys = await this.#keysAfter('records', Buffer.from(after), countMax, { start: Buffer.from(prefix), end });
+    return keys.map((key) => key.toString());
+  }
+
+  async *subjects(): AsyncGenerator<readonly string[]> {
+    for (let after = Buffer.alloc(0); ;) {
+      const keys = await this.#keysAfter('user-configs', after, limits.recordsAtOnceMax, {});
+      if (keys.length === 0) return;
+      after = keys.at(-1)!;
+      yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
+    }
+  }
+
+  /** In byte order. @param after empty for the first. */
+  async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
+    return this.#attempt(() => {
+      const start = after.length === 0 ? range.start : after;
       // One more than asked for, because the range includes its start key.
-      const range = this.#committed('records').getKeys({ start, end, limit: countMax + 1 });
-      const keys = Array.from(range, (key) => key.toString());
-      return keys.filter((key) => key !== after).slice(0, countMax);
+      const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
+      const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
+      return keys.filter((key) => !key.equals(after)).slice(0, countMax);
     });
   }
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
     assertOnePlace(changes);
     const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
-    return attempt(async () => {
-      const isDone = await this.#root.transaction(() => {
-        const holds = keyed.every(({ space, bytes, expected }) =>
-          isSame(this.#databases[space].getBinary(bytes), expected),
-        );
-        if (!holds) return false;
-        for (const { space, bytes, value, isTold = false } of keyed) {
-          if (value === undefined) this.#databases[space].removeSync(bytes);
-          else this.#databases[space].putSync(bytes, value);
-          if (isTold) this.#tell(bytes);
-        }
-        return true;
-      });
-      // The commit is already visible to every process; this waits until it is on disk.
-      if (isDone) await this.#root.flushed;
-      return isDone;
+    return this.#commit(() => {
+      const holds = keyed.every(({ space, bytes, expected }) =>
+        isSame(this.#databases[space].getBinary(bytes), expected),
+      );
+      if (!holds) return false;
+      for (const { space, bytes, value, isTold = false } of keyed) {
+        if (value === undefined) this.#databases[space].removeSync(bytes);
+        else this.#databases[space].putSync(bytes, value);
+        if (isTold) this.#tell(bytes);
+      }
+      return true;
+    });
+  }
+
+  /** Writes over whatever is there; durable when it resolves. */
+  async put(key: RecordKey, value: Buffer): Promise<void> {
+    const bytes = encodeRecordKey(key);
+    await this.#commit(() => {
+      this.#databases[key.space].putSync(bytes, value);
+      return true;
     });
   }
 
   async readChanges(position: string): Promise<RecordChanges> {
-    return attempt(() => {
+    return this.#attempt(() => {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
@@ -95,19 +117,22 @@ export class EmbeddedRecords implements RecordStore {
 
   async ping(): Promise<boolean> {
     try {
-      this.#committed('records').getBinary(AFTER_UTF8);
+      this.committed('records').getBinary(AFTER_UTF8);
       return true;
     } catch {
       return false;
     }
   }
 
-  /** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
   async close(): Promise<void> {
-    let late: NodeJS.Timeout | undefined;
-    const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
-    await Promise.race([this.#root.close(), isLate]);
-    clearTimeout(late);
+    await closeRoot(this.#root);
+  }
+
+  /** A name space as it is now: by default lmdb reuses a read snapshot for about a millisecond, and would not see other processes' commits. */
+  committed(space: Space): Database<Buffer, Buffer> {
+    const database = this.#databases[space];
+    database.resetReadTxn();
+    return database;
   }
 
   /** Appends a key to the log of changes; must run within a transaction. */
@@ -122,19 +147,24 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** By default lmdb reuses a read snapshot for a while; resetting it makes commits of other processes visible. */
-  #committed(space: RecordKey['space']): Database<Buffer, Buffer> {
-    const database = this.#databases[space];
-    database.resetReadTxn();
-    return database;
+  /** @param change whether anything was changed. */
+  async #commit(change: () => boolean): Promise<boolean> {
+    return this.#attempt(async () => {
+      const isDone = await this.#root.transaction(change);
+      // The commit is already visible to every process; this waits until it is on disk.
+      if (isDone) await this.#root.flushed;
+      return isDone;
+    });
   }
-}
 
-async function attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<Answer> {
-  try {
-    return await action();
-  } catch (error) {
-    throw new RecordStoreFault('the embedded store failed', { cause: await commitReason(error) });
+  async #attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await action();
+    } catch (error) {
+      const cause = await commitReason(error);
+      const advice = 'make sure that this user may write there and that the disk is not full, and try again';
+      throw new RecordStoreFault(`${this.place} failed: ${cause.message}; ${advice}`, { cause });
+    }
   }
 }
 

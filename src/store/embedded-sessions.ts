@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { isEmbeddedThere } from './check-embedded.js';
-import { commitReason, openRoot } from './embedded-databases.js';
+import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 /**
@@ -89,13 +89,9 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Does not wait for the disk: committed data is already in the file. */
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
-    let late: NodeJS.Timeout | undefined;
-    const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
-    await Promise.race([this.#root.close(), isLate]);
-    clearTimeout(late);
+    await closeRoot(this.#root);
   }
 
   /**

@@ -4,11 +4,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/dataplane-options.js';
-import type { Logger } from '../shared/logger.js';
+import { createLogger, type Logger } from '../shared/logger.js';
 import type { StoreCounts, Store, StoreObstacles } from './store.js';
-import type { ConfigStore } from './config-store.js';
-import { checkEmbedded, findObviousDamage } from './check-embedded.js';
-import type { RecordStore } from './record-store.js';
+import { checkEmbedded, damageInWords, findObviousDamage, isEmbeddedThere } from './check-embedded.js';
+import { RecordStoreFault, type RecordStore } from './record-store.js';
 import type { SealedSessions } from './sealed-sessions.js';
 
 const SESSIONS_FOLDER = 'sessions';
@@ -65,17 +64,31 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
 }
 
 /**
- * Opens user configs for commands that read and write them.
+ * Opens the record store for a single command, which says itself what it could not do: an embedded store is not read completely before.
  * @param isMade whether to create an embedded store that does not exist.
- * @returns `undefined` when there is no store. Rejects with a `ConfigStoreFault`.
+ * @returns `undefined` when there is no store. Rejects with a `RecordStoreFault`.
  */
-export async function openConfigStore(options: StoreOptions, isMade: boolean): Promise<ConfigStore | undefined> {
-  switch (options.kind) {
-    case 'embedded':
-      return (await import('./embedded-config-store.js')).EmbeddedConfigStore.open(options.path, isMade);
-    case 'redis':
-      return (await import('./redis-config-store.js')).RedisConfigStore.open(options);
+export async function openForCommand(options: StoreOptions, isMade: boolean): Promise<RecordStore | undefined> {
+  if (options.kind === 'redis')
+    return (await import('./redis-records.js')).RedisRecords.open(options, createLogger('silent', {}));
+  const { path } = options;
+  if (!isMade && !isEmbeddedThere(path)) return undefined;
+  const { EmbeddedRecords } = await import('./embedded-records.js');
+  try {
+    const damage = findObviousDamage(path);
+    if (damage !== undefined) throw new RecordStoreFault(damageInWords(path, damage));
+    return new EmbeddedRecords(path);
+  } catch (error) {
+    if (error instanceof RecordStoreFault) throw error;
+    throw new RecordStoreFault(openingFault(path, error), { cause: error });
   }
+}
+
+/** For whoever named a store that {@link openForCommand} did not find. */
+export function noStoreInWords(options: StoreOptions): string {
+  const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
+  const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
+  return `there is no embedded store${place}; ${advice}`;
 }
 
 /**
@@ -96,14 +109,17 @@ export async function openStore(
   }
 }
 
-/** Adds the path and advice to LMDB's message, which names no path and hints at a read-only file system only by the failed operation. */
 async function openEmbedded(path: string, counts: StoreCounts | undefined): Promise<Store> {
   const { EmbeddedStore } = await import('./embedded-store.js');
   try {
     return new EmbeddedStore(path, counts);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const advice = 'give --store-path a directory that this user may write: readers write there, too';
-    throw new Error(`the embedded store in ${path} cannot be opened: ${reason}; ${advice}`, { cause: error });
+    throw new Error(`${openingFault(path, error)}: readers write there, too`, { cause: error });
   }
+}
+
+/** Adds the path and advice to LMDB's message, which names no path and hints at a read-only file system only by the failed operation. */
+function openingFault(path: string, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  return `the embedded store in ${path} cannot be opened: ${reason}; give --store-path a directory that this user may write`;
 }

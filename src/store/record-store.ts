@@ -1,5 +1,5 @@
-// What the control plane needs from a store: to read, to change several keys at once if and only if nobody else has changed them since, and
-// to learn what was changed. The dataplane reads user configs from the same store through `Store`. The cost of each call depends on what is
+// The key-value store: to read, to list, to change several keys at once if and only if nobody else has changed them since, and to learn what
+// was changed. The control plane and the commands use it as it is; the dataplane's `Store` reads through it, with a cache. The cost of each call depends on what is
 // asked for, never on how much is stored. Cold path.
 import { OutsideFault } from '../shared/outside-fault.js';
 import { encodeStoreKey } from './store.js';
@@ -55,6 +55,8 @@ export interface RecordChanges {
 /** Its methods reject with a `RecordStoreFault`. */
 export interface RecordStore {
   readonly kind: 'embedded' | 'redis';
+  /** The location of the store, for a person. */
+  readonly place: string;
   read(key: RecordKey): Promise<Buffer | undefined>;
   /** The records under these keys, in their order. */
   readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]>;
@@ -64,6 +66,8 @@ export interface RecordStore {
    * @param after `''` starts at the first.
    */
   listKeys(prefix: string, after: string, countMax: number): Promise<string[]>;
+  /** The subjects of all user configs, in batches, in no order; a subject may appear twice when others write meanwhile. */
+  subjects(): AsyncIterable<readonly string[]>;
   /**
    * All or nothing, atomic across processes and machines; durable when it resolves. Resolves to false, without a change, when any
    * expectation does not hold. When it rejects, the changes may have been made. The changes must all be of records, or all of one subject:
@@ -77,10 +81,13 @@ export interface RecordStore {
   close(): Promise<void>;
 }
 
-/** The store cannot be reached, or rejects the command. The message names no secret. */
+/** The store cannot be reached, or rejects the command. The message is for an operator and names no secret. */
 export class RecordStoreFault extends OutsideFault {
   override readonly name = 'RecordStoreFault';
 }
+
+/** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
+export const AFTER_UTF8 = Buffer.from([0xff]);
 
 /** Throws when the caller breaks the contract of {@link RecordStore.swap}. */
 export function assertOnePlace(changes: readonly RecordChange[]): void {
@@ -91,7 +98,10 @@ export function assertOnePlace(changes: readonly RecordChange[]): void {
 /** The key in its name space. Throws a `RecordStoreFault` for a subject or record key that cannot be a store key. */
 export function encodeRecordKey({ key }: RecordKey): Buffer {
   const bytes = encodeStoreKey(key);
-  if (bytes === undefined) throw new RecordStoreFault('the key cannot be encoded as a store key');
+  if (bytes === undefined)
+    throw new RecordStoreFault(
+      `the key cannot be encoded as a store key: it must have 1 to ${limits.storeKeyBytesMax} bytes of UTF-8`,
+    );
   return bytes;
 }
 

@@ -62,10 +62,6 @@ export class RedisClusterLink implements StoreLink {
     return this.run(key, (data) => data.getBuffer(key).then(stringIn));
   }
 
-  async set(key: Buffer, value: Buffer): Promise<void> {
-    await this.run(key, (data) => data.set(key, value));
-  }
-
   async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
     const slot = redisSlotOf(key);
     let node = this.#nodeOfSlot.get(slot);
@@ -95,6 +91,10 @@ export class RedisClusterLink implements StoreLink {
     const node = this.#nodeOfSlot.get(redisSlotOf(Buffer.from(channel)));
     if (node === undefined) throw new Error('Redis is not connected');
     return node.link.publish(channel, message);
+  }
+
+  get masters(): readonly Redis[] {
+    return [...this.#nodes.values()].flatMap(({ link }) => link.masters);
   }
 
   end(): void {

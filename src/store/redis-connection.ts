@@ -1,30 +1,8 @@
 // Creates connections to Redis with the gateway's options. A connection is used once: when it is lost, its owner creates another.
-import { Cluster, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { NO_TLS, RedisConnector } from './redis-connector.js';
-
-// Decides which reasons for an unreachable Redis are logged, each once: connecting is retried forever, and reasons may alternate. Cold
-// path.
-
-/** Different reasons logged for one outage of Redis. Beyond it, further reasons are not logged. */
-const REDIS_REASONS_TOLD_MAX = 16;
-
-export class LoggedReasons {
-  readonly #reasons = new Set<string>();
-
-  /** Whether to log it. */
-  isNew(reason: string): boolean {
-    if (this.#reasons.has(reason) || this.#reasons.size >= REDIS_REASONS_TOLD_MAX) return false;
-    this.#reasons.add(reason);
-    return true;
-  }
-
-  /** Called when Redis was reached again. */
-  forget(): void {
-    this.#reasons.clear();
-  }
-}
 
 /** Time for a connection to Redis to close. After it, the connection is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
@@ -36,19 +14,6 @@ export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls
 /** A connection that tries to connect once, queues nothing while it is not connected, and never resends a command. */
 export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
   return new Redis({ host, port, ...optionsOf(access) });
-}
-
-/** The same for each node of a cluster. A command goes to the node that has its key, also while the slot is being moved. */
-export function createClusterConnection(access: RedisAccess, nodes: readonly ListenAddress[]): Cluster {
-  const redisOptions = optionsOf(access);
-  return new Cluster([...nodes], {
-    lazyConnect: true,
-    clusterRetryStrategy: null,
-    enableOfflineQueue: redisOptions.enableOfflineQueue,
-    enableReadyCheck: redisOptions.enableReadyCheck,
-    slotsRefreshTimeout: limits.redisCommandMsMax,
-    redisOptions,
-  });
 }
 
 function optionsOf({ username, password, tls }: RedisAccess) {
@@ -78,10 +43,10 @@ function optionsOf({ username, password, tls }: RedisAccess) {
 }
 
 /** Disconnects without an unhandled 'error' event. */
-export function disconnectQuietly(connection: Redis | Cluster): void {
+export function disconnectQuietly(connection: Redis): void {
   // ioredis handles only the first error of a socket; a TLS socket may emit a second, which would end the process if unhandled. The types
   // hide that there is no socket before the first connection attempt.
-  const socket = 'stream' in connection ? (connection.stream as Redis['stream'] | undefined) : undefined;
+  const socket = connection.stream as Redis['stream'] | undefined;
   socket?.on('error', () => {});
   connection.disconnect();
 }

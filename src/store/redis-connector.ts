@@ -32,7 +32,7 @@ export class RedisConnector extends StandaloneConnector {
 function nameSilence(socket: Socket): void {
   let isConnected = false;
   socket.once('connect', () => (isConnected = true));
-  socket.on('error', (error) => {
+  socket.on('error', (error: Error) => {
     if (isConnected && socket.bytesRead === 0) error.message = NO_ANSWER;
   });
   socket.once('end', () => {

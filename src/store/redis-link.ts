@@ -1,4 +1,4 @@
-// One lifetime of the two connections to Redis: one for data, and one that receives invalidations of the keys read over the first
+// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, one that receives invalidations of the keys read over the first
 // (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because changes go unnoticed as soon as
 // either is lost. A link is never repaired: its owner creates another one.
 //
@@ -41,12 +41,12 @@ export interface StoreLink {
   open(): Promise<void>;
   /** The value. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is already lost. */
   get(key: Buffer): Promise<Buffer | null>;
-  /** Rejects as `get` does; a write without a reply may have been done. */
-  set(key: Buffer, value: Buffer): Promise<void>;
-  /** Any other command on one key; rejects as `get` does. */
+  /** Any other command on one key; rejects as `get` does, and then may have been carried out. */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
   /** @returns how many connections are subscribed to the channel; in a cluster, at one node only. Rejects as `get` does. */
   publish(channel: string, message: string): Promise<number>;
+  /** Connections to all nodes that have keys. */
+  readonly masters: readonly Redis[];
   /** Ends all connections without an event. */
   end(): void;
 }
@@ -59,14 +59,16 @@ const INVALIDATION_CHANNEL_BYTES = Buffer.from(INVALIDATION_CHANNEL);
 export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #hearing: RedisLinkHearing;
+  readonly #hearing: RedisLinkHearing | undefined;
   /** Both to the same server; `undefined` until its address is known. */
-  #connections: { readonly data: Redis; readonly changes: Redis } | undefined;
+  #data: Redis | undefined;
+  #changes: Redis | undefined;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing: RedisLinkHearing = { itself: true }) {
+  /** @param hearing `undefined`: no change is reported. */
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing) {
     this.#options = options;
     this.#events = events;
     this.#hearing = hearing;
@@ -88,32 +90,38 @@ export class RedisLink implements StoreLink {
   }
 
   async #connect(address: ListenAddress): Promise<void> {
-    const data = createConnection(this.#options, address);
-    const changes = createConnection(this.#options, address);
-    this.#connections = { data, changes };
-    for (const connection of [data, changes]) {
-      connection.on('error', (error) => this.#lose(messageOf(error)));
-      connection.on('close', () => this.#lose('Redis closed the connection'));
-    }
-    changes.on('messageBuffer', (channel: Buffer, message: unknown) => {
-      if (channel.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
-      else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
-    });
-    await Promise.all([data.connect(), changes.connect()]);
+    const data = this.#createConnection(address);
+    this.#data = data;
+    this.#changes = this.#hearing && this.#createConnection(address);
+    await Promise.all([data.connect(), this.#changes?.connect()]);
     await checkRole(data, this.#options);
-    const id = await changes.client('ID');
-    await changes.subscribe(INVALIDATION_CHANNEL);
-    await this.#subscribeOwn(changes);
-    if (this.#hearing.itself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
-    else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
+    if (this.#changes !== undefined && this.#hearing !== undefined)
+      await this.#listen(data, this.#changes, this.#hearing);
     // A Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }
 
+  #createConnection(address: ListenAddress): Redis {
+    const connection = createConnection(this.#options, address);
+    connection.on('error', (error) => this.#lose(messageOf(error)));
+    connection.on('close', () => this.#lose('Redis closed the connection'));
+    return connection;
+  }
+
+  async #listen(data: Redis, changes: Redis, { itself, channel }: RedisLinkHearing): Promise<void> {
+    changes.on('messageBuffer', (heardOn: Buffer, message: unknown) => {
+      if (heardOn.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
+      else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
+    });
+    const id = await changes.client('ID');
+    await changes.subscribe(INVALIDATION_CHANNEL);
+    if (channel !== undefined) await this.#subscribeOwn(changes, channel);
+    if (itself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
+    else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
+  }
+
   /** A user without permission to subscribe to the channel still gets a link. */
-  async #subscribeOwn(changes: Redis): Promise<void> {
-    const { channel } = this.#hearing;
-    if (channel === undefined) return;
+  async #subscribeOwn(changes: Redis, channel: string): Promise<void> {
     try {
       await changes.subscribe(channel);
     } catch (error) {
@@ -126,10 +134,6 @@ export class RedisLink implements StoreLink {
     return this.run(key, async (data) => data.getBuffer(key).then(stringIn));
   }
 
-  async set(key: Buffer, value: Buffer): Promise<void> {
-    await this.run(key, (data) => data.set(key, value));
-  }
-
   async publish(channel: string, message: string): Promise<number> {
     return this.#run((data) => data.publish(channel, message));
   }
@@ -138,18 +142,20 @@ export class RedisLink implements StoreLink {
     return this.#run(command);
   }
 
+  get masters(): readonly Redis[] {
+    return this.#data === undefined ? [] : [this.#data];
+  }
+
   async #run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
-    if (this.#connections === undefined) throw new Error('Redis is not connected');
-    const { data } = this.#connections;
+    const data = this.#data;
+    if (data === undefined) throw new Error('Redis is not connected');
     if (this.#state === 'live') gatherWrites(data.stream);
     return this.#losingOnSilence(command(data));
   }
 
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
-    if (this.#connections === undefined) return;
-    disconnectQuietly(this.#connections.data);
-    disconnectQuietly(this.#connections.changes);
+    for (const connection of [this.#data, this.#changes]) if (connection !== undefined) disconnectQuietly(connection);
   }
 
   get #isLost(): boolean {
@@ -195,7 +201,7 @@ export class RedisLink implements StoreLink {
 
   async #checkHealth(): Promise<void> {
     try {
-      await Promise.all([this.#connections?.data.ping(), this.#connections?.changes.ping()]);
+      await Promise.all([this.#data?.ping(), this.#changes?.ping()]);
     } catch (error) {
       this.#lose(messageOf(error));
     }

@@ -1,10 +1,9 @@
 // Finds the Redis: at a fixed address, where its sentinels currently report it, or at the nodes of a cluster. Looked up for every
 // connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
 // +sentinel|get-master-addr-by-name at the sentinels. Cold path.
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { ListenAddress, RedisPlace } from '../config/dataplane-options.js';
 import {
-  createClusterConnection,
   createConnection,
   disconnectQuietly,
   messageOf,
@@ -70,7 +69,7 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
 }
 
 /** Rejects when the Redis is not a master, which alone accepts writes: a sentinel that was cut off may name a former master. */
-export async function checkRole(redis: Redis | Cluster, { place }: RedisStoreOptions): Promise<void> {
+export async function checkRole(redis: Redis, { place }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in place)) return;
   const [role] = (await redis.role()) as readonly unknown[];
   if (role !== 'master')
@@ -81,17 +80,6 @@ export function placeInWords(place: RedisPlace): string {
   if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(addressInWords).join(', ')}`;
   if (!('sentinels' in place)) return `the Redis at ${addressInWords(place)}`;
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
-}
-
-/** For uses that follow no invalidations: one connection, or one to all nodes of a cluster. Rejects when none can be found. */
-export async function connectionTo(options: RedisStoreOptions): Promise<Redis | Cluster> {
-  const { place } = options;
-  if ('nodes' in place) {
-    // Asked for the reason if no node answers: ioredis would say only that the connection is closed.
-    await findShards(options);
-    return createClusterConnection(options, place.nodes);
-  }
-  return createConnection(options, await findRedis(options));
 }
 
 /** A range of slots that one node of a cluster has; both ends are included. */

@@ -3,16 +3,10 @@
 // that has lost its data is not mistaken for one from which sessions were removed. Cold path. Permissions that the ACL user needs: +eval
 // +get +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
 // __redis__:invalidate and switchyard/sessions/*.
-//
-//   lost ── a link is live: anything may have changed ──▶ live ── the link is lost ──▶ lost, tried for ever. close() ends it.
-import { ReplyError } from 'ioredis';
-import { Backoff } from '../shared/backoff.js';
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
-import type { StoreLink } from './redis-link.js';
-import { createLink } from './redis-cluster-link.js';
+import type { RedisStoreOptions } from './redis-connection.js';
 import { RedisPeers } from './redis-peers.js';
+import { StandingLink } from './redis-standing-link.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
@@ -54,21 +48,33 @@ return isLater and present or 1`;
 export class RedisSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
-  readonly peers = new RedisPeers((channel, message) => this.#send((link) => link.publish(channel, message)));
-  readonly #options: RedisStoreOptions;
-  readonly #logger: Logger;
-  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
-  /** The newest link, in whatever state. */
-  #link: StoreLink;
-  #isLive = false;
-  #retryTimer: NodeJS.Timeout | undefined;
-  readonly #logged = new LoggedReasons();
-  #isClosed = false;
+  readonly peers = new RedisPeers((channel, message) => this.#link.send((link) => link.publish(channel, message)));
+  readonly #link: StandingLink;
 
   private constructor(options: RedisStoreOptions, logger: Logger) {
-    this.#options = options;
-    this.#logger = logger;
-    this.#link = this.#createLink();
+    const events = {
+      onLive: () => {
+        logger.info('Redis is connected for sessions');
+        this.onChanged?.(undefined);
+      },
+      onChanged: (keys: readonly Buffer[]) => {
+        for (const key of keys) this.onChanged?.(key.subarray(PREFIX.length));
+      },
+      onFlushed: () => this.onChanged?.(undefined),
+      onPublished: (message: string) => this.peers.onPublished(message),
+      onDeaf: (reason: string) => {
+        this.peers.isDeaf = true;
+        logger.warn(
+          { reason },
+          'cannot subscribe to the ends of sessions in Redis: this process may still serve sessions that other processes have ended',
+        );
+      },
+      onLost: (reason: string, isNew: boolean) => {
+        this.peers.isDeaf = false;
+        if (isNew) logger.warn({ reason }, 'Redis cannot be reached for sessions');
+      },
+    };
+    this.#link = new StandingLink(options, events, { itself: false, channel: this.peers.channel });
   }
 
   /** Resolves after the first connection attempt, whether or not it succeeded. */
@@ -79,7 +85,7 @@ export class RedisSessions implements SealedSessions {
   }
 
   async read(key: Buffer): Promise<SealedRead> {
-    return sealedIn(await this.#send((link) => link.get(redisKey(key))));
+    return sealedIn(await this.#link.send((link) => link.get(redisKey(key))));
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
@@ -101,68 +107,12 @@ export class RedisSessions implements SealedSessions {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#isLive = false;
-    clearTimeout(this.#retryTimer);
-    this.#link.end();
+    this.#link.close();
   }
 
   async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<unknown> {
     const place = redisKey(key);
-    return this.#send((link) => link.run(place, (redis) => redis.callBuffer('EVAL', script, 1, place, ...words)));
-  }
-
-  async #send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
-    if (!this.#isLive) throw new Error('Redis is not reachable');
-    try {
-      return await command(this.#link);
-    } catch (error) {
-      // No `cause`: ioredis errors carry what was sent.
-      const verb = error instanceof ReplyError ? 'refused' : 'did not answer';
-      throw new Error(`Redis ${verb}: ${messageOf(error)}`);
-    }
-  }
-
-  #createLink(): StoreLink {
-    const events = {
-      onLive: () => this.#onLive(),
-      onChanged: (keys: readonly Buffer[]) => {
-        for (const key of keys) this.onChanged?.(key.subarray(PREFIX.length));
-      },
-      onFlushed: () => this.onChanged?.(undefined),
-      onPublished: (message: string) => this.peers.onPublished(message),
-      onDeaf: (reason: string) => this.#onDeaf(reason),
-      onLost: (reason: string) => this.#onLost(reason),
-    };
-    this.peers.isDeaf = false;
-    return createLink(this.#options, events, { itself: false, channel: this.peers.channel });
-  }
-
-  #onLive(): void {
-    this.#isLive = true;
-    this.#backoff.reset();
-    this.#logged.forget();
-    this.#logger.info('Redis is connected for sessions');
-    this.onChanged?.(undefined);
-  }
-
-  #onDeaf(reason: string): void {
-    this.peers.isDeaf = true;
-    this.#logger.warn(
-      { reason },
-      'cannot subscribe to the ends of sessions in Redis: this process may still serve sessions that other processes have ended',
-    );
-  }
-
-  #onLost(reason: string): void {
-    if (this.#isClosed) return;
-    this.#isLive = false;
-    // Logged once, not at every retry.
-    if (this.#logged.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
-    this.#retryTimer = setTimeout(() => {
-      this.#link = this.#createLink();
-      void this.#link.open();
-    }, this.#backoff.nextSpread(Math.random())).unref();
+    return this.#link.send((link) => link.run(place, (redis) => redis.callBuffer('EVAL', script, 1, place, ...words)));
   }
 }
 

@@ -1,20 +1,15 @@
 // The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
 //
-//   lost, grace ── a link is live: a new term begins, nothing is fresh ──> live
-//   live ── the link is lost: the term ends ──> grace ── it is over ──> lost
-//   lost, grace, live ── close ──> closed
-//
-// While live, a value read in the current term is fresh and is returned at once; any other value is read again. Otherwise new links are
-// tried forever, and values read in a term that ended no longer ago than the grace are served as last known.
+// While the link is live, a value read in the current term is fresh and is returned at once; any other value is read again. A term ends when
+// the link is lost. Then values read in a term that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
-import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { OutsideFault } from '../shared/outside-fault.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { GARBLED, messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
-import type { StoreLink } from './redis-link.js';
-import { createLink } from './redis-cluster-link.js';
+import { encodeRecordKey } from './record-store.js';
+import { GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { RedisRecords } from './redis-records.js';
+import { StandingLink } from './redis-standing-link.js';
 import {
   StoreCounts,
   type Kept,
@@ -27,8 +22,7 @@ import {
   recordName,
   unencodable,
 } from './store.js';
-import { listKeyOf, recordKeyAt, redisRecordKey } from './redis-record-layout.js';
-import { SWAP_SCRIPT } from './redis-record-scripts.js';
+import { recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 
 /** A period in which every change was reported. */
 interface Term {
@@ -57,8 +51,6 @@ const tooLarge: StoreRead = Object.freeze({
   reason: `its value in Redis is larger than ${limits.redisValueBytesMax} bytes`,
 });
 
-type State = 'lost' | 'live' | 'grace' | 'closed';
-
 export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly #options: RedisStoreOptions;
@@ -68,14 +60,11 @@ export class RedisStore implements Store {
   );
   /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */
   readonly #pending = new Map<string, Promise<StoreRead>>();
-  /** The newest link, in whatever state. */
-  #link: StoreLink;
-  #state: State = 'lost';
-  #term: Term = { endedAtMs: undefined, usedUntil: '' };
-  #retryTimer: NodeJS.Timeout | undefined;
-  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
-  #lostReason: string | undefined;
-  readonly #logged = new LoggedReasons();
+  readonly #link: StandingLink;
+  readonly #records: RedisRecords;
+  /** The current term, or the last one; `undefined` while there was none. */
+  #term: Term | undefined;
+  #lostReason = '';
   readonly #counts: StoreCounts;
   readonly #onObstacle: StoreObstacles;
   /** Ends the grace, during which cached values are served. */
@@ -87,6 +76,7 @@ export class RedisStore implements Store {
     this.#options = options;
     this.#logger = logger;
     this.#link = this.#createLink();
+    this.#records = new RedisRecords(this.#link);
   }
 
   /**
@@ -114,9 +104,9 @@ export class RedisStore implements Store {
 
   /** @param subject a subject, or the name of a record (store.ts); also in the methods below. */
   #read(subject: string): StoreRead | Promise<StoreRead> {
-    if (this.#state !== 'live') return this.#lastKnown(subject);
+    if (!this.#link.isLive) return this.#lastKnown(subject);
     const known = this.#known.get(subject);
-    if (known?.term !== this.#term) {
+    if (known === undefined || known.term !== this.#term) {
       this.#counts.asked += 1;
       return this.#fetch(subject);
     }
@@ -126,38 +116,26 @@ export class RedisStore implements Store {
 
   kept(subject: string): Kept | undefined {
     const known = this.#known.get(subject);
-    if (this.#state === 'live' || known?.term.endedAtMs === undefined) return undefined;
+    if (this.#link.isLive || known?.term.endedAtMs === undefined) return undefined;
     return { readAt: inSeconds(known.readAtMs), usedUntil: known.term.usedUntil };
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
-    const key = encodeStoreKey(subject);
-    if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
-    if (this.#state !== 'live') throw new OutsideFault('Redis is not reachable');
-    try {
-      await this.#link.set(key, value);
-    } catch (error) {
-      // No `cause`: ioredis errors carry the value, and this error may be logged.
-      throw new OutsideFault(`Redis did not take the value: ${messageOf(error)}`);
-    } finally {
-      // The invalidation arrives only later, and a write without a reply may have been done.
-      this.forget(subject);
-    }
+    const key = encodeRecordKey({ space: 'user-configs', key: subject });
+    await this.#change(subject, () => this.#link.send((link) => link.run(key, (data) => data.set(key, value))));
   }
 
   async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
-    if (encodeStoreKey(key) === undefined) throw new Error('the key cannot be encoded as a store key');
-    if (this.#state !== 'live') throw new OutsideFault('Redis is not reachable');
-    const place = redisRecordKey({ space: 'records', key });
-    const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
+    return this.#change(recordName(key), () => this.#records.swap([{ space: 'records', key, expected, value }]));
+  }
+
+  /** The invalidation arrives only later, and a change without a reply may have been made. */
+  async #change<Answer>(name: string, change: () => Promise<Answer>): Promise<Answer> {
+    const wasLive = this.#link.isLive;
     try {
-      const script = [SWAP_SCRIPT, 2, place, listKeyOf(key), ...words] as const;
-      return (await this.#link.run(place, (data) => data.call('EVAL', ...script))) === 1;
-    } catch (error) {
-      // No `cause`, as in `write`.
-      throw new OutsideFault(`Redis did not take the record: ${messageOf(error)}`);
+      return await change();
     } finally {
-      this.forget(recordName(key));
+      if (wasLive) this.forget(name);
     }
   }
 
@@ -167,12 +145,9 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
-    const wasLive = this.#state === 'live';
-    this.#transition(this.#state, 'closed');
-    clearTimeout(this.#retryTimer);
     clearTimeout(this.#graceTimer);
-    this.#link.end();
-    if (wasLive) this.#endTerm();
+    this.#link.close();
+    this.#pending.clear();
     this.#known.clear();
   }
 
@@ -183,8 +158,8 @@ export class RedisStore implements Store {
     const key = placeOf(subject);
     if (key === undefined) return unencodable;
     if (this.#pending.size >= limits.redisReadsInFlightMax) return overloaded;
-    const term = this.#term;
-    const answer = this.#link.get(key).then(
+    const term = this.#term!;
+    const answer = this.#link.link.get(key).then(
       (value) => {
         const read = this.#readOf(subject, value);
         if (this.#settle(subject, answer)) this.#known.set(subject, { read, readAtMs: Date.now(), term });
@@ -230,10 +205,10 @@ export class RedisStore implements Store {
     return known.read;
   }
 
-  #createLink(): StoreLink {
-    return createLink(this.#options, {
+  #createLink(): StandingLink {
+    const events = {
       onLive: () => this.#onLive(),
-      onChanged: (keys) => {
+      onChanged: (keys: readonly Buffer[]) => {
         // Records are the only ones of the gateway's own keys that are read here.
         for (const key of keys) this.forget(nameOf(key));
         this.#counts.invalidations += keys.length;
@@ -243,74 +218,45 @@ export class RedisStore implements Store {
         this.#pending.clear();
         this.#counts.invalidations += 1;
       },
-      onLost: (reason) => this.#onLost(reason),
-    });
+      onLost: (reason: string, isNew: boolean) => this.#onLost(reason, isNew),
+    };
+    return new StandingLink(this.#options, events, { itself: true });
   }
 
   #onLive(): void {
     this.#term = { endedAtMs: undefined, usedUntil: '' };
-    if (!this.#transition('lost', 'live')) this.#transition('grace', 'live');
-    this.#backoff.reset();
-    this.#lostReason = undefined;
-    this.#logged.forget();
     clearTimeout(this.#graceTimer);
+    this.#graceTimer = undefined;
     this.#onObstacle('');
     this.#logger.info('Redis is connected');
   }
 
-  #onLost(reason: string): void {
-    const { staleGraceMs } = this.#options;
-    const isNew = this.#logged.isNew(reason);
+  #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
     // One user's config may be cached as another's.
     if (reason.endsWith(GARBLED)) this.#known.clear();
-    if (this.#transition('live', 'grace')) {
-      this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
-      this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
-      this.#endTerm();
-    } else {
-      // Logged once, not at every retry.
-      if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
-    }
+    if (this.#term !== undefined && this.#term.endedAtMs === undefined) this.#endTerm(this.#term, reason);
+    else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#tellObstacle();
-    this.#scheduleRetry();
   }
 
-  #endTerm(): void {
-    this.#term.endedAtMs = performance.now();
-    this.#term.usedUntil = inSeconds(Date.now() + this.#options.staleGraceMs);
+  #endTerm(term: Term, reason: string): void {
+    const { staleGraceMs } = this.#options;
+    this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
+    term.endedAtMs = performance.now();
+    term.usedUntil = inSeconds(Date.now() + staleGraceMs);
     // Pending reads settle by themselves, but reads of the next term must not join them.
     this.#pending.clear();
-  }
-
-  #onGraceOver(): void {
-    this.#transition('grace', 'lost');
-    this.#tellObstacle();
+    this.#graceTimer = setTimeout(() => {
+      this.#graceTimer = undefined;
+      this.#tellObstacle();
+    }, staleGraceMs).unref();
   }
 
   #tellObstacle(): void {
-    const reason = this.#lostReason ?? 'it is lost';
-    const kept = `known user configs are used until ${this.#term.usedUntil}, other users get 500`;
-    if (this.#state === 'lost') this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${reason}`);
-    else if (this.#state === 'grace') this.#onObstacle('', `Redis is lost: ${reason}; ${kept}`);
-  }
-
-  #scheduleRetry(): void {
-    // Shortened randomly by up to half, so that the workers do not all reconnect at once.
-    const delayMs = this.#backoff.nextSpread(Math.random());
-    this.#retryTimer = setTimeout(() => {
-      if (this.#state === 'closed') return;
-      this.#link = this.#createLink();
-      void this.#link.open();
-    }, delayMs);
-    this.#retryTimer.unref();
-  }
-
-  /** The only writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
-    this.#state = to;
-    return true;
+    const kept = `known user configs are used until ${this.#term?.usedUntil}, other users get 500`;
+    if (this.#graceTimer !== undefined) this.#onObstacle('', `Redis is lost: ${this.#lostReason}; ${kept}`);
+    else this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${this.#lostReason}`);
   }
 }
 
@@ -329,10 +275,6 @@ function placeOf(name: string): Buffer | undefined {
 function nameOf(key: Buffer): string {
   const recordKey = key[0] === OWN_KEY ? recordKeyAt(key) : undefined;
   return recordKey === undefined ? key.toString('utf8') : recordName(recordKey);
-}
-
-function encodeOptional(value: Buffer | undefined): Buffer | string {
-  return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
 const OWN_KEY = 0xff;

@@ -41,6 +41,8 @@ async function namesOf(changes: AuditRecords, record = ''): Promise<string[]> {
 function storeLike(records: RecordStore, others: Partial<RecordStore>): RecordStore {
   return {
     kind: records.kind,
+    place: records.place,
+    subjects: () => records.subjects(),
     read: (key) => records.read(key),
     readMany: (keys) => records.readMany(keys),
     listKeys: (prefix, after, countMax) => records.listKeys(prefix, after, countMax),

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openConfigStore } from '../../src/store/open-store.js';
+import { openForCommand } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { redisSlotOf } from '../../src/store/redis-place.js';
 import { startControlPlane } from '../support/control-plane.js';
@@ -148,7 +148,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
     const composition = { name: 'desk', servers: [{ name: 'files', tools: ['echo'] }], subjects };
     const made = await api.post('/compositions', composition);
     t.equal(made.status, 201, made.text);
-    const store = await openConfigStore(storeOptions, false);
+    const store = await openForCommand(storeOptions, false);
     const found: string[] = [];
     for await (const some of store!.subjects()) found.push(...some);
     await store!.close();
@@ -176,7 +176,9 @@ t.test('a cluster that cannot be reached is reported in a clear message', async 
   const [node] = await startRedisCluster(t);
   await node!.kill();
   const options = { ...node!.storeOptions, place: { nodes: [{ host: node!.host, port: node!.port }] } };
-  await t.rejects(openConfigStore(options, false), {
+  const store = await openForCommand(options, false);
+  t.teardown(() => store?.close());
+  await t.rejects(store!.read({ space: 'user-configs', key: 'alice' }), {
     message: /^the Redis Cluster at 127\.0\.0\.1:\d+ cannot be reached: /,
   });
 });

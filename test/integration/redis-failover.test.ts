@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { openConfigStore } from '../../src/store/open-store.js';
+import { openForCommand } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { startControlPlane } from '../support/control-plane.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -81,14 +81,19 @@ t.test('sentinels that do not know the name, or name a replica, are reported in 
     ...redis.storeOptions,
     place: { sentinels: [{ host: '127.0.0.1', port }], name, username: undefined, password: undefined },
   });
-  await (await openConfigStore(at(sentinel.port), false))?.close();
+  const readAt = async (options: RedisStoreOptions): Promise<unknown> => {
+    const store = await openForCommand(options, false);
+    t.teardown(() => store?.close());
+    return store?.read({ space: 'user-configs', key: 'alice' });
+  };
+  t.equal(await readAt(at(sentinel.port)), undefined);
   const port = await findFreePort();
-  await t.rejects(openConfigStore(at(port), false), {
+  await t.rejects(readAt(at(port)), {
     message: new RegExp(
       `^the Redis ${NAME} of the Sentinels at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`,
     ),
   });
-  await t.rejects(openConfigStore(at(sentinel.port, 'nobody'), false), { message: /does not know this name/ });
+  await t.rejects(readAt(at(sentinel.port, 'nobody')), { message: /does not know this name/ });
 
   // A sentinel that was cut off, and names a master that has since been demoted.
   const behind = createServer((socket) => {
@@ -100,5 +105,5 @@ t.test('sentinels that do not know the name, or name a replica, are reported in 
   behind.listen(0, '127.0.0.1');
   t.teardown(() => behind.close());
   await once(behind, 'listening');
-  await t.rejects(openConfigStore(at((behind.address() as AddressInfo).port), false), { message: /is a slave/ });
+  await t.rejects(readAt(at((behind.address() as AddressInfo).port)), { message: /is a slave/ });
 });

@@ -212,7 +212,7 @@ t.test('a control plane without its Redis says why in one line each, without a s
   await redis.kill();
   const { program } = await startControlPlane(t, { storeOptions: redis.storeOptions });
   const { err } = await program.waitForLog(({ msg }) => msg === 'the check of all compositions failed');
-  t.match(err, { message: /^Redis is not reachable: connect ECONNREFUSED/ });
+  t.match(err, { message: /^the Redis at .* cannot be reached: connect ECONNREFUSED/ });
   t.notMatch(JSON.stringify(program.logs), /"stack"|\bat .*\.js:/);
 });
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { checkEmbedded } from '../../src/store/check-embedded.js';
-import { openConfigStore } from '../../src/store/open-store.js';
+import { openForCommand } from '../../src/store/open-store.js';
 import { embeddedObstacle } from '../../src/store/embedded-obstacle.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -47,6 +47,6 @@ t.test('where it can be, nothing is said, and nothing is created', async (t) => 
   t.strictSame(readdirSync(directory), []);
   await checkEmbedded(path);
   t.equal(embeddedObstacle(path), undefined, 'it is empty');
-  await (await openConfigStore({ kind: 'embedded', path }, true))?.close();
+  await (await openForCommand({ kind: 'embedded', path }, true))?.close();
   t.equal(embeddedObstacle(path), undefined, 'it is there');
 });

@@ -10,12 +10,13 @@ t.teardown(() => mock.timers.reset());
 
 async function openLink(t: Test, redis: FakeRedis): Promise<string[]> {
   const events: string[] = [];
-  const link = new RedisLink(await redis.start(t), {
+  const handlers = {
     onLive: () => events.push('live'),
     onChanged: () => events.push('changed'),
     onFlushed: () => events.push('flushed'),
-    onLost: (reason) => events.push(`lost: ${reason}`),
-  });
+    onLost: (reason: string) => events.push(`lost: ${reason}`),
+  };
+  const link = new RedisLink(await redis.start(t), handlers, { itself: true });
   t.teardown(() => link.end());
   await link.open();
   return events;

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { outputOf } from '../../src/secrets/run-secrets.js';
 import { limits } from '../../src/shared/limits.js';
-import { openConfigStore, openStore, openRecordStore } from '../../src/store/open-store.js';
+import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connector.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
@@ -29,9 +29,11 @@ async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<strin
     await RedisSessions.open(options, logged('sessions')),
   ];
   await Promise.all(opened.map((one) => one.close()));
-  await openConfigStore(options, false).catch(
-    (error: unknown) => (said['the commands for user configs'] = String(error)),
-  );
+  const store = await openForCommand(options, false);
+  await store!
+    .read({ space: 'user-configs', key: 'alice' })
+    .catch((error: unknown) => (said['the commands for user configs'] = String(error)));
+  await store!.close();
   const action = { command: 'secrets list' } as const;
   const request = { store: options, keys: [], action };
   said['the commands for secrets'] = (await outputOf(request, process.stdin)).text;

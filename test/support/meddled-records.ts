@@ -8,9 +8,11 @@ export function meddledRecords(
 ): RecordStore {
   return {
     kind: records.kind,
+    place: records.place,
     read: instead.read ?? ((place) => records.read(place)),
     swap: instead.swap ?? ((changes) => records.swap(changes)),
     readMany: (keys) => records.readMany(keys),
+    subjects: () => records.subjects(),
     listKeys: (prefix, after, countMax) => records.listKeys(prefix, after, countMax),
     readChanges: (position) => records.readChanges(position),
     ping: () => records.ping(),

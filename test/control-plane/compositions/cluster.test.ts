@@ -1,5 +1,4 @@
 // Compositions on a Redis cluster, which refuses commands whose keys are in several slots, or on another of its nodes.
-import { Cluster } from 'ioredis';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { RedisRecords } from '../../../src/store/redis-records.js';
@@ -38,11 +37,7 @@ t.test('no command needs more than one of three nodes', async (t) => {
   const nodes = await startRedisCluster(t);
   const [{ host, port, storeOptions } = unexpected()] = nodes;
   const logger = pino({ level: 'silent' });
-  const records = await RedisRecords.open(
-    storeOptions,
-    logger,
-    async () => new Cluster([{ host, port }], { lazyConnect: true, redisOptions: { protocol: 2 } }),
-  );
+  const records = await RedisRecords.open({ ...storeOptions, place: { nodes: [{ host, port }] } }, logger);
   t.teardown(() => records.close());
   const stage = await setStage(t, storeOptions, { records });
   await useAll(t, stage);

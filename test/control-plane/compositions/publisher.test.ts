@@ -8,6 +8,7 @@ import { setStage, stores, type Stage } from '../stage.js';
 /** Passes every call on to a store, and pauses once at a chosen point. */
 class HeldRecords implements RecordStore {
   readonly kind: RecordStore['kind'];
+  readonly place: string;
   /** Called before the first swap that writes a user config. */
   beforePublication: (() => Promise<void>) | undefined;
   /** Called after the first read of a user config that follows a swap of a composition. */
@@ -19,6 +20,7 @@ class HeldRecords implements RecordStore {
   constructor(records: RecordStore) {
     this.#records = records;
     this.kind = records.kind;
+    this.place = records.place;
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
@@ -33,6 +35,10 @@ class HeldRecords implements RecordStore {
 
   listKeys(prefix: string, after: string, countMax: number): Promise<string[]> {
     return this.#records.listKeys(prefix, after, countMax);
+  }
+
+  subjects(): AsyncIterable<readonly string[]> {
+    return this.#records.subjects();
   }
 
   readChanges(position: string): Promise<RecordChanges> {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { limits } from '../../src/shared/limits.js';
-import { ConfigStoreFault, type ConfigStore } from '../../src/store/config-store.js';
-import { openConfigStore, openStore, openRecordStore } from '../../src/store/open-store.js';
+import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
+import { RecordStoreFault, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
 import { findFreePort } from '../support/free-port.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -19,14 +19,18 @@ const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
   redis: async (t) => (await startRedis(t)).storeOptions,
 };
 
-async function open(t: Test, options: StoreOptions): Promise<ConfigStore> {
-  const store = await openConfigStore(options, true);
+async function open(t: Test, options: StoreOptions): Promise<RecordStore> {
+  const store = await openForCommand(options, true);
   if (store === undefined) throw new Error('it was to be made');
   t.teardown(() => store.close());
   return store;
 }
 
-async function subjectsOf(store: ConfigStore): Promise<string[]> {
+function config(key: string): RecordKey {
+  return { space: 'user-configs', key };
+}
+
+async function subjectsOf(store: RecordStore): Promise<string[]> {
   const found: string[] = [];
   for await (const some of store.subjects()) found.push(...some);
   return found.sort();
@@ -41,18 +45,22 @@ for (const [kind, start] of Object.entries(stores)) {
     t.teardown(() => served.close());
 
     t.test('a swap replaces only the expected value', async (t) => {
-      t.equal(await store.read('alice'), undefined);
-      t.equal(await store.swap('alice', other, one), false, 'there is nothing');
-      t.equal(await store.swap('alice', undefined, one), true);
-      t.equal(await store.swap('alice', undefined, other), false, 'there is something');
-      t.strictSame(await store.read('alice'), one);
-      t.equal(await store.swap('alice', one, other), true);
-      t.strictSame(await store.read('alice'), other, 'any bytes');
+      t.equal(await store.read(config('alice')), undefined);
+      t.equal(await store.swap([{ ...config('alice'), expected: other, value: one }]), false, 'there is nothing');
+      t.equal(await store.swap([{ ...config('alice'), expected: undefined, value: one }]), true);
+      t.equal(
+        await store.swap([{ ...config('alice'), expected: undefined, value: other }]),
+        false,
+        'there is something',
+      );
+      t.strictSame(await store.read(config('alice')), one);
+      t.equal(await store.swap([{ ...config('alice'), expected: one, value: other }]), true);
+      t.strictSame(await store.read(config('alice')), other, 'any bytes');
       served.forget('alice');
       t.match(await served.read('alice'), { kind: 'found', value: other }, 'and the dataplane reads it');
-      t.equal(await store.swap('alice', one, undefined), false);
-      t.equal(await store.swap('alice', other, undefined), true);
-      t.equal(await store.read('alice'), undefined);
+      t.equal(await store.swap([{ ...config('alice'), expected: one, value: undefined }]), false);
+      t.equal(await store.swap([{ ...config('alice'), expected: other, value: undefined }]), true);
+      t.equal(await store.read(config('alice')), undefined);
     });
 
     t.test('all subjects are listed, however many, and nothing of the gateway’s own', async (t) => {
@@ -64,14 +72,16 @@ for (const [kind, start] of Object.entries(stores)) {
       const longest = 'z'.repeat(limits.storeKeyBytesMax);
       const subjects = ['\u0000', 'bob@example.com', 'zoë 😀', longest];
       for (let index = 0; index < 2 * limits.recordsAtOnceMax; index++) subjects.push(`s${index}`);
-      await Promise.all(subjects.map((subject) => store.swap(subject, undefined, one)));
+      await Promise.all(
+        subjects.map((subject) => store.swap([{ ...config(subject), expected: undefined, value: one }])),
+      );
       t.strictSame(await subjectsOf(store), subjects.sort());
     });
 
     t.test('a subject without a key is a fault that is explained', async (t) => {
       for (const subject of ['', 'x'.repeat(limits.storeKeyBytesMax + 1), '\ud800']) {
-        await t.rejects(store.read(subject), { name: ConfigStoreFault.name, message: /bytes of UTF-8/ });
-        await t.rejects(store.swap(subject, undefined, one), ConfigStoreFault);
+        await t.rejects(store.read(config(subject)), { name: RecordStoreFault.name, message: /bytes of UTF-8/ });
+        await t.rejects(store.swap([{ ...config(subject), expected: undefined, value: one }]), RecordStoreFault);
       }
     });
   });
@@ -79,7 +89,7 @@ for (const [kind, start] of Object.entries(stores)) {
 
 t.test('an embedded store is created only for a change', async (t) => {
   const path = join(createScratchDirectory(t), 'none');
-  t.equal(await openConfigStore({ kind: 'embedded', path }, false), undefined);
+  t.equal(await openForCommand({ kind: 'embedded', path }, false), undefined);
   t.notOk(existsSync(path));
   t.equal((await open(t, { kind: 'embedded', path })).place, `the embedded store in ${path}`);
   t.ok(existsSync(path));
@@ -91,8 +101,8 @@ t.test('an unreachable Redis is a fault that says so', async (t) => {
     ...{ kind: 'redis', place: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
     ...{ username: undefined, password: undefined, staleGraceMs: 0 },
   };
-  await t.rejects(openConfigStore(options, true), {
-    name: ConfigStoreFault.name,
+  await t.rejects((await open(t, options)).read(config('alice')), {
+    name: RecordStoreFault.name,
     message: new RegExp(
       `the Redis at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED.*; start it, or correct the --redis-… options`,
     ),
@@ -103,11 +113,11 @@ t.test('a Redis that refuses the user, its password or its commands is a fault w
   const users = ['reader on >password ~* +get +ping +client'];
   const redis = await startRedis(t, { users });
   const as = (username: string, password: string): StoreOptions => ({ ...redis.storeOptions, username, password });
-  await t.rejects(openConfigStore(as('reader', 'do-not-repeat-me'), true), {
+  await t.rejects((await open(t, as('reader', 'do-not-repeat-me'))).read(config('alice')), {
     message: /cannot be reached: WRONGPASS .*; correct --redis-username and --redis-password-file$/,
   });
   const store = await open(t, as('reader', 'password'));
-  await t.rejects(store.swap('alice', undefined, one), {
+  await t.rejects(store.swap([{ ...config('alice'), expected: undefined, value: one }]), {
     message:
       /did not carry out the command: NOPERM .*; allow its user \+get \+ping to read, \+eval \+set \+del to change/,
   });
@@ -116,12 +126,12 @@ t.test('a Redis that refuses the user, its password or its commands is a fault w
 t.test('an embedded store that cannot be opened is a fault with the remedy', async (t) => {
   const path = join(createScratchDirectory(t), 'file');
   writeFileSync(path, '');
-  await t.rejects(openConfigStore({ kind: 'embedded', path: join(path, 'store') }, true), {
+  await t.rejects(openForCommand({ kind: 'embedded', path: join(path, 'store') }, true), {
     message: /cannot be opened: ENOTDIR.*; give --store-path a directory that this user may write$/,
   });
   const damaged = createScratchDirectory(t);
   writeFileSync(join(damaged, 'data.mdb'), 'junk'.repeat(3_000));
-  await t.rejects(openConfigStore({ kind: 'embedded', path: damaged }, true), {
+  await t.rejects(openForCommand({ kind: 'embedded', path: damaged }, true), {
     message: /is damaged: .*Restore its files from a copy, or move them away/,
   });
 });

@@ -1,0 +1,132 @@
+// The link to Redis for as long as its owner needs one: whenever a link is lost, another is tried, for ever.
+//
+//   lost ── a link is live ──> live ── the link is lost ──> lost
+//   lost, live ── close() ──> closed
+import { ReplyError } from 'ioredis';
+import { Backoff } from '../shared/backoff.js';
+import { limits } from '../shared/limits.js';
+import { RecordStoreFault } from './record-store.js';
+import { createLink } from './redis-cluster-link.js';
+import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import type { RedisLinkEvents, RedisLinkHearing, StoreLink } from './redis-link.js';
+import { placeInWords } from './redis-place.js';
+
+/** Different reasons logged for one outage of Redis. Beyond it, further reasons are not logged. */
+const REDIS_REASONS_TOLD_MAX = 16;
+
+export interface StandingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
+  onLive(): void;
+  /** @param isNew whether to log the reason: retries never end, and reasons may alternate. */
+  onLost(reason: string, isNew: boolean): void;
+}
+
+type State = 'lost' | 'live' | 'closed';
+
+export class StandingLink {
+  readonly place: string;
+  readonly #options: RedisStoreOptions;
+  readonly #events: StandingLinkEvents;
+  readonly #hearing: RedisLinkHearing | undefined;
+  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
+  readonly #told = new Set<string>();
+  #state: State = 'lost';
+  /** The newest link, in whatever state. */
+  #link: StoreLink;
+  #lostReason = 'it is being connected to';
+  #retryTimer: NodeJS.Timeout | undefined;
+
+  /** @param hearing `undefined`: no change is reported, and no second connection is needed. */
+  constructor(options: RedisStoreOptions, events: StandingLinkEvents, hearing?: RedisLinkHearing) {
+    this.place = placeInWords(options.place);
+    this.#options = options;
+    this.#events = events;
+    this.#hearing = hearing;
+    this.#link = this.#createLink();
+  }
+
+  /** Resolves after the first attempt, whether or not it succeeded. */
+  async open(): Promise<void> {
+    await this.#link.open();
+  }
+
+  get isLive(): boolean {
+    return this.#state === 'live';
+  }
+
+  /** For a command whose failure its caller explains; rejects as `StoreLink` says. */
+  get link(): StoreLink {
+    return this.#link;
+  }
+
+  /** Rejects with a `RecordStoreFault`; the command may have been carried out. */
+  async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
+    if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
+    try {
+      return await command(this.#link);
+    } catch (error) {
+      throw this.#fault(
+        error instanceof ReplyError ? 'did not carry out the command' : 'did not answer',
+        messageOf(error),
+      );
+    }
+  }
+
+  close(): void {
+    this.#transition(this.#state, 'closed');
+    clearTimeout(this.#retryTimer);
+    this.#link.end();
+  }
+
+  #createLink(): StoreLink {
+    return createLink(
+      this.#options,
+      {
+        onChanged: () => {},
+        onFlushed: () => {},
+        ...this.#events,
+        onLive: () => this.#onLive(),
+        onLost: (reason) => this.#onLost(reason),
+      },
+      this.#hearing,
+    );
+  }
+
+  #onLive(): void {
+    this.#transition('lost', 'live');
+    this.#backoff.reset();
+    this.#told.clear();
+    this.#events.onLive();
+  }
+
+  #onLost(reason: string): void {
+    if (this.#state === 'closed') return;
+    this.#transition('live', 'lost');
+    this.#lostReason = reason;
+    const isNew = !this.#told.has(reason) && this.#told.size < REDIS_REASONS_TOLD_MAX;
+    if (isNew) this.#told.add(reason);
+    this.#events.onLost(reason, isNew);
+    // Shortened randomly by up to half, so that the processes do not all reconnect at once.
+    this.#retryTimer = setTimeout(() => {
+      this.#link = this.#createLink();
+      void this.#link.open();
+    }, this.#backoff.nextSpread(Math.random())).unref();
+  }
+
+  /** Without `cause`: ioredis errors carry what was sent, and this error may be logged. */
+  #fault(what: string, reason: string): RecordStoreFault {
+    return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason)}`);
+  }
+
+  /** The only writer of the state. */
+  #transition(from: State, to: State): void {
+    if (this.#state === from) this.#state = to;
+  }
+}
+
+function remedyFor(reason: string): string {
+  if (/^(?:NOAUTH|WRONGPASS)\b/.test(reason)) return 'correct --redis-username and --redis-password-file';
+  if (/^NOPERM\b/.test(reason))
+    return 'allow its user +get +ping to read, +eval +set +del to change, +scan to list user configs';
+  if (reason.includes('--redis-mode')) return 'then try again';
+  return "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
+}
