@@ -3,7 +3,9 @@
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import { limits } from '../shared/limits.js';
+
+/** Addresses kept of one name. Beyond it, further ones are left out. */
+export const ADDRESSES_PER_NAME_MAX = 32;
 
 // The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4). Within a family each process
 // has its own fixed order: sessions stay with the address they were opened at for as long as the name has it, while several processes
@@ -87,7 +89,7 @@ function partOf(error: NodeJS.ErrnoException | null, records: readonly RecordWit
   if (records === undefined || records.length === 0) return NOT_FOUND;
   return {
     kind: 'found',
-    addresses: records.slice(0, limits.addressesPerNameMax).map(({ address }) => address),
+    addresses: records.slice(0, ADDRESSES_PER_NAME_MAX).map(({ address }) => address),
     ttlMs: Math.min(...records.map(({ ttl }) => ttl)) * 1_000,
   };
 }

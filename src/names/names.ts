@@ -17,6 +17,12 @@ import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
 
+/**
+ * Time that a request waits for name servers when there are expired addresses. After it, the expired ones are used, and the new ones once
+ * they arrive.
+ */
+export const NAME_STALE_AFTER_MS = 500;
+
 // Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
 // addresses. Refused addresses are refused here too.
 
@@ -240,7 +246,7 @@ export class Names {
     // While there are old addresses, callers do not wait long for a turn either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
-    setTimeout(serve, limits.nameStaleAfterMs).unref();
+    setTimeout(serve, NAME_STALE_AFTER_MS).unref();
     return undefined;
   }
 
@@ -249,7 +255,7 @@ export class Names {
     this.#askingCount += 1;
     this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
     // A silent name server is not waited for while there are addresses that were good a moment ago.
-    const patience = setTimeout(() => this.#serveStale(entry), limits.nameStaleAfterMs);
+    const patience = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
     const end = setTimeout(() => finish({ kind: 'failed' }), limits.nameLookUpMsMax);
     let isOver = false;
     const finish = (answer: NameAnswer): void => {

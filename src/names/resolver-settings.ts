@@ -1,8 +1,7 @@
 // Reads /etc/hosts, and the settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left
 // to c-ares or do not apply here.
 import { isIP } from 'node:net';
-import { orderAddresses } from './name-query.js';
-import { limits } from '../shared/limits.js';
+import { orderAddresses, ADDRESSES_PER_NAME_MAX } from './name-query.js';
 
 /**
  * The machine's own table, /etc/hosts, which is consulted before any name server. Lower-case names, each with its addresses in the order in
@@ -20,7 +19,7 @@ export function parseHostsFile(text: string): HostsTable {
       const key = name.toLowerCase();
       const addresses = table.get(key);
       if (addresses === undefined) table.set(key, [address]);
-      else if (addresses.length < limits.addressesPerNameMax && !addresses.includes(address)) addresses.push(address);
+      else if (addresses.length < ADDRESSES_PER_NAME_MAX && !addresses.includes(address)) addresses.push(address);
     }
   }
   return new Map(Array.from(table, ([name, addresses]) => [name, orderAddresses(addresses)]));

@@ -10,6 +10,9 @@ import { keepRoom } from '../shared/connection-room.js';
 import { limits } from '../shared/limits.js';
 import type { ReadinessReport } from './readiness.js';
 
+/** Body of a request that changes something on the admin listener. Beyond it, 400. */
+const ADMIN_BODY_CHARS_MAX = 1_024;
+
 /**
  * Connections to the admin listener; a monitor needs one, and several operators may connect at once. Beyond it, the one that has been
  * silent for longest is closed.
@@ -199,7 +202,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {
     body += String(chunk);
-    if (body.length > limits.adminBodyCharsMax) return '';
+    if (body.length > ADMIN_BODY_CHARS_MAX) return '';
   }
   return body;
 }

@@ -12,6 +12,9 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
 
+/** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond it, the primary does not start. */
+export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
+
 /** Concurrent connections to the socket by which a primary holds its directory. Beyond it, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
 /** Directories that a starting primary inspects, to remove those of killed primaries. Beyond it, the rest stay. */
@@ -55,7 +58,7 @@ export class HopDirectory {
     const directory = new HopDirectory(path, logger);
     try {
       const longestPath = preparedSocketPath(join(path, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
-      if (Buffer.byteLength(longestPath) > limits.unixSocketPathBytesMax) {
+      if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX) {
         throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
       }
       await directory.#hold();

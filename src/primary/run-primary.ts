@@ -24,6 +24,7 @@ import { viewChanges, viewPages } from './view-pages.js';
 import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
+import { workerBounds } from './worker-bounds.js';
 
 /** A slow check that several callers may need at once: they share the run that is under way. Cold path. */
 class SharedCheck {
@@ -167,7 +168,7 @@ async function superviseFleet(
       launcher: entry.launcher,
       environment: entry.workerEnvironment,
       start,
-      bounds: limits,
+      bounds: { ...limits, ...workerBounds },
       checkStore: () => storeCheck.run(),
     },
     logger,

@@ -4,22 +4,16 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker } from '../ipc/channel.js';
 import type { FromWorker, StartMessage } from '../ipc/messages.js';
 import { delayAfter, spread } from '../shared/backoff.js';
-import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 import type { AskedWorker } from './view-pages.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
+import type { workerBounds } from './worker-bounds.js';
 
-/** The bounds from shared/limits that a fleet and its slots use. */
+/** `workerBounds`, and how long a question to workers may take. */
 export type FleetBounds = Readonly<
-  Record<
-    | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>
-    | 'forgetRoundMsMax'
-    | 'metricReportMsMax'
-    | 'metricGatheringAgeMsMax',
-    number
-  >
+  Record<keyof typeof workerBounds | 'metricReportMsMax' | 'metricGatheringAgeMsMax', number>
 >;
 
 /** The plan that all slots start their workers from. */

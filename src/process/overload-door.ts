@@ -10,6 +10,7 @@ import { fullRequestShare, fullSessionShare } from '../shared/full-share.js';
 import { limits } from '../shared/limits.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { Overload } from './overload.js';
+import { overloadBounds } from './overload-bounds.js';
 
 /**
  * A rate limiter: lets a few through each second, per key and in total. It stores only the keys let through in the current second,
@@ -63,8 +64,8 @@ export class OverloadDoor {
   constructor(overload: Overload, accounts: Accounts, nowMs: () => number = () => performance.now()) {
     this.#overload = overload;
     this.#accounts = accounts;
-    this.#sessions = new FewASecond(limits.pressedSessionsPerSubjectPerSecond, nowMs);
-    this.#requests = new FewASecond(limits.pressedRequestsPerSubjectPerSecond, nowMs);
+    this.#sessions = new FewASecond(overloadBounds.pressedSessionsPerSubjectPerSecond, nowMs);
+    this.#requests = new FewASecond(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
   }
 
   /**
@@ -81,7 +82,7 @@ export class OverloadDoor {
     const ownShare = ownRefusal(fullSessionShare(account, usualSessionBytes(account)));
     if (ownShare !== undefined) return ownShare;
     if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
-    const totalMax = Math.floor(limits.pressedSessionsPerSecond * this.#overload.leisure);
+    const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.leisure);
     if (this.#holdsMost(account, HELD_BY_SESSIONS)) return refusals.sessionsPaused;
     return this.#sessions.tryTake(subject, totalMax) ? undefined : refusals.sessionsPaused;
   }
@@ -92,7 +93,7 @@ export class OverloadDoor {
     const ownShare = ownRefusal(fullRequestShare(account));
     if (ownShare !== undefined) return ownShare;
     if (this.#overload.isShortOfMemory || this.#holdsMost(account, HELD_BY_REQUESTS)) return refusals.overloaded;
-    return this.#requests.tryTake(subject, limits.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
+    return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
   /** Whether the subject holds much more of a share than others do on average. Without others there is nobody to make way for. */
@@ -101,7 +102,7 @@ export class OverloadDoor {
       const { held, roomWhenEmpty } = account[name];
       if (held * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
       const others = this.#accounts.size - 1;
-      return held * others > limits.pressedTimesOthersMax * (this.#accounts.held(name) - held);
+      return held * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.held(name) - held);
     });
   }
 }

@@ -3,8 +3,8 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFileSync } from 'node:fs';
-import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
+import { overloadBounds } from './overload-bounds.js';
 
 // How long this thread has been ready to run while others had the processor, as counted by Linux.
 // Stays 0 where that is not counted, as on other systems. Cold path: read a few times a second.
@@ -104,8 +104,8 @@ export class OverloadWatch {
     let reading = this.#reading();
     const lacksMemory =
       Math.max(
-        reading.residentPercent - limits.residentPercentPressed,
-        reading.heapPercent - limits.heapPercentPressed,
+        reading.residentPercent - overloadBounds.residentPercentPressed,
+        reading.heapPercent - overloadBounds.heapPercentPressed,
       ) >= 0;
     if (lacksMemory && nowMs - this.#collectedAtMs >= OVERLOAD_COLLECTION_MS) {
       this.#collectedAtMs = nowMs;

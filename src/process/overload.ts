@@ -10,9 +10,9 @@
 // A process is pressed when one gauge is at its first mark, hard pressed at its second. A gauge clears a mark
 // only when it has fallen well below it, or has stayed below it for a while, because memory that the C library
 // keeps never falls further. Recovery passes through every state, one reading each. So the state does not flap.
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
+import { overloadBounds } from './overload-bounds.js';
 
 /** Readings in a row below a mark that end the overload state of that mark; memory that the C library keeps may never fall far below it. */
 export const OVERLOAD_READINGS_BELOW = 150;
@@ -58,16 +58,16 @@ interface Mark {
 
 const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
-    pressed: { at: limits.residentPercentPressed, until: RESIDENT_PERCENT_CALM },
-    hard: { at: limits.residentPercentHardPressed, until: limits.residentPercentPressed },
+    pressed: { at: overloadBounds.residentPercentPressed, until: RESIDENT_PERCENT_CALM },
+    hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
   },
   heapPercent: {
-    pressed: { at: limits.heapPercentPressed, until: HEAP_PERCENT_CALM },
-    hard: { at: limits.heapPercentHardPressed, until: limits.heapPercentPressed },
+    pressed: { at: overloadBounds.heapPercentPressed, until: HEAP_PERCENT_CALM },
+    hard: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
   },
   loopDelayMs: {
-    pressed: { at: limits.loopDelayPressedMs, until: LOOP_DELAY_CALM_MS },
-    hard: { at: limits.loopDelayHardPressedMs, until: limits.loopDelayPressedMs },
+    pressed: { at: overloadBounds.loopDelayPressedMs, until: LOOP_DELAY_CALM_MS },
+    hard: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
   },
 };
 

@@ -1,8 +1,7 @@
 // Assembles a body from copies of the pieces in which it arrives: in a single buffer when its length is known. Hot path: most bodies are
 // one piece.
 import { Buffer } from 'node:buffer';
-import { largeMemory } from '../shared/large-memory.js';
-import { limits } from '../shared/limits.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../shared/large-memory.js';
 import { shortMemory } from '../shared/short-memory.js';
 import { MIB } from '../shared/limits/units.js';
 
@@ -103,7 +102,7 @@ export class BodyCollector {
   }
 
   #take(bytes: number): Buffer {
-    if (bytes >= limits.largeMemoryFromBytes) return largeMemory.take(bytes);
+    if (bytes >= LARGE_MEMORY_FROM_BYTES) return largeMemory.take(bytes);
     return this.#isPassing ? shortMemory(bytes) : Buffer.allocUnsafe(bytes);
   }
 }

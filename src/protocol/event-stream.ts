@@ -1,8 +1,14 @@
 // Server-sent events (WHATWG HTML, section 9.2): parses those of backends, from a stream in pieces of any size, and writes those for
 // callers. Works on bytes, because the data is passed on as bytes. Hot path: every event that is relayed.
 import { Buffer } from 'node:buffer';
-import { limits } from '../shared/limits.js';
 import { ByteCollector } from './byte-collector.js';
+import { KIB } from '../shared/limits/units.js';
+
+/**
+ * An event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET. Beyond it, the stream is not resumed
+ * from a longer id; a longer name is cut, a longer `retry` ignored.
+ */
+export const EVENT_FIELD_BYTES_MAX = KIB;
 
 /** Reconnection time sent to clients, for a call's stream or the session's. */
 export const STREAM_RETRY_MS = 1_000;
@@ -248,7 +254,7 @@ export class EventStreamParser {
 
 /** The end of the part of a value that is decoded: the value may be as long as an event, and decoding blocks the event loop. */
 function shortEnd(start: number, end: number): number {
-  return Math.min(end, start + limits.eventFieldBytesMax);
+  return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
 
 /** JSON texts should not begin with a byte order mark, but readers may ignore one (RFC 8259, 8.1). */

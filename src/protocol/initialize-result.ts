@@ -1,7 +1,6 @@
 // Reads a backend's result of `initialize`, or of `server/discover`, its equivalent for backends without sessions: the few members that
 // matter are read in place, and the rest is not parsed, whatever its size. Cold path: once per upstream session.
 import type { Buffer } from 'node:buffer';
-import { limits } from '../shared/limits.js';
 import {
   capability,
   capabilityMembers,
@@ -20,6 +19,7 @@ import {
 } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { KIB } from '../shared/limits/units.js';
+import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 
 /**
  * Bytes of the experimental capabilities, and of the extensions, that a backend declares and each session keeps, with their values. Those
@@ -145,7 +145,7 @@ function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
     const [start, end] = [scanner.start(member), scanner.end(member)];
     bytesLeft -= keyEnd - keyStart + (end - start);
     if (bytesLeft < 0) break;
-    if (!isObjectNode(member) || keyEnd - keyStart > limits.methodNameBytesMax) continue;
+    if (!isObjectNode(member) || keyEnd - keyStart > METHOD_NAME_BYTES_MAX) continue;
     const name = stringValue(bytes, keyStart - 1, keyEnd + 1);
     if (!byName.has(name)) byName.set(name, bytes.toString('utf8', start, end));
   }

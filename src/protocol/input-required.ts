@@ -5,6 +5,7 @@ import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { readings, type Reading } from './reading-queue.js';
+import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 
 /** A question for the client. */
 export interface InputRequest {
@@ -70,13 +71,12 @@ function requestIn(tape: JsonScanner, bytes: Buffer, node: number): InputRequest
   if (!isOf(tape, node, jsonKind.object)) return undefined;
   const method = findMember(tape, bytes, node, 'method');
   const params = findMember(tape, bytes, node, 'params');
-  if (!isOf(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > limits.methodNameBytesMax)
+  if (!isOf(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > METHOD_NAME_BYTES_MAX)
     return undefined;
   if (params !== ABSENT && !isOf(tape, params, jsonKind.object)) return undefined;
   const mode = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'mode');
   const elicitationId = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'elicitationId');
-  const isModeText =
-    isOf(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= limits.methodNameBytesMax;
+  const isModeText = isOf(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= METHOD_NAME_BYTES_MAX;
   return {
     key: bytes.subarray(tape.keyStart(node) - 1, tape.keyEnd(node) + 1),
     method: stringValue(bytes, tape.start(method), tape.end(method)),

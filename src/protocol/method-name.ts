@@ -1,7 +1,9 @@
 // MCP's method names as shared strings: a known method is recognised by its bytes, without decoding. Hot path.
 import type { Buffer } from 'node:buffer';
-import { limits } from '../shared/limits.js';
 import { stringValue } from './json-member.js';
+
+/** Method name as repeated in the error about an unknown method. Beyond it, the rest is cut off. */
+export const METHOD_NAME_BYTES_MAX = 256;
 
 export const KNOWN_NAMES = [
   'initialize',
@@ -51,8 +53,8 @@ for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
 
 /** The text of a method's string token; the offsets include its quotes. A name longer than any real one is truncated, and not decoded. */
 export function methodName(bytes: Buffer, start: number, end: number): string {
-  if (end - start - 2 > limits.methodNameBytesMax) {
-    return `${bytes.toString('utf8', start + 1, start + 1 + limits.methodNameBytesMax)}…`;
+  if (end - start - 2 > METHOD_NAME_BYTES_MAX) {
+    return `${bytes.toString('utf8', start + 1, start + 1 + METHOD_NAME_BYTES_MAX)}…`;
   }
   const candidates = namesByLength[end - start - 2];
   if (candidates !== undefined) {

@@ -6,6 +6,9 @@ import { isKey, isString, prefixEnd, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
 
+/** Recorded values of a large answer on the way to resource URIs: content blocks and their members. Beyond it, fault `answer-invalid`. */
+export const URI_NODES_MAX = 32_768;
+
 /**
  * Places of a URI: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error about a resource,
  * in the content of a task's result. In other errors MCP has no URI: their `data` is the backend's own.
@@ -52,7 +55,7 @@ export function findUris(bytes: Buffer): UriSpans | undefined {
 export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
     wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
-    nodesMax: bytes.length > limits.readAtOnceBytesMax ? limits.uriNodesMax : limits.jsonNodesMax,
+    nodesMax: bytes.length > limits.readAtOnceBytesMax ? URI_NODES_MAX : limits.jsonNodesMax,
   };
 }
 

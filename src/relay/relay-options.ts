@@ -14,8 +14,13 @@ import type { ReadHost } from '../user-config/user-configs.js';
 import type { HeldCallsOptions } from './modern/held-calls.js';
 import type { LeaseOwners } from './modern/leases.js';
 import type { SessionMeans } from './session/session-plan.js';
-import { limits } from '../shared/limits.js';
 import type { ShareBounds } from '../shared/share.js';
+
+/**
+ * One in this many places of the shares of sessions, session bytes and requests in flight is reserved for subjects that hold few, unless
+ * one subject may use the whole share. Beyond it, the others are refused: 503 `sessions-full`, `session-bytes-full`, `requests-full`.
+ */
+const KEPT_SHARE_DIVISOR = 8;
 
 /**
  * The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
@@ -34,8 +39,8 @@ export function shareTable(options: ShareOptions): ShareTable {
 
 /** Keeps nothing where one subject may hold the whole share, nor where the kept part would be too small to be useful. */
 function withKept(bounds: ShareBounds): ShareBounds {
-  const kept = Math.floor(bounds.totalMax / limits.keptShareDivisor);
-  return bounds.subjectMax < bounds.totalMax && kept >= limits.keptShareDivisor ? { ...bounds, kept } : bounds;
+  const kept = Math.floor(bounds.totalMax / KEPT_SHARE_DIVISOR);
+  return bounds.subjectMax < bounds.totalMax && kept >= KEPT_SHARE_DIVISOR ? { ...bounds, kept } : bounds;
 }
 
 export interface RelayOptions {

@@ -43,6 +43,9 @@ import { LastFaults, type LastFault } from '../upstream/backend-log.js';
 import type { OriginView } from '../upstream/reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
+/** Time to notify backends when the stop itself sets no limit. After it, backends not notified by then are counted and logged. */
+export const FAREWELLS_MS_MAX = 4_000;
+
 /** A modern body, which needs no session, contains this word somewhere. */
 const VERSION_WORD = Buffer.from('protocolVersion');
 const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
@@ -213,7 +216,7 @@ export class Relay {
    * @param isKept whether sessions that have a record continue without this process.
    */
   async stop(
-    withinMs: number = limits.farewellsMsMax,
+    withinMs: number = FAREWELLS_MS_MAX,
     isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<FarewellCount> {
     const { deadlines, endpoints, notices, replies } = this.#context;

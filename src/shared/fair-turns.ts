@@ -9,6 +9,12 @@ import { FairPlace, FairQueue, type FairQueueBounds, type QueueFullness } from '
 import { limits } from './limits.js';
 
 /**
+ * Requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
+ * or the link to an owner. Beyond it, after some milliseconds the others wait for the next turn of the event loop, subjects in turn.
+ */
+const WOKEN_UNTIMED_MAX = 64;
+
+/**
  * Time in one turn of the event loop for requests resumed after a common wait, and as much again for those left over, all subjects
  * together. After it, the rest wait for the next turn.
  */
@@ -103,7 +109,7 @@ export class FairTurns {
  * all at once. Each is a request in flight, or has a connection of its own, and the number of these is bounded.
  */
 export const wokenTurns = new FairTurns({
-  untimedMax: limits.wokenUntimedMax,
+  untimedMax: WOKEN_UNTIMED_MAX,
   turnMs: WOKEN_TURN_MS,
   waiting: { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax },
 });

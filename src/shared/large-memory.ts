@@ -2,7 +2,10 @@
 // bodies, and each new block would cost a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
 import { channel } from 'node:diagnostics_channel';
-import { MIB } from './limits/units.js';
+import { KIB, MIB } from './limits/units.js';
+
+/** Smallest body, of a caller or a backend, whose memory is reused after it. Beyond it, smaller ones are left to the garbage collector. */
+export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
 
 // Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
 // only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.

@@ -10,7 +10,6 @@ import { figureLimits } from './limits/figures.js';
 import { tokenLimits } from './limits/tokens.js';
 import { storeLimits } from './limits/store.js';
 import { sessionLimits } from './limits/sessions.js';
-import { overloadLimits } from './limits/overload.js';
 import { listLimits } from './limits/lists.js';
 import { streamLimits } from './limits/streams.js';
 import { backendRequestLimits } from './limits/backend-requests.js';
@@ -20,7 +19,6 @@ import { backendLimits } from './limits/backends.js';
 import { credentialLimits } from './limits/credentials.js';
 import { nameLimits } from './limits/names.js';
 import { hopLimits } from './limits/hops.js';
-import { processLimits } from './limits/processes.js';
 import { controlPlaneLimits } from './limits/control-plane.js';
 
 export const limits = Object.freeze({
@@ -31,7 +29,6 @@ export const limits = Object.freeze({
   ...tokenLimits,
   ...storeLimits,
   ...sessionLimits,
-  ...overloadLimits,
   ...listLimits,
   ...streamLimits,
   ...backendRequestLimits,
@@ -41,6 +38,5 @@ export const limits = Object.freeze({
   ...credentialLimits,
   ...nameLimits,
   ...hopLimits,
-  ...processLimits,
   ...controlPlaneLimits,
 });

@@ -1,7 +1,12 @@
 // Memory for answers of a few KiB that are passed on at once: slices of a block that many share, as Node.js does for smaller buffers. A
 // separate allocation for each would cost ten times as much as filling it. Hot path.
 import { Buffer } from 'node:buffer';
-import { limits } from './limits.js';
+import { KIB } from './limits/units.js';
+
+/** A short-lived body that shares a block of memory with others. Beyond it, a larger body has its own memory. */
+export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
+/** Size of such a shared block. Beyond it, the next body starts another block. */
+export const SHORT_MEMORY_STRETCH_BYTES = 64 * KIB;
 
 /** Node.js itself pools smaller buffers. */
 const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
@@ -19,9 +24,9 @@ let usedBytes = 0;
 
 /** @returns this many bytes, with arbitrary content. Keeping them for long would keep the memory of many other messages. */
 export function shortMemory(bytes: number): Buffer {
-  if (bytes < SHARED_BY_NODE_BYTES || bytes > limits.shortMemoryBytesMax) return Buffer.allocUnsafe(bytes);
+  if (bytes < SHARED_BY_NODE_BYTES || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > stretch.length) {
-    stretch = Buffer.allocUnsafeSlow(limits.shortMemoryStretchBytes);
+    stretch = Buffer.allocUnsafeSlow(SHORT_MEMORY_STRETCH_BYTES);
     usedBytes = 0;
   }
   const start = usedBytes;

@@ -12,6 +12,10 @@ import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
+import { KIB } from '../shared/limits/units.js';
+
+/** One worker's answer to an operator's query. Beyond it, it contains fewer entries, and says so. */
+const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {
   readonly relay: Relay;
@@ -25,7 +29,7 @@ interface WorkerViewSources {
 }
 
 /** Each list in an answer is bounded; the names in all of them together may still be long. */
-const ANSWER_CHARS_MAX = 2 * limits.adminViewBytesMax;
+const ANSWER_CHARS_MAX = 2 * ADMIN_VIEW_BYTES_MAX;
 
 export class WorkerViews {
   readonly #sources: WorkerViewSources;
@@ -100,7 +104,7 @@ export class WorkerViews {
         if (sessionHash(id) !== hash) continue;
       }
       matching += 1;
-      if (slot < firstSlot || matching <= from || list.length >= countMax || bytes > limits.adminViewBytesMax) continue;
+      if (slot < firstSlot || matching <= from || list.length >= countMax || bytes > ADMIN_VIEW_BYTES_MAX) continue;
       const view = sessionViewOf(session, relay.nowMs);
       bytes += JSON.stringify(view).length;
       list.push(view);
@@ -169,7 +173,7 @@ function clientName(clientInfo: Buffer): string {
 /** As many items as fit, and the count of all. */
 function bounded(all: readonly object[]): object {
   let bytes = 0;
-  const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= limits.adminViewBytesMax);
+  const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= ADMIN_VIEW_BYTES_MAX);
   return { list, count: all.length };
 }
 

@@ -77,6 +77,9 @@ class ForgetAnnouncer {
 
 const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
 
+/** Time for the answers of what a stop has ended to reach their callers, also through another worker. After it, they are cut off. */
+const LAST_ANSWERS_MS_MAX = 1_000;
+
 interface WorkerParts {
   readonly report: () => Series[];
   readonly views: WorkerViews;
@@ -287,7 +290,7 @@ export class Worker {
     const ended = relay.stop(farewellsMs);
     // What was in flight was told that its session ended. Such an answer may still have to cross a hop, in either direction.
     const answered = Promise.all([this.#drained, hopListener.leave()]);
-    await Promise.race([answered, sleep(Math.min(farewellsMs, limits.lastAnswersMsMax), undefined, { ref: false })]);
+    await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX), undefined, { ref: false })]);
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, limits.traceFlushMsMax));
     hops.close();

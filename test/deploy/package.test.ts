@@ -27,7 +27,7 @@ const files = readdirSync(unpacked, { recursive: true, withFileTypes: true })
 
 t.test('the package has the program and its documents, and nothing of its development', async (t) => {
   const belongs =
-    /^(?:dist\/|deploy\/|docs\/[^/]+\.(?:md|json)$|(?:README|CHANGELOG|SECURITY)\.md$|LICENSE$|package\.json$)/;
+    /^(?:dist\/|deploy\/|docs\/(?:decisions\/)?[^/]+\.(?:md|json)$|docs\/drawings\/[^/]+\.svg$|(?:README|CHANGELOG|SECURITY)\.md$|LICENSE$|package\.json$)/;
   t.strictSame(
     files.filter((file) => !belongs.test(file) || /\.(?:map|ts|tsx)$/.test(file)),
     [],

@@ -20,6 +20,7 @@ import { killWithProcess, removeNow, removeWithProcess } from '../support/leftov
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { REDIS_DISCONNECT_MS_MAX } from '../../src/store/redis-connection.js';
+import { workerBounds } from '../../src/primary/worker-bounds.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
 
@@ -38,8 +39,8 @@ const units: readonly Unit[] = [
     name: 'switchyard',
     command: 'dataplane',
     options: dataplaneOptions,
-    startMsMax: limits.workerStartTriesMax * limits.workerStartMsMax,
-    stopMsMax: limits.workerStopMs,
+    startMsMax: workerBounds.workerStartTriesMax * workerBounds.workerStartMsMax,
+    stopMsMax: workerBounds.workerStopMs,
   },
   {
     name: 'switchyard-control-plane',

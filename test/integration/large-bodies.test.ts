@@ -8,7 +8,7 @@ import { memberText } from '../support/json-text.js';
 import type { McpSession } from '../support/mcp-caller.js';
 import { Random } from '../support/random.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
-import { limits } from '../../src/shared/limits.js';
+import { LARGE_MEMORY_FROM_BYTES } from '../../src/shared/large-memory.js';
 
 const SESSIONS = 12;
 const CALLS = 240;
@@ -35,7 +35,7 @@ t.test('large bodies keep every byte while other callers are served', async (t) 
     call,
     session: sessions[call % SESSIONS]!,
     backend: random.pick(['whole', 'chunked', 'late']),
-    text: textOf(call, random.pick([100, 30_000, limits.largeMemoryFromBytes, 200_000, 250_000, 3_500_000])),
+    text: textOf(call, random.pick([100, 30_000, LARGE_MEMORY_FROM_BYTES, 200_000, 250_000, 3_500_000])),
     manner: random.pick(['reads', 'reads', 'reads', 'reads slowly', 'goes away']),
     patienceMs: random.below(60),
   }));

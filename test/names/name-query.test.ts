@@ -2,8 +2,12 @@
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { mock } from 'node:test';
 import t from 'tap';
-import { queryName, type NameAnswer, SECOND_ADDRESS_KIND_MS } from '../../src/names/name-query.js';
-import { limits } from '../../src/shared/limits.js';
+import {
+  queryName,
+  type NameAnswer,
+  SECOND_ADDRESS_KIND_MS,
+  ADDRESSES_PER_NAME_MAX,
+} from '../../src/names/name-query.js';
 
 type OnRecords = (error: NodeJS.ErrnoException | null, records: RecordWithTtl[]) => void;
 
@@ -55,14 +59,14 @@ t.test('addresses are kept for the shortest TTL among them', async (t) => {
 
 t.test('the number of addresses of each family is bounded', async (t) => {
   const { resolver, answers } = query('a.test');
-  const count = limits.addressesPerNameMax + 1;
+  const count = ADDRESSES_PER_NAME_MAX + 1;
   resolver.answer(
     'six of a.test',
     Array.from({ length: count }, (_, index) => record(`::${index + 1}`)),
   );
   resolver.answer('four of a.test', 'ENODATA');
   const [answer] = answers;
-  t.equal(answer?.kind === 'found' && answer.addresses.length, limits.addressesPerNameMax);
+  t.equal(answer?.kind === 'found' && answer.addresses.length, ADDRESSES_PER_NAME_MAX);
 });
 
 t.test(

@@ -10,6 +10,9 @@ import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, loopSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+import { workerBounds } from '../../src/primary/worker-bounds.js';
+
+const FLEET_BOUNDS = { ...limits, ...workerBounds };
 
 function createFleet(
   t: Test,
@@ -27,7 +30,14 @@ function createFleet(
     bootstrapModule: undefined,
   };
   const environment = stubEnvironment(journal.path, stubs);
-  const plan = { module: stubModule, launcher: [], environment, start, bounds: { ...limits, ...bounds }, checkStore };
+  const plan = {
+    module: stubModule,
+    launcher: [],
+    environment,
+    start,
+    bounds: { ...FLEET_BOUNDS, ...bounds },
+    checkStore,
+  };
   const fleet = new Fleet(plan, createLogger('silent', {}));
   t.teardown(() => {
     fleet.kill();
@@ -101,9 +111,9 @@ t.test('a worker with little time left uses half of it to tell backends', async 
 });
 
 t.test('a start that keeps failing is tried less and less often, but always again', (t) => {
-  const longest = Array.from({ length: 13 }, (_, failed) => startRetryDelayMs(failed + 1, limits, 0));
+  const longest = Array.from({ length: 13 }, (_, failed) => startRetryDelayMs(failed + 1, FLEET_BOUNDS, 0));
   t.same(longest, [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000]);
-  t.equal(startRetryDelayMs(5_000, limits, 1), 15_000, 'however long it goes on; slots do not try in step');
+  t.equal(startRetryDelayMs(5_000, FLEET_BOUNDS, 1), 15_000, 'however long it goes on; slots do not try in step');
   t.end();
 });
 
@@ -325,10 +335,10 @@ t.test('a slot that waits for its store to be repaired does not delay a drain', 
 });
 
 t.test('a crash loop is slowed down, but never to a whole second', (t) => {
-  const delays = Array.from({ length: 8 }, (_, restarts) => restartDelayMs(restarts, limits));
+  const delays = Array.from({ length: 8 }, (_, restarts) => restartDelayMs(restarts, FLEET_BOUNDS));
   t.same(delays, [0, 50, 100, 200, 400, 800, 800, 800]);
-  t.ok(limits.workerRestartDelayMsMax < 1_000);
-  t.equal(restartDelayMs(5_000, limits), 800, 'however long it goes on');
+  t.ok(workerBounds.workerRestartDelayMsMax < 1_000);
+  t.equal(restartDelayMs(5_000, FLEET_BOUNDS), 800, 'however long it goes on');
   t.end();
 });
 

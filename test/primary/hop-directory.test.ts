@@ -3,8 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, stat
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { HopDirectory } from '../../src/primary/hop-directory.js';
-import { limits } from '../../src/shared/limits.js';
+import { HopDirectory, UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -53,7 +52,7 @@ t.test('a socket path that does not fit is refused, and nothing is left behind',
   // In a short directory, because the path has to end exactly at the limit.
   const probe = await makeHopDirectory(t, 1);
   const randomPart = '/switchyard-XXXXXX/slot-99.sock.4194304'.length;
-  const parent = probe.path + '/'.padEnd(limits.unixSocketPathBytesMax - probe.path.length - randomPart, 'd');
+  const parent = probe.path + '/'.padEnd(UNIX_SOCKET_PATH_BYTES_MAX - probe.path.length - randomPart, 'd');
   mkdirSync(parent);
   setTmpdir(t, parent);
   await (await HopDirectory.make(100, logger)).remove();

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenOptions } from '../auth/token-options.js';
 import t from 'tap';
 import { claimAddresses } from '../../src/primary/listen-addresses.js';
-import { limits } from '../../src/shared/limits.js';
 import { childPids } from '../support/child-pids.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until, type LogLine } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket, stubVersion } from './stub-worker.js';
 import { STOP_SIGNAL_REPEAT_MS_MAX } from '../../src/process/stop-signals.js';
+import { workerBounds } from '../../src/primary/worker-bounds.js';
 
 // These tests mostly wait for processes to start.
 t.jobs = 2;
@@ -64,7 +64,7 @@ void t.test('the program ends with the reason when no worker starts', async (t) 
   const primary = startPrimary(t, stubOptions(), [{ start: 'report-failure' }, { start: 'report-failure' }]);
   t.equal(await primary.ended, 70);
   const starts = primary.journal.entries('start').length;
-  const triesMax = 2 * limits.workerStartTriesMax;
+  const triesMax = 2 * workerBounds.workerStartTriesMax;
   t.ok(starts === triesMax || starts === triesMax + 1, `${starts}: one more may have been under way`);
   t.match(primary.fatal(), { reason: 'the certificate is of wax', msg: /the certificate is of wax/ });
   t.notOk(primary.log.some(({ msg }) => msg === 'listening'));
@@ -94,7 +94,7 @@ void t.test('a worker that dies and cannot be replaced leaves the others serving
   process.kill((await primary.journal.entry('listening', 1)).pid, 'SIGKILL');
   await until(
     'its starts have failed',
-    () => primary.journal.entries('start', 1).length > 1 + limits.workerStartTriesMax,
+    () => primary.journal.entries('start', 1).length > 1 + workerBounds.workerStartTriesMax,
   );
   t.ok(isAlive((await primary.journal.entry('listening', 0)).pid));
   rmSync(obstacle);

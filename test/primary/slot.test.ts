@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { Slot, type FleetBounds } from '../../src/primary/slot.js';
 import { StartTurns, type StartEnding } from '../../src/primary/start-turns.js';
+import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
@@ -35,7 +36,7 @@ class Scene {
       launcher: [],
       environment,
       start,
-      bounds: { ...limits, ...bounds },
+      bounds: { ...limits, ...workerBounds, ...bounds },
       checkStore: async () => undefined,
     };
     const observer = {

@@ -4,13 +4,13 @@ import t from 'tap';
 import { Overload, type OverloadReading } from '../../src/process/overload.js';
 import { OverloadDoor } from '../../src/process/overload-door.js';
 import { Accounts, type Account } from '../../src/shared/accounts.js';
-import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
+import { overloadBounds } from '../../src/process/overload-bounds.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
-const PRESSED: OverloadReading = { ...CALM, loopDelayMs: limits.loopDelayPressedMs };
-const LATE: OverloadReading = { ...CALM, loopDelayMs: limits.loopDelayHardPressedMs };
-const FULL: OverloadReading = { ...CALM, residentPercent: limits.residentPercentHardPressed };
+const PRESSED: OverloadReading = { ...CALM, loopDelayMs: overloadBounds.loopDelayPressedMs };
+const LATE: OverloadReading = { ...CALM, loopDelayMs: overloadBounds.loopDelayHardPressedMs };
+const FULL: OverloadReading = { ...CALM, residentPercent: overloadBounds.residentPercentHardPressed };
 
 const KIB = 1024;
 const BOUNDS = { subjectMax: 100, totalMax: 1_000 };
@@ -116,16 +116,19 @@ t.test('a subject that holds no more than others, or hardly anything, is not the
 
 t.test('a subject opens one session a second, all together a few, and fewer as the pressure grows', async (t) => {
   const { open, passSecond, overload } = scene(PRESSED);
-  const { pressedSessionsPerSecond: most } = limits;
+  const most = overloadBounds.pressedSessionsPerSecond;
   const all = (): string[] => Array.from({ length: 2 * most }, (_, n) => open(`s${n}`, 3)).flat();
-  t.equal(count(open('one', 10), 'in'), limits.pressedSessionsPerSubjectPerSecond);
+  t.equal(count(open('one', 10), 'in'), overloadBounds.pressedSessionsPerSubjectPerSecond);
   passSecond();
   t.equal(count(all(), 'in'), most);
   passSecond();
-  overload.observe({ ...PRESSED, loopDelayMs: (limits.loopDelayPressedMs + limits.loopDelayHardPressedMs) / 2 });
+  overload.observe({
+    ...PRESSED,
+    loopDelayMs: (overloadBounds.loopDelayPressedMs + overloadBounds.loopDelayHardPressedMs) / 2,
+  });
   t.equal(count(all(), 'in'), most / 2);
   passSecond();
-  overload.observe({ ...PRESSED, loopDelayMs: limits.loopDelayHardPressedMs - 1 });
+  overload.observe({ ...PRESSED, loopDelayMs: overloadBounds.loopDelayHardPressedMs - 1 });
   t.equal(count(all(), 'in'), 0);
 });
 
@@ -144,13 +147,13 @@ t.test('short of time, the heaviest are refused, a few of others are served, and
   t.same(ask('most'), ['overloaded']);
   account('most').requests.take(10);
   t.same(ask('most'), ['subject-requests-full'], 'what it can do something about, where there is that');
-  const eachMax = limits.pressedRequestsPerSubjectPerSecond;
+  const eachMax = overloadBounds.pressedRequestsPerSubjectPerSecond;
   t.equal(count(ask('small', 50), 'in'), eachMax, 'its sessions do not count here');
   t.same(open('new'), ['overloaded']);
   passSecond();
   const told = Array.from({ length: 100 }, (_, n) => ask(`s${n}`, eachMax)).flat();
-  t.equal(count(told, 'in'), limits.pressedRequestsPerSecond);
-  t.equal(count(told, 'overloaded'), told.length - limits.pressedRequestsPerSecond);
+  t.equal(count(told, 'in'), overloadBounds.pressedRequestsPerSecond);
+  t.equal(count(told, 'overloaded'), told.length - overloadBounds.pressedRequestsPerSecond);
 });
 
 t.test('short of memory nothing is taken, because every request needs some', async (t) => {

@@ -1,7 +1,6 @@
 // When a process stops taking work: walks the table in the header of overload.ts, each gauge by itself, and what everybody is refused.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
 import {
   Overload,
@@ -22,14 +21,15 @@ import {
 } from '../../src/process/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
+import { overloadBounds } from '../../src/process/overload-bounds.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
 const MIB = 1024 * 1024;
 /** Readings that mean the same in every state. */
 const READINGS: Readonly<Record<Pressure, OverloadReading>> = {
   calm: CALM,
-  pressed: { ...CALM, residentPercent: limits.residentPercentPressed },
-  'hard pressed': { ...CALM, heapPercent: limits.heapPercentHardPressed },
+  pressed: { ...CALM, residentPercent: overloadBounds.residentPercentPressed },
+  'hard pressed': { ...CALM, heapPercent: overloadBounds.heapPercentHardPressed },
 };
 const WAYS: Readonly<Record<OverloadState, readonly Pressure[]>> = {
   serving: [],
@@ -52,18 +52,24 @@ t.test('the states are those of the table in the header', async (t) => {
       const overload = overloadIn(from as OverloadState);
       t.equal(overload.state, from);
       // The second mark is cleared only below the first one, so a reading at the first mark would hold it.
-      const reading = pressure === 'pressed' ? { ...CALM, loopDelayMs: limits.loopDelayPressedMs } : READINGS[pressure];
+      const reading =
+        pressure === 'pressed' ? { ...CALM, loopDelayMs: overloadBounds.loopDelayPressedMs } : READINGS[pressure];
       const isHeld = from === 'refusing-requests' && pressure === 'pressed';
-      overload.observe(isHeld ? { ...CALM, residentPercent: limits.residentPercentPressed - 1 } : reading);
+      overload.observe(isHeld ? { ...CALM, residentPercent: overloadBounds.residentPercentPressed - 1 } : reading);
       t.equal(overload.state, cells[index] === '-' ? from : cells[index], `${from}, ${pressure}`);
     }
   }
 });
 
 const marks = [
-  ['residentPercent', RESIDENT_PERCENT_CALM, limits.residentPercentPressed, limits.residentPercentHardPressed],
-  ['heapPercent', HEAP_PERCENT_CALM, limits.heapPercentPressed, limits.heapPercentHardPressed],
-  ['loopDelayMs', LOOP_DELAY_CALM_MS, limits.loopDelayPressedMs, limits.loopDelayHardPressedMs],
+  [
+    'residentPercent',
+    RESIDENT_PERCENT_CALM,
+    overloadBounds.residentPercentPressed,
+    overloadBounds.residentPercentHardPressed,
+  ],
+  ['heapPercent', HEAP_PERCENT_CALM, overloadBounds.heapPercentPressed, overloadBounds.heapPercentHardPressed],
+  ['loopDelayMs', LOOP_DELAY_CALM_MS, overloadBounds.loopDelayPressedMs, overloadBounds.loopDelayHardPressedMs],
 ] as const;
 
 for (const [gauge, calm, pressed, hard] of marks) {
@@ -123,12 +129,16 @@ t.test('the distance to the second mark is known, and whether memory is short', 
     overload.observe({ ...CALM, ...reading });
     return [overload.leisure, overload.isShortOfMemory];
   };
-  const { residentPercentPressed: first, residentPercentHardPressed: second, loopDelayHardPressedMs } = limits;
+  const first = overloadBounds.residentPercentPressed;
+  const second = overloadBounds.residentPercentHardPressed;
+  const loopDelayHardPressedMs = overloadBounds.loopDelayHardPressedMs;
   t.equal(overload.leisure, 1);
   t.equal(after({ residentPercent: first - 1 })[0], 1);
   t.equal(after({ residentPercent: first })[0], 1);
   t.equal(after({ residentPercent: (first + second) / 2 })[0], 0.5);
-  t.ok(after({ residentPercent: (first + second) / 2, heapPercent: limits.heapPercentHardPressed - 1 })[0] < 0.2);
+  t.ok(
+    after({ residentPercent: (first + second) / 2, heapPercent: overloadBounds.heapPercentHardPressed - 1 })[0] < 0.2,
+  );
   t.same(after({ residentPercent: second }), [0, true]);
   t.same(after({ residentPercent: first }), [0, true], 'as long as that keeps it in this state');
   t.same(after({ residentPercent: first - 1 }), [1, false]);
@@ -254,7 +264,7 @@ t.test('garbage is no overload: it is collected first, but not again and again',
 t.test('a collection is due at the first mark, and its pause is not published as a delay', async (t) => {
   const { gauges, read, delaysMs } = watched();
   gauges.collectionMs = 2_000;
-  gauges.resident = 10 * limits.residentPercentPressed;
+  gauges.resident = 10 * overloadBounds.residentPercentPressed;
   t.equal(read(), 'refusing-sessions');
   t.equal(gauges.collections, 1);
   read();
@@ -281,11 +291,11 @@ t.test('readings are taken until they are stopped', async (t) => {
 
 t.test('memory is collected where it is short, not where it is enough', async (t) => {
   const { gauges, read } = watched();
-  gauges.live = limits.heapPercentPressed - 1;
-  gauges.resident = 10 * limits.residentPercentPressed - 1;
+  gauges.live = overloadBounds.heapPercentPressed - 1;
+  gauges.resident = 10 * overloadBounds.residentPercentPressed - 1;
   read();
   t.equal(gauges.collections, 0);
-  gauges.live = limits.heapPercentPressed;
+  gauges.live = overloadBounds.heapPercentPressed;
   read();
   t.equal(gauges.collections, 1, 'the heap alone is enough');
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BodyCollector, BODY_RESERVED_BYTES_MAX } from '../../src/protocol/body-collector.js';
-import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
+import { SHORT_MEMORY_STRETCH_BYTES } from '../../src/shared/short-memory.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
@@ -80,5 +80,5 @@ t.test('a kept body has memory of its own; a passing one shares memory with othe
     return collector.bytes.buffer;
   };
   t.equal(memoryOf(false).byteLength, 5_000);
-  t.equal(memoryOf(true).byteLength, limits.shortMemoryStretchBytes);
+  t.equal(memoryOf(true).byteLength, SHORT_MEMORY_STRETCH_BYTES);
 });

@@ -6,8 +6,8 @@ import {
   encodeEvent,
   encodeNumberedEvent,
   keepAliveComment,
+  EVENT_FIELD_BYTES_MAX,
 } from '../../src/protocol/event-stream.js';
-import { limits } from '../../src/shared/limits.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -118,7 +118,7 @@ void t.test('retry is read when it is a whole number', async (t) => {
 });
 
 void t.test('ids, names and `retry` are decoded only up to a bounded length', async (t) => {
-  const { eventFieldBytesMax } = limits;
+  const eventFieldBytesMax = EVENT_FIELD_BYTES_MAX;
   const long = '1'.repeat(eventFieldBytesMax);
   for (const pieceBytes of [700, UNBOUNDED]) {
     const seen: string[][] = [];

@@ -6,7 +6,7 @@ import {
   NAMED_CAPABILITY_BYTES_MAX,
   INSTRUCTIONS_CHARS_MAX,
 } from '../../src/protocol/initialize-result.js';
-import { limits } from '../../src/shared/limits.js';
+import { METHOD_NAME_BYTES_MAX } from '../../src/protocol/method-name.js';
 
 function read(result: string): ReturnType<typeof readInitializeResult> {
   return readInitializeResult(Buffer.from(result));
@@ -63,7 +63,7 @@ t.test('experimental capabilities are kept as written, by name, as many as fit',
   t.same(declared('{"a":{"b":1},"a":{"b":2},"c":true,"d":null,"e":[]}'), [{ name: 'a', value: '{"b":1}' }]);
   for (const none of ['{}', '[]', 'null', '7', '{"a":1}', '{"a":{}},"experimental":{"a":{}}'])
     t.equal(declared(none), undefined, none);
-  const name = 'x'.repeat(limits.methodNameBytesMax);
+  const name = 'x'.repeat(METHOD_NAME_BYTES_MAX);
   t.same(declared(`{"${name}":{},"${name}x":{}}`), [{ name, value: '{}' }], 'as long as a method');
   const longest = `{"x":"${'x'.repeat(NAMED_CAPABILITY_BYTES_MAX - '{"x":""}a'.length)}"}`;
   t.same(declared(`{"a":${longest},"b":{}}`), [{ name: 'a', value: longest }], 'as many bytes as may be');

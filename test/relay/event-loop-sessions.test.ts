@@ -27,6 +27,7 @@ import {
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
+import { URI_NODES_MAX } from '../../src/protocol/uri-places.js';
 
 /** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {
@@ -130,7 +131,7 @@ t.test("what comes on a backend's own stream", async (t) => {
 });
 
 t.test('an answer full of URIs', async (t) => {
-  const many = Math.floor(limits.uriNodesMax / 4);
+  const many = Math.floor(URI_NODES_MAX / 4);
   const contents = Array.from({ length: many }, (_, n) => `{"uri":"file:///${n}","text":"${'x'.repeat(200)}"}`).join();
   const messages = `{"role":"user","content":{"type":"resource","resource":{"uri":"file:///1","text":"x"}}},`;
   const asked = {

@@ -5,6 +5,7 @@ import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { UNHEARD_CALL_MS_MAX } from '../../src/relay/request/answered-request.js';
+import { CANCELLED_ANSWER_MS_MAX } from '../../src/relay/request/relayed-request.js';
 
 /** Takes more than one turn of the event loop to read, since every byte is a token. The character has more than one byte. */
 const BULK = ['ü', [[Array.from({ length: 2 ** 20 }, () => [])]]];
@@ -52,7 +53,7 @@ t.test('a cancellation that overtakes its large call takes effect once the call 
   await until(() => scene.http.calls.length === sentCount + 3, 'both calls and the notice');
   // The later ping is neither waited for nor cancelled, even when it is read first.
   t.same(sentSince(scene, sentCount).toSorted(), ['notifications/cancelled', 'tools/call', 'tools/call']);
-  scene.context.advance(limits.cancelledAnswerMsMax + 100);
+  scene.context.advance(CANCELLED_ANSWER_MS_MAX + 100);
   t.match(call.answer?.body.toString(), /"id":7,.*Request cancelled/);
   t.equal(other.answer, undefined);
   t.ok(later.answer);

@@ -6,7 +6,12 @@ import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
-import { ORIGIN_ANSWERED_MS, PROBE_ANSWER_MS_MAX } from '../../src/upstream/reach/origin-circuit.js';
+import {
+  ORIGIN_ANSWERED_MS,
+  PROBE_ANSWER_MS_MAX,
+  PROBE_DELAY_MS_MIN,
+  ORIGIN_FORGOTTEN_MS,
+} from '../../src/upstream/reach/origin-circuit.js';
 
 const VIRTUAL_HOST = virtualHostOf({
   good: { url: 'https://good.example/mcp' },
@@ -154,7 +159,7 @@ t.test('an origin that one session found unreachable is not waited for until a p
   scene.latest('good').json(LIST);
   t.same(unavailable(list), [{ backend: 'sick', reason: 'connecting timed out' }]);
   t.equal(scene.countOf('sick'), sentCount, 'and nothing was sent');
-  scene.pass(limits.probeDelayMsMin + 4 * TICK_MS);
+  scene.pass(PROBE_DELAY_MS_MIN + 4 * TICK_MS);
   scene.latest('sick').head(404, '');
   const healed = scene.in(first, 'tools/call', { name: 'sick-x' });
   scene.greet('sick');
@@ -167,7 +172,7 @@ t.test('an origin that is gone stays known as gone as long as anybody asks for i
   const session = scene.begin();
   scene.latest('sick').fault('connection-refused');
   const stepMs = PROBE_ANSWER_MS_MAX;
-  for (let passedMs = 0; passedMs < 1.5 * limits.originForgottenMs; passedMs += stepMs) {
+  for (let passedMs = 0; passedMs < 1.5 * ORIGIN_FORGOTTEN_MS; passedMs += stepMs) {
     scene.pass(stepMs);
     const latest = scene.latest('sick');
     if (latest.request.method === 'GET') latest.fault('connection-refused');
@@ -188,7 +193,7 @@ t.test('a call of an open session to an origin that is gone fails at once', asyn
   const call = scene.in(session, 'tools/call', { name: 'sick-x' });
   t.match(read(call).error, { code: -32603, message: /connection refused/ });
   t.equal(scene.countOf('sick'), sentCount);
-  scene.pass(limits.probeDelayMsMin + 4 * TICK_MS);
+  scene.pass(PROBE_DELAY_MS_MIN + 4 * TICK_MS);
   scene.latest('sick').head(404, '');
   const healed = scene.in(session, 'tools/call', { name: 'sick-x' });
   t.match(scene.latest('sick').text, /"tools\/call"/, 'in the same upstream session');
@@ -204,7 +209,7 @@ t.test('a backend that was silent for the whole timeout is tried by few sessions
   const second = scene.begin();
   t.same(unavailable(second), [{ backend: 'sick', reason: 'no response in time' }], 'at once');
   t.equal(scene.countOf('sick'), sentCount);
-  scene.pass(limits.probeDelayMsMin + 4 * TICK_MS);
+  scene.pass(PROBE_DELAY_MS_MIN + 4 * TICK_MS);
   const trial = scene.begin();
   t.same(unavailable(trial), [{ backend: 'sick', reason: 'no response in time' }], 'at once as well');
   t.equal(scene.countOf('sick'), sentCount + 1, 'but it has tried');
@@ -235,7 +240,7 @@ t.test("one subject's silence costs another subject nothing", async (t) => {
 t.test('a session that ends during its trial makes room for the next trial', async (t) => {
   const scene = new Scene(t);
   scene.begin();
-  scene.pass(scene.context.options.initializeTimeoutMs + limits.probeDelayMsMin + 4 * TICK_MS);
+  scene.pass(scene.context.options.initializeTimeoutMs + PROBE_DELAY_MS_MIN + 4 * TICK_MS);
   const trial = scene.begin();
   const sentCount = scene.countOf('sick');
   scene.request({ method: 'DELETE', sessionId: trial.answer?.sessionId ?? '', body: Buffer.alloc(0) });

@@ -9,6 +9,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
+import { connectionBounds } from '../../src/upstream/http/connection-bounds.js';
 
 export const MIB = 1024 * 1024;
 /** The default of `--max-body-bytes`. */
@@ -97,7 +98,7 @@ export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
   const next = (): void => {
     const turnEnd = Math.min(bytes.length, at + UPSTREAM_TURN_BYTES_MAX);
     while (!call.isPaused && at < turnEnd && !call.isAborted) {
-      call.chunk(Buffer.from(bytes.subarray(at, (at += limits.upstreamReadBytes))));
+      call.chunk(Buffer.from(bytes.subarray(at, (at += connectionBounds.upstreamReadBytes))));
     }
     if (at < bytes.length && !call.isAborted) setImmediate(next);
     else if (isWhole) call.end();

@@ -7,9 +7,20 @@ import { limits } from '../../src/shared/limits.js';
 import { limitsPage } from '../docs/generated.js';
 import { checkPage } from '../docs/page-check.js';
 import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
+import { workerBounds } from '../../src/primary/worker-bounds.js';
+import { connectionBounds } from '../../src/upstream/http/connection-bounds.js';
+import { hopBounds } from '../../src/worker/hop/hop-bounds.js';
+import { NAME_STALE_AFTER_MS } from '../../src/names/names.js';
+import { FAREWELLS_MS_MAX } from '../../src/relay/relay.js';
+import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/relay/session/farewells.js';
+import { UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
+/** With those that stand beside their algorithm. */
+const bounds: ReadonlyMap<string, number> = new Map(
+  Object.entries({ ...limits, ...workerBounds, ...hopBounds, ...connectionBounds }),
+);
 
 t.test('docs/limits.md is written from the limits', async (t) => checkPage(t, await limitsPage()));
 
@@ -71,7 +82,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['sessionTurnsWaitingPerSubjectMax', 'sessionTurnsWaitingMax', 'a share is a part'],
   ['nameLookUpsWaitingPerSubjectMax', 'nameLookUpsWaitingMax', 'a share is a part'],
   ['upstreamOriginsMax', 'namesMax', 'the name of every backend in use is kept'],
-  ['nameStaleAfterMs', 'nameLookUpMsMax', 'what is out of date serves before the look-up has failed'],
+  [NAME_STALE_AFTER_MS, 'nameLookUpMsMax', 'what is out of date serves before the look-up has failed'],
   ['upstreamConnectionIdleMs', 'upstreamConnectionIdleMsMax', 'an announcement is for more'],
   ['upstreamOriginsPerSubjectMax', 'upstreamOriginsMax', 'a share is a part'],
   ['upstreamConnectingMax', 'upstreamConnectionsTotalMax', 'what is being opened is counted'],
@@ -84,9 +95,17 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['hopPartBytesMax', 'hopWindowBytes', 'a part can be sent ahead'],
   ['joinedEventBytesMax', 'hopFrameBytesMax', 'a last event goes in the frame of the end'],
   ['hopBatchBytes', 'hopFrameBytesMax', 'a batch is not larger than what it holds'],
-  ['noticeMsMax', limits.workerStopMs - limits.workerExitMs, 'a stopping worker outlives the DELETEs of its sessions'],
-  ['farewellsPerOriginFirst', 'farewellsPerOriginMax', 'a backend that answers is told more at once'],
-  ['farewellsMsMax', limits.workerStopMs - limits.workerExitMs, 'telling backends ends before the process has to'],
+  [
+    'noticeMsMax',
+    workerBounds.workerStopMs - workerBounds.workerExitMs,
+    'a stopping worker outlives the DELETEs of its sessions',
+  ],
+  [FAREWELLS_PER_ORIGIN_FIRST, FAREWELLS_PER_ORIGIN_MAX, 'a backend that answers is told more at once'],
+  [
+    FAREWELLS_MS_MAX,
+    workerBounds.workerStopMs - workerBounds.workerExitMs,
+    'telling backends ends before the process has to',
+  ],
   ['workerRestartDelayMsMax', 'workerSettledMs', 'a worker that keeps dying is not taken for a settled one'],
   ['tokenCacheKeyCharsMax', 'requestHeaderBytesMax', 'a header that cannot arrive needs no place in the cache'],
   ['userConfigBytesMax', 'userConfigCacheBytesMax', 'the largest config can be remembered'],
@@ -95,16 +114,16 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['compositionBytesMax', 'userConfigBytesMax', 'a composition fits into a user config'],
   ['serversMax', 'controlPlaneVirtualHostsMax', 'what is used by all stays compiled'],
   ['storeKeyBytesMax', 1_978, 'LMDB takes no longer key'],
-  ['unixSocketPathBytesMax', 107, 'unix(7)'],
+  [UNIX_SOCKET_PATH_BYTES_MAX, 107, 'unix(7)'],
   ['redisCommandMsMax', 'redisConnectMsMax', 'connecting takes a few commands'],
 ];
 
 t.test('the limits fit together', async (t) => {
-  const valueOf = (item: string | number): number => (typeof item === 'number' ? item : (values.get(item) ?? NaN));
+  const valueOf = (item: string | number): number => (typeof item === 'number' ? item : (bounds.get(item) ?? NaN));
   for (const [small, large, why] of orders) {
     t.ok(valueOf(small) <= valueOf(large), `${small} ≤ ${large}: ${why}`);
   }
   t.ok(HOP_LINKS_MAX >= 2 * (limits.workersMax - 1), 'every other worker has a link, and an old one');
   // The request's headers, and the subject from its token, at two bytes a character.
-  t.ok(limits.hopFrameBytesMax >= 4 * limits.requestHeaderBytesMax, 'a frame holds the head of any request');
+  t.ok(hopBounds.hopFrameBytesMax >= 4 * limits.requestHeaderBytesMax, 'a frame holds the head of any request');
 });

@@ -1,8 +1,14 @@
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
-import { copied, joined, shortMemory } from '../../src/shared/short-memory.js';
+import {
+  copied,
+  joined,
+  shortMemory,
+  SHORT_MEMORY_BYTES_MAX,
+  SHORT_MEMORY_STRETCH_BYTES,
+} from '../../src/shared/short-memory.js';
 
-const { shortMemoryBytesMax, shortMemoryStretchBytes } = limits;
+const shortMemoryBytesMax = SHORT_MEMORY_BYTES_MAX;
+const shortMemoryStretchBytes = SHORT_MEMORY_STRETCH_BYTES;
 
 t.test('bodies that exist at the same time share a stretch, but no byte', async (t) => {
   const sizes = [1, 100, 4_095, 4_096, 4_097, 5_000, 8_191, shortMemoryBytesMax, shortMemoryBytesMax + 1, 100_000];

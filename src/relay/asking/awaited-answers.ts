@@ -9,6 +9,13 @@ import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { AskedIds, AskedRequest } from './asked-ids.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * What each such request adds to the subject's share of session bytes, beside its id. Beyond it, without room for it, the request is
+ * refused to the backend.
+ */
+export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
 /** A stream on which backends' requests reach the client: that of a call, or the session's own. */
 export interface AskingStream {
@@ -198,5 +205,5 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
 
 /** The id is kept four times: as the backend's, within ours, and in the keys of both. */
 function bytesOf(idBytes: number, tokenKey: string | undefined): number {
-  return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
+  return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }

@@ -6,6 +6,14 @@ import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-qu
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
+/** Requests that end at once with their session, at a tenth of a millisecond each. Beyond it, the others wait for turns. */
+export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
+/**
+ * Backends of a virtual host that are opened or sent a request at once, in about a millisecond together. Beyond it, the others wait for
+ * turns.
+ */
+export const BACKENDS_AT_ONCE_MAX = 16;
+
 /**
  * Time in one turn of the event loop for opening backends and sending them requests, all sessions together. After it, the rest wait for
  * the next turn.
@@ -102,14 +110,14 @@ const waiting: FairQueueBounds = {
 };
 
 export const backendTurnRules: TurnRules = {
-  atOnceMax: limits.backendsAtOnceMax,
+  atOnceMax: BACKENDS_AT_ONCE_MAX,
   perStep: BACKENDS_PER_STEP,
   turnMs: BACKEND_TURN_MS,
   waiting,
 };
 
 export const endingTurnRules: TurnRules = {
-  atOnceMax: limits.requestsEndedAtOnceMax,
+  atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,
   perStep: REQUESTS_ENDED_PER_STEP,
   turnMs: REQUEST_END_TURN_MS,
   waiting,

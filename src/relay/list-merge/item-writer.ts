@@ -1,7 +1,6 @@
 // Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
 // everything between one name and the next. Hot path.
-import { largeMemory } from '../../shared/large-memory.js';
-import { limits } from '../../shared/limits.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import type { Insertion } from '../message/uris.js';
 
 const COMMA = Buffer.from(',');
@@ -34,7 +33,7 @@ export function writeItems(head: string, items: readonly MergedItem[], tail: str
 
 /** Large memory is reused: the exchange that sends it gives it back. */
 function memoryFor(bytes: number): Buffer {
-  if (bytes < limits.largeMemoryFromBytes) return Buffer.allocUnsafe(bytes);
+  if (bytes < LARGE_MEMORY_FROM_BYTES) return Buffer.allocUnsafe(bytes);
   return largeMemory.take(bytes).subarray(0, bytes);
 }
 

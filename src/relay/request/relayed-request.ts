@@ -36,6 +36,12 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 
 /**
+ * Time for a backend to answer a cancelled call, which it need not do. After it, the call is cut, and the caller is answered `Request
+ * cancelled`.
+ */
+export const CANCELLED_ANSWER_MS_MAX = 5_000;
+
+/**
  * Tells an exchange's watcher how a backend's answer came out; without a watcher, answers are not searched for tool errors.
  * @param sentAtMs when the request went to the backend, on `performance`'s clock.
  */
@@ -136,7 +142,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       return;
     }
     // A backend need not answer what was cancelled, and many never end the stream either.
-    this.#cancelDeadline ??= this.plan.deadlines.after(limits.cancelledAnswerMsMax, () => this.#endCancelled());
+    this.#cancelDeadline ??= this.plan.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
   }
 
   #endCancelled(): void {

@@ -2,9 +2,19 @@
 // notice times out while it waits for a connection. Origins take turns, and get more notices in flight the better they respond: a
 // silent origin costs the others nothing. Sessions whose backend cannot be told in time are counted. Cold path.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { NO_METADATA } from '../../upstream/http/request-metadata.js';
+
+/**
+ * Such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one. Beyond it, further
+ * ones wait for their turn.
+ */
+export const FAREWELLS_PER_ORIGIN_MAX = 256;
+/**
+ * Such notifications to one origin at the beginning, so that a silent origin does not delay the others. Beyond it, each answered one
+ * allows one more, each unanswered one halves the number.
+ */
+export const FAREWELLS_PER_ORIGIN_FIRST = 16;
 
 /** Notifications of backends in progress at once when all sessions end with the process. Beyond it, further ones wait for their turn. */
 export const FAREWELLS_MAX = 2_048;
@@ -94,7 +104,7 @@ export class Farewells {
     this.#endedCount += 1;
     if (isTold) this.#toldCount += 1;
     const underWayMax = isTold ? origin.underWayMax + 1 : Math.floor(origin.underWayMax / 2);
-    origin.underWayMax = Math.min(Math.max(underWayMax, 1), limits.farewellsPerOriginMax);
+    origin.underWayMax = Math.min(Math.max(underWayMax, 1), FAREWELLS_PER_ORIGIN_MAX);
     this.#lineUp(origin);
     this.#fill();
   }
@@ -111,7 +121,7 @@ function newOrigin(first: UpstreamSession): Origin {
     upstreams: [first],
     nextIndex: 0,
     underWayCount: 0,
-    underWayMax: limits.farewellsPerOriginFirst,
+    underWayMax: FAREWELLS_PER_ORIGIN_FIRST,
     isReady: true,
   };
 }

@@ -28,6 +28,10 @@ import { UnsolicitedMessages } from './unsolicited-messages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** What the stream of a session's GET adds to the shares of session bytes. Beyond it, 429 or 503, as for a session. */
+const SESSION_STREAM_BYTES_EACH = 4 * KIB;
 
 /** Checks a record's subscriptions again wherever the allow-list differs from the one that the other process used. */
 function recheckRecorded(
@@ -312,7 +316,7 @@ export class Session {
    */
   tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
     const { sessionBytes } = this.account;
-    const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
+    const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH);
     if (bound === undefined) this.#makeUnsolicited().open(exchange, position);
     return bound;
   }
@@ -337,7 +341,7 @@ export class Session {
 
   /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
   hearQuestions(): boolean {
-    const hasRoom = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined;
+    const hasRoom = this.account.sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH) === undefined;
     if (hasRoom && this.offersAnything) this.#makeUnsolicited();
     return this.#unsolicited !== undefined;
   }
@@ -349,7 +353,7 @@ export class Session {
 
   #makeUnsolicited(): UnsolicitedMessages {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
-    this.#memory.keep(limits.sessionStreamBytesEach);
+    this.#memory.keep(SESSION_STREAM_BYTES_EACH);
     return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory));
   }
 

@@ -9,6 +9,9 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
+/** What each subscription adds to the shares of session bytes, beside its URI. Beyond it, 429 or 503, as for a session. */
+const SUBSCRIPTION_BYTES_EACH = 128;
+
 export class Subscriptions {
   readonly #memory: SessionShare;
   readonly #onChanged: () => void;
@@ -181,5 +184,5 @@ function tell(
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 function bytesOf(uri: string): number {
-  return limits.subscriptionBytesEach + 2 * uri.length;
+  return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
 }

@@ -10,6 +10,12 @@ import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import { KIB } from '../../shared/limits/units.js';
 
+/**
+ * A stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its
+ * size. Beyond it, older ones are taken as delivered.
+ */
+export const WRITTEN_BYTES_KEPT = 64 * KIB;
+
 // The ids of events as clients see them: `<stream>-<request>_<position>`. A client that comes back for a stream of which nothing is left,
 // perhaps to another process, brings the name of the request along that was never answered.
 
@@ -216,7 +222,7 @@ export class ReplayBuffer {
   /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
   #trimWritten(): void {
     while (this.#kept.length > 1 && this.#first < this.#next - 1) {
-      if (this.#countedBytes <= limits.writtenBytesKept && this.#kept.at(0) !== LOST) return;
+      if (this.#countedBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
       this.#dropFirst();
     }
   }
@@ -266,7 +272,7 @@ export class ReplayBuffer {
     if (this.#first < this.#counted) {
       this.#countedBytes -= kept.length;
       const spareBytes = this.#takenBytes - this.#countedBytes;
-      if (spareBytes > limits.writtenBytesKept) {
+      if (spareBytes > WRITTEN_BYTES_KEPT) {
         this.#takenBytes -= spareBytes;
         this.#keeper?.give(spareBytes);
       }

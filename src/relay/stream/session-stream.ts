@@ -16,7 +16,7 @@ import { limits } from '../../shared/limits.js';
 import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import type { AskingStream } from '../asking/awaited-answers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { lossNotification } from './replay-buffer.js';
+import { lossNotification, WRITTEN_BYTES_KEPT } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
 /** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */
@@ -305,7 +305,7 @@ export class SessionStream implements AskingStream {
     this.#written.push({ position, text: bytes.toString('latin1') });
     this.#writtenBytes += bytes.length;
     sessionBytes.take(bytes.length);
-    while (this.#writtenBytes > limits.writtenBytesKept) this.#forgetWritten(this.#written[0]?.position ?? position);
+    while (this.#writtenBytes > WRITTEN_BYTES_KEPT) this.#forgetWritten(this.#written[0]?.position ?? position);
   }
 
   #forgetWritten(through: number): void {

@@ -7,11 +7,6 @@ export const backendRequestLimits = {
   /** requests of one backend that a session's client has not answered → one more is refused to the backend */
   backendRequestsOpenMax: 64,
   /**
-   * what each such request adds to the subject's share of session bytes, beside its id → without room for it, the request is refused to the
-   * backend
-   */
-  backendRequestBytesEach: KIB,
-  /**
    * silence of a backend while a task's result is awaited, unless `--call-timeout` is longer → the caller is answered -32603, and may ask
    * again
    */
@@ -23,8 +18,6 @@ export const backendRequestLimits = {
   backendRequestIdBytesMax: KIB,
   /** resource subscriptions that a session keeps, to renew them at backends that lost them → `-32000` */
   subscriptionsMax: 256,
-  /** what each subscription adds to the shares of session bytes, beside its URI → 429 or 503, as for a session */
-  subscriptionBytesEach: 128,
   /** time for a backend to accept a renewed subscription → it is no longer waited for */
   subscribeMsMax: 5_000,
   /**

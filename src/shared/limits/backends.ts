@@ -21,23 +21,6 @@ export const backendLimits = {
   clientInfoBytesMax: 16 * KIB,
   /** a caller's `capabilities`, which each session keeps for its backends → `-32602`, naming them */
   clientCapabilitiesBytesMax: 16 * KIB,
-  /** time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable → it is cut */
-  answeredStreamMsMax: 1_000,
-  /**
-   * time for a backend to answer a cancelled call, which it need not do → the call is cut, and the caller is answered `Request cancelled`
-   */
-  cancelledAnswerMsMax: 5_000,
-  /**
-   * such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one → further ones wait for their turn
-   */
-  farewellsPerOriginMax: 256,
-  /**
-   * such notifications to one origin at the beginning, so that a silent origin does not delay the others → each answered one allows one
-   * more, each unanswered one halves the number
-   */
-  farewellsPerOriginFirst: 16,
-  /** time to notify backends when the stop itself sets no limit → backends not notified by then are counted and logged */
-  farewellsMsMax: 4_000,
   /**
    * time for a backend to accept a notification, or the DELETE of its session, whose outcome is ignored → it is cut
    *

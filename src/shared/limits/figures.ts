@@ -1,5 +1,4 @@
 // Limits: log lines, the access log, the admin listener, its figures and traces.
-import { KIB } from './units.js';
 
 export const figureLimits = {
   /** a text chosen by the caller in one access log line; a tool name may be as long as a request → the rest is cut off */
@@ -12,10 +11,6 @@ export const figureLimits = {
   metricGatheringAgeMsMax: 1_000,
   /** time for a request to the admin listener to arrive; it has little more than a head → the connection is closed */
   adminRequestMsMax: 10_000,
-  /** one worker's answer to an operator's query → it contains fewer entries, and says so */
-  adminViewBytesMax: 256 * KIB,
-  /** body of a request that changes something on the admin listener → 400 */
-  adminBodyCharsMax: 1_024,
   /** operators' queries at once; each takes time of every worker → 503 */
   adminViewsAtOnceMax: 8,
   /** sessions on one page → the page says where the next one begins */

@@ -1,34 +1,12 @@
 // Limits: hops between workers.
-import { KIB, MIB } from './units.js';
 
 export const hopLimits = {
-  /**
-   * bytes of one answer that the owner may send before they are consumed, which is what a slow caller costs in memory → the owner stops
-   * reading from the backend until credit returns
-   */
-  hopWindowBytes: 256 * KIB,
   /** time to connect to an owner and exchange the secret; a Unix socket answers at once or never → the link is closed */
   hopConnectMsMax: 2_000,
   /** time that a request waits for the owner of its session to be restarted after it died → 503 `owner-starting` */
   ownerWaitMsMax: 30_000,
-  /** interval between attempts to forward a request whose owner is being restarted → the next attempt follows */
-  ownerRetryMs: 50,
   /** requests of a worker that wait for owners to restart; each is held in memory → 503 `owner-starting` */
   ownerWaitsMax: 10_000,
   /** requests of one subject that wait for owners to restart, per worker → 503 `owner-starting` */
   ownerWaitsPerSubjectMax: 1_000,
-  /** concurrent hops on one link → 503 `owner-lost`; at the owner 500 `hop-failed` */
-  hopsPerLinkMax: 65_536,
-  /**
-   * payload of one frame; the largest request head fits → 500 `hop-failed`; receiving a larger frame closes the link
-   *
-   * A head's strings are at most the request's headers, and the token's subject, which is one of them decoded, both in UTF-16.
-   */
-  hopFrameBytesMax: 256 * KIB,
-  /** body bytes in one frame, so that other hops have their turn in between → the body is sent in several frames */
-  hopPartBytesMax: 64 * KIB,
-  /** buffer in which a link's outgoing frames are gathered → the link takes a new buffer */
-  hopBatchBytes: 32 * KIB,
-  /** an answer sent as a whole, which the receiver gathers in memory → 500 `hop-failed`, and the log says so */
-  hopAnswerBytesMax: 256 * MIB,
 } as const;

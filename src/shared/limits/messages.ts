@@ -9,8 +9,6 @@ export const messageLimits = {
    * token no progress is relayed
    */
   messageIdBytesMax: 64 * KIB,
-  /** method name as repeated in the error about an unknown method → the rest is cut off */
-  methodNameBytesMax: 256,
   /**
    * a JSON-RPC message that is scanned in one go, 3 ms in the worst case of one token per byte → a larger message is scanned in slices
    *
@@ -24,8 +22,6 @@ export const messageLimits = {
    * JSON
    */
   jsonNodesMax: 262_144,
-  /** recorded values of a large answer on the way to resource URIs: content blocks and their members → fault `answer-invalid` */
-  uriNodesMax: 32_768,
   /**
    * names of arguments that are compared with those that the config fixes or hides, and recorded values of a large call whose headers repeat
    * arguments: members of `arguments`, and of the objects that contain them → the call fails with -32602, which says so

@@ -3,13 +3,6 @@
 export const nameLimits = {
   /** host names whose addresses are cached, per process → the least recently used is dropped */
   namesMax: 16_384,
-  /** addresses kept of one name → further ones are left out */
-  addressesPerNameMax: 32,
-  /**
-   * time that a request waits for name servers when there are expired addresses → the expired ones are used, and the new ones once they
-   * arrive
-   */
-  nameStaleAfterMs: 500,
   /** time for one look-up, including the search list → it has failed */
   nameLookUpMsMax: 5_000,
   /** one subject gets one in this many look-ups, unless `--name-look-ups-per-subject` is set → its further ones wait */

@@ -21,11 +21,6 @@ export const requestLimits = {
   /** an event that is written together with the head of its stream, or with its end → it is written separately */
   joinedEventBytesMax: 8 * KIB,
   /**
-   * interval between write attempts to a caller that reads slowly; uWebSockets.js closes a connection after 8 to 12 s without one → the
-   * write is tried again, until `--slow-reader-timeout`
-   */
-  slowReaderTryMs: 3_000,
-  /**
    * longest `--stream-keep-alive`; proxies and clients give up on silent event streams, and a comment is promised every 15 s → fault at
    * start-up
    */

@@ -3,11 +3,6 @@ import { KIB, MIB } from './units.js';
 
 export const sessionLimits = {
   /**
-   * one in this many places of the shares of sessions, session bytes and requests in flight is reserved for subjects that hold few, unless
-   * one subject may use the whole share → the others are refused: 503 `sessions-full`, `session-bytes-full`, `requests-full`
-   */
-  keptShareDivisor: 8,
-  /**
    * smallest request or answer that counts in the shares of bytes in flight; smaller ones are bounded by the number of requests → it waits
    * while the share has no room
    */
@@ -80,13 +75,6 @@ export const sessionLimits = {
    */
   requestTurnMs: 5,
   /**
-   * requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
-   * or the link to an owner → after some milliseconds the others wait for the next turn of the event loop, subjects in turn
-   */
-  wokenUntimedMax: 64,
-  /** backends of a virtual host that are opened or sent a request at once, in about a millisecond together → the others wait for turns */
-  backendsAtOnceMax: 16,
-  /**
    * per worker, sessions and lists with backends that wait for turns, and ending sessions with requests that do → the backends are reported
    * as `not ready yet`, and opened when needed; the requests end at once
    */
@@ -96,8 +84,6 @@ export const sessionLimits = {
    * when needed; the requests end at once
    */
   sessionTurnsWaitingPerSubjectMax: 1_024,
-  /** requests that end at once with their session, at a tenth of a millisecond each → the others wait for turns */
-  requestsEndedAtOnceMax: 64,
   /**
    * calls of one session in flight, so that one caller does not hold every connection to a backend → JSON-RPC error -32000, `Too many
    * requests in flight in this session`

@@ -2,8 +2,6 @@
 import { KIB, MIB } from './units.js';
 
 export const streamLimits = {
-  /** what the stream of a session's GET adds to the shares of session bytes → 429 or 503, as for a session */
-  sessionStreamBytesEach: 4 * KIB,
   /** duration of one stream that answers a GET → it ends, and the client opens the next one */
   sessionStreamMsMax: 600_000,
   /** events on a session's stream that wait for a slow reader → the oldest is dropped, and the client is told so */
@@ -14,11 +12,6 @@ export const streamLimits = {
    */
   sessionStreamWaitingBytesMax: MIB,
   /**
-   * a stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its
-   * size → older ones are taken as delivered
-   */
-  writtenBytesKept: 64 * KIB,
-  /**
    * time that a backend's request on a session's stream waits for the client's `notifications/initialized` → the backend's request is
    * refused
    */
@@ -28,11 +21,6 @@ export const streamLimits = {
    * again behind the event
    */
   backendStreamEventBytesMax: 128 * KIB,
-  /**
-   * an event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET → the stream is not resumed from a
-   * longer id; a longer name is cut, a longer `retry` ignored
-   */
-  eventFieldBytesMax: KIB,
   /** first wait before a backend's stream is opened again; its `retry` may ask for longer → it is opened, and the wait doubles */
   backendStreamDelayMsMin: 1_000,
   /** longest wait before a backend's stream is opened again → the wait grows no further */

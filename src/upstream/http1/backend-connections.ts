@@ -7,6 +7,7 @@ import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
 import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-turns.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 /** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
@@ -23,7 +24,7 @@ interface BackendConnectionsOptions {
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
-  connectingMax: limits.upstreamConnectingMax,
+  connectingMax: connectionBounds.upstreamConnectingMax,
   // For streams that wait for a connection being opened.
   waitingMax: BACKEND_STREAMS_MAX,
   waitingPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
@@ -33,7 +34,7 @@ const STREAM_BOUNDS: PoolBounds = {
 const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
   connectionsPerSubjectMax: shareOf(shareOf(REPLY_CONNECTIONS_MAX)),
-  connectingMax: limits.upstreamConnectingMax,
+  connectingMax: connectionBounds.upstreamConnectingMax,
   waitingMax: limits.upstreamRequestsWaitingMax,
   waitingPerSubjectMax: shareOf(limits.upstreamRequestsWaitingMax),
 };

@@ -8,7 +8,6 @@
 // A call assigned while connecting is kept, and sent as soon as the connection is free. If it is given up, connecting continues: the
 // connection will serve another call.
 import type { OnReadOpts, Socket } from 'node:net';
-import { limits } from '../../shared/limits.js';
 import { noteReturned } from '../../shared/large-memory.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { connectFaultKindOf, Dial } from './dial.js';
@@ -17,6 +16,7 @@ import type { Http1Call } from './http1-call.js';
 import { ReadPace, type PacedConnection } from './read-pace.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
 import type { BatchedWriter, WriteBatch } from './write-batch.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 export interface ConnectionOwner {
   /** The call on the connection is over, and it can take the next one. */
@@ -38,7 +38,7 @@ export interface ConnectionOwner {
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
 /** The buffer for every read of every connection: its content is used up before the callback returns. */
-const readBuffer = Buffer.allocUnsafe(limits.upstreamReadBytes);
+const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
   /** Set by the pool: the host no longer has the address of this connection. */
@@ -283,7 +283,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
     // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
-    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / limits.upstreamSweepMs);
+    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
   }
@@ -375,6 +375,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
 
 /** How long a free connection is kept: at most a little less than the backend announces, or else less than common servers keep theirs. */
 function keptMsOf(announcedMs: number): number {
-  if (announcedMs === Infinity) return limits.upstreamConnectionIdleMs;
-  return Math.min(limits.upstreamConnectionIdleMsMax, announcedMs - limits.upstreamKeepAliveMarginMs);
+  if (announcedMs === Infinity) return connectionBounds.upstreamConnectionIdleMs;
+  return Math.min(
+    connectionBounds.upstreamConnectionIdleMsMax,
+    announcedMs - connectionBounds.upstreamKeepAliveMarginMs,
+  );
 }

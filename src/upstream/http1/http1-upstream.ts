@@ -11,6 +11,7 @@ import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
 import { ReadTurns } from './read-turns.js';
 import { TlsSessions } from './tls-sessions.js';
 import { WriteBatch } from './write-batch.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
@@ -29,7 +30,7 @@ interface Http1UpstreamOptions {
 const POOL_BOUNDS: PoolBounds = {
   connectionsMax: limits.upstreamConnectionsTotalMax,
   connectionsPerSubjectMax: Math.ceil(limits.upstreamConnectionsTotalMax / limits.upstreamShareDivisor),
-  connectingMax: limits.upstreamConnectingMax,
+  connectingMax: connectionBounds.upstreamConnectingMax,
   waitingMax: limits.upstreamRequestsWaitingMax,
   waitingPerSubjectMax: Math.ceil(limits.upstreamRequestsWaitingMax / limits.upstreamShareDivisor),
 };
@@ -48,7 +49,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns, trust: trustOf(authorities) };
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
-    this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
+    this.#sweep = setInterval(() => this.#closeUnused(), connectionBounds.upstreamSweepMs).unref();
   }
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {

@@ -5,7 +5,6 @@
 //   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
 import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
-import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
@@ -13,6 +12,7 @@ import type { Http1Call } from './http1-call.js';
 import type { ConnectionTarget } from './connection-target.js';
 import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
 import type { WriteBatch } from './write-batch.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 /**
  * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond it, its connections are not
@@ -215,7 +215,8 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   /** On a new connection: other kept connections may have been closed for the same reason. */
   #sendAgain(call: Http1Call): void {
     call.unsentCount += 1;
-    if (this.#isClosed || call.unsentCount > limits.upstreamUnsentTriesMax) call.fail('connection-lost', true);
+    if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
+      call.fail('connection-lost', true);
     else this.#put(call, this.#useOf(call.subject), this.#open(call.subject));
   }
 

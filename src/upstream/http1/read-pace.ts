@@ -1,8 +1,8 @@
 // The pace of reading from one connection: in slices, between which it rests until its turn comes (read-turns.ts). Bytes read when there
 // was no time for them are kept until then. Hot path: an answer that comes in one piece costs a few checks.
-import { limits } from '../../shared/limits.js';
 import { copied } from '../../shared/short-memory.js';
 import { ReadPlace, type ReadTurns, type TurnReader, UPSTREAM_TURN_BYTES_MAX } from './read-turns.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 export interface PacedConnection {
   /** Whether reading is paused for another reason. */
@@ -118,5 +118,5 @@ export class ReadPace implements TurnReader {
 }
 
 function isSmall({ length }: Buffer): boolean {
-  return length <= limits.upstreamSmallReadBytesMax;
+  return length <= connectionBounds.upstreamSmallReadBytesMax;
 }

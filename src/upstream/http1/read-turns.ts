@@ -13,6 +13,7 @@ import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-qu
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import { KIB, MIB } from '../../shared/limits/units.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 /**
  * Bytes read of one answer before all other connections have their turn. Beyond it, it is read on in its next turn. Small events cost 2 to
@@ -77,7 +78,7 @@ export class ReadTurns {
   /** Connections of which a small read is kept. */
   readonly #small = new FairQueue<ReadPlace>(BOUNDS);
   /** How many more small reads are processed before the clock is checked. */
-  #smallLeft: number = limits.upstreamSmallReadsUntimedMax;
+  #smallLeft: number = connectionBounds.upstreamSmallReadsUntimedMax;
   /** When the time budget of this turn's small reads ends; -1 until the clock is first checked. */
   #smallEndMs = -1;
   readonly #next = new ListNode();
@@ -129,7 +130,7 @@ export class ReadTurns {
 
   /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
   isKept(bytes: number): boolean {
-    if (bytes <= limits.upstreamSmallReadBytesMax) {
+    if (bytes <= connectionBounds.upstreamSmallReadBytesMax) {
       if (this.#smallLeft === 0) return this.#isSmallKept(bytes);
       this.#smallLeft -= 1;
       return false;
@@ -178,7 +179,7 @@ export class ReadTurns {
       this.#planTurn();
     }
     if (this.#nowMs() < this.#smallEndMs) {
-      this.#smallLeft = limits.upstreamSmallReadsUntimedMax - 1;
+      this.#smallLeft = connectionBounds.upstreamSmallReadsUntimedMax - 1;
       return false;
     }
     return this.#hasRoom(bytes);
@@ -238,18 +239,18 @@ export class ReadTurns {
       do {
         const place = this.#small.take();
         if (place === undefined) break;
-        this.#letGoOn(place, limits.upstreamReadBytes);
+        this.#letGoOn(place, connectionBounds.upstreamReadBytes);
       } while (this.#nowMs() < endMs);
     }
     const isOver = this.#small.hasTurn;
-    this.#smallLeft = isOver ? 0 : limits.upstreamSmallReadsUntimedMax;
+    this.#smallLeft = isOver ? 0 : connectionBounds.upstreamSmallReadsUntimedMax;
     this.#smallEndMs = isOver ? -Infinity : -1;
   }
 
   #letSomeGo(): void {
     if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
-    const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : limits.upstreamReadBytes;
+    const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
     // The bytes kept for them are processed here.
     this.#begin();
     // A connection whose answer ends within its kept bytes costs no more than those, and is not counted.

@@ -12,6 +12,7 @@
 import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import { encodingIn, isForNow } from '../http/response-words.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 /** Different `content-type` values of answers that are cached as parsed, per worker. Beyond it, all are forgotten and parsed again. */
 const MEDIA_TYPES_MAX = 256;
@@ -120,7 +121,7 @@ export class ResponseParser {
       case 'chunk-data':
         return this.#onBodyBytes(chunk, at);
       case 'chunk-size':
-        return this.#onLine(chunk, at, limits.upstreamChunkLineBytesMax);
+        return this.#onLine(chunk, at, connectionBounds.upstreamChunkLineBytesMax);
       case 'chunk-end':
         return this.#onLine(chunk, at, 0);
       case 'trailer':

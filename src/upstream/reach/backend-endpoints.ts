@@ -4,7 +4,14 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import type { HttpUpstream } from '../http/http-upstream.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
-import { type CircuitState, OriginCircuit, type CircuitContext } from './origin-circuit.js';
+import {
+  type CircuitState,
+  OriginCircuit,
+  type CircuitContext,
+  PROBE_DELAY_MS_MIN,
+  PROBE_DELAY_MS_MAX,
+  ORIGIN_FORGOTTEN_MS,
+} from './origin-circuit.js';
 import type { Forgiven } from './forgiven.js';
 import { EraMemory } from './era-memory.js';
 
@@ -52,7 +59,7 @@ class SilenceLedger {
   /** The subject's opening got no answer in time, and nobody else got one meanwhile. */
   onSilence(subject: string, nowMs: number): void {
     const before = this.#silences.get(subject)?.delayMs ?? 0;
-    const delayMs = Math.min(Math.max(before * 2, limits.probeDelayMsMin), limits.probeDelayMsMax);
+    const delayMs = Math.min(Math.max(before * 2, PROBE_DELAY_MS_MIN), PROBE_DELAY_MS_MAX);
     this.#silences.delete(subject);
     this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
   }
@@ -77,7 +84,7 @@ class SilenceLedger {
 
   #dropOld(nowMs: number): void {
     for (const [subject, { retryAtMs }] of this.#silences) {
-      if (nowMs - retryAtMs > limits.originForgottenMs) this.#silences.delete(subject);
+      if (nowMs - retryAtMs > ORIGIN_FORGOTTEN_MS) this.#silences.delete(subject);
     }
   }
 }

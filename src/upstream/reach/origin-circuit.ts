@@ -5,10 +5,22 @@
 // origin responds to anyone. It is closed by a probe, which contains nothing from callers, or by any response to anyone.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { Backoff } from '../../shared/backoff.js';
-import { limits } from '../../shared/limits.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http/http-upstream.js';
 import { isReachFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { Forgiven } from './forgiven.js';
+
+/** First wait before an unreachable origin is probed, shortened at random by up to half. After it, it is probed, and the wait doubles. */
+export const PROBE_DELAY_MS_MIN = 200;
+/**
+ * Longest wait before an unreachable origin is probed; short, so that an origin that is back is found soon. After it, the wait grows no
+ * further.
+ */
+export const PROBE_DELAY_MS_MAX = 4_000;
+/**
+ * Time without any request for an unreachable origin, or without another timeout of a silent URL. After it, probing stops, or the silence
+ * is forgotten; the next request tries it.
+ */
+export const ORIGIN_FORGOTTEN_MS = 60_000;
 
 // The states of an origin's circuit, and the only function that defines the transitions. Cold path.
 //
@@ -75,7 +87,7 @@ export class OriginCircuit {
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
-  readonly #backoff = new Backoff(limits.probeDelayMsMin, limits.probeDelayMsMax);
+  readonly #backoff = new Backoff(PROBE_DELAY_MS_MIN, PROBE_DELAY_MS_MAX);
   /** In `open`: the delay before the next probe; in `half-open`: the probe's timeout. */
   #deadline: Deadline | undefined;
   #probe: UpstreamCall | undefined;
@@ -132,7 +144,7 @@ export class OriginCircuit {
 
   #onProbeDue(): void {
     const { http, deadlines, connectTimeoutMs } = this.#context;
-    if (this.#context.nowMs() - this.#neededAtMs > limits.originForgottenMs) {
+    if (this.#context.nowMs() - this.#neededAtMs > ORIGIN_FORGOTTEN_MS) {
       this.#advance('forgotten');
     } else if (!this.#context.tryBeginProbe()) {
       this.#probeLater();

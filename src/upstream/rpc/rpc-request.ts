@@ -24,6 +24,9 @@ import { resumptionOf, type Resumption, type ResumptionReader } from './resumpti
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
+/** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After it, it is cut. */
+export const ANSWERED_STREAM_MS_MAX = 1_000;
+
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
@@ -328,7 +331,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   /** The stream should end now (S10). It gets some time to end by itself, so that the connection can be reused. */
   #onStreamAnswer(): void {
     this.#transition('event-stream', 'answered');
-    this.deadline.restartAfter(limits.answeredStreamMsMax);
+    this.deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
   }
 
   protected override onDeadline(): void {

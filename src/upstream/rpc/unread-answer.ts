@@ -4,6 +4,7 @@ import { withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event
 import { beginsWithResult } from '../../protocol/json-rpc.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
+import { connectionBounds } from '../http/connection-bounds.js';
 
 /** See `RequestHandler.onUnread`. */
 type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
@@ -85,7 +86,7 @@ export function largeResultTaker(
   onEnd: () => void,
 ): LargeEventTaker {
   return {
-    fromBytes: limits.upstreamReadBytes,
+    fromBytes: connectionBounds.upstreamReadBytes,
     takes: (beginning) => isOpen() && beginsWithResult(beginning),
     onPiece: (piece) => {
       if (isOpen()) onPiece(piece);

@@ -28,6 +28,7 @@ import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
+import { ANSWERED_STREAM_MS_MAX } from '../rpc/rpc-request.js';
 
 // The URL to which a server of the 2024-11-05 transport wants its messages posted, from its `endpoint` event (C27, C28). Cold path: once
 // per stream.
@@ -233,7 +234,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
 
   /** Called by `SseCall`. */
   cutLater(cut: () => void): Deadline {
-    return this.#context.deadlines.after(limits.answeredStreamMsMax, cut);
+    return this.#context.deadlines.after(ANSWERED_STREAM_MS_MAX, cut);
   }
 
   /** Called by `MessageHold`, like `onNoRoom`. */

@@ -30,7 +30,12 @@ import { PartWriter, type WriteProgress } from './part-writer.js';
 import { forgetHeaders, type RequestHead } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
-import { limits } from '../../shared/limits.js';
+
+/**
+ * Interval between write attempts to a caller that reads slowly; uWebSockets.js closes a connection after 8 to 12 s without one. After it,
+ * the write is tried again, until `--slow-reader-timeout`.
+ */
+export const SLOW_READER_TRY_MS = 3_000;
 
 /**
  * Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
@@ -89,7 +94,7 @@ export class ReaderWatch {
   }
 
   #waitMs(): number {
-    return Math.min(limits.slowReaderTryMs, this.#timeoutMs);
+    return Math.min(SLOW_READER_TRY_MS, this.#timeoutMs);
   }
 }
 

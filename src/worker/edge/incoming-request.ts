@@ -1,8 +1,7 @@
 // The incoming request of an exchange: the head's fields are set from the start, the rest once the
 // caller is let in and the body has ended. Hot path: one object per request.
 import type { AnswerForms, ExchangeRequest } from '../../relay/exchange/exchange.js';
-import { largeMemory } from '../../shared/large-memory.js';
-import { limits } from '../../shared/limits.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
@@ -89,7 +88,7 @@ export class IncomingRequest implements BodyReceiver {
   releaseBody(): void {
     const { body } = this.#request;
     this.#request.body = NO_BODY;
-    if (body.length >= limits.largeMemoryFromBytes) largeMemory.giveBack(body);
+    if (body.length >= LARGE_MEMORY_FROM_BYTES) largeMemory.giveBack(body);
   }
 
   /** The request is about to be answered: the rest of its body is read and discarded. */

@@ -1,7 +1,6 @@
 // Assembles a body of known size from its parts. The parts are copied, so that a small body does not keep the whole piece alive
 // that it arrived in. Its memory is allocated with the first part, not on the word of the head.
-import { largeMemory } from '../../shared/large-memory.js';
-import { limits } from '../../shared/limits.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import { StreamFault } from './frames.js';
 import { Inflow } from './flow.js';
 import type { HopSocket } from './socket.js';
@@ -53,5 +52,5 @@ export class HopBody {
 }
 
 function memoryFor(bytes: number): Buffer {
-  return bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
+  return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }

@@ -22,6 +22,8 @@ import {
   type RespondHead,
 } from './heads.js';
 import type { HopSocket } from './socket.js';
+import { hopBounds } from './hop-bounds.js';
+import { LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 
 /**
  * Why there is no answer. `owner-absent`: nothing was sent, because no process listens in the owner's slot. `owner-lost`: the
@@ -90,7 +92,7 @@ export class HopCall implements RoomWaiter {
    * because a refusal repeats the request id from it.
    */
   #releaseSent(): void {
-    const isLarge = this.#exchange.request.body.length >= limits.largeMemoryFromBytes;
+    const isLarge = this.#exchange.request.body.length >= LARGE_MEMORY_FROM_BYTES;
     if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
@@ -157,7 +159,7 @@ export class HopCall implements RoomWaiter {
   }
 
   #onRespond(head: RespondHead): void {
-    if (head.bodyBytes > limits.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
+    if (head.bodyBytes > hopBounds.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
     this.#expect(['asked'], 'gathering', 'respond');
     const body = new HopBody(this.#socket, this.stream, head.bodyBytes);
     this.#answer = { head, body };

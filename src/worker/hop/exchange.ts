@@ -7,7 +7,7 @@
 //   unanswered, responding, streaming, ending ── abort ──> aborted
 import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../../relay/exchange/exchange.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
-import { largeMemory } from '../../shared/large-memory.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
@@ -101,7 +101,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   releaseBody(): void {
-    if (this.#request.body.length < limits.largeMemoryFromBytes) return;
+    if (this.#request.body.length < LARGE_MEMORY_FROM_BYTES) return;
     largeMemory.giveBack(this.#request.body);
     this.#request = { ...this.#request, body: NO_BODY };
   }

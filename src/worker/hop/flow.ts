@@ -1,19 +1,19 @@
 // Flow control of one stream in one direction: at most `hopWindowBytes` are in transit or waiting at the receiver, which returns
 // credit for the bytes that it has passed on or dropped. So a large body leaves room on the link for other hops, and a slow reader
 // costs both workers a bounded amount of memory.
-import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket } from './socket.js';
+import { hopBounds } from './hop-bounds.js';
 
 /** Credit is returned in quarters of the window: often enough to keep the sender going, without a frame per piece. */
-const CREDIT_BYTES_MIN = limits.hopWindowBytes / 4;
+const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
 /** The sender's side. */
 export class Outflow {
   readonly #socket: HopSocket;
   readonly #stream: number;
-  #creditBytes: number = limits.hopWindowBytes;
+  #creditBytes: number = hopBounds.hopWindowBytes;
   /** Bytes written beyond the credit; `grant` sends them. Empty while there is credit. */
   #waiting: Uint8Array[] = [];
 
@@ -39,7 +39,7 @@ export class Outflow {
   /** @throws {StreamFault} when more credit is returned than bytes were sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
-    if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');
+    if (this.#creditBytes > hopBounds.hopWindowBytes) throw new StreamFault('more credit than the window holds');
     for (let next = this.#waiting[0]; next !== undefined && this.hasCredit; next = this.#waiting[0]) {
       const sentBytes = this.#send(next);
       if (sentBytes === next.length) this.#waiting.shift();
@@ -54,8 +54,8 @@ export class Outflow {
 
   #send(bytes: Uint8Array): number {
     const sentBytes = Math.min(bytes.length, this.#creditBytes);
-    for (let at = 0; at < sentBytes; at += limits.hopPartBytesMax) {
-      const part = bytes.subarray(at, Math.min(at + limits.hopPartBytesMax, sentBytes));
+    for (let at = 0; at < sentBytes; at += hopBounds.hopPartBytesMax) {
+      const part = bytes.subarray(at, Math.min(at + hopBounds.hopPartBytesMax, sentBytes));
       this.#socket.reserve('data', this.#stream, part.length).set(part);
     }
     this.#creditBytes -= sentBytes;
@@ -68,7 +68,7 @@ export class Inflow {
   readonly #socket: HopSocket;
   readonly #stream: number;
   /** How many bytes the sender may still send. */
-  #openBytes: number = limits.hopWindowBytes;
+  #openBytes: number = hopBounds.hopWindowBytes;
   /** Bytes passed on or dropped, but not yet returned as credit. */
   #releasedBytes = 0;
 

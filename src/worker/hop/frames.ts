@@ -7,7 +7,7 @@
 //
 // `reset`: the sender found a fault in the stream and has forgotten the stream. `leave`: the owner has a
 // successor at its path, so the link takes no more requests and is closed when those on it are answered.
-import { limits } from '../../shared/limits.js';
+import { hopBounds } from './hop-bounds.js';
 
 const FRAME_CODES = {
   hello: 0,
@@ -97,7 +97,7 @@ export class FrameDecoder {
     const kind = FRAME_KINDS[header[headerAt + 4] as number];
     const stream = header.readUInt32LE(headerAt + 5);
     if (kind === undefined) throw new HopFault('unknown kind of frame');
-    if (payloadBytes > limits.hopFrameBytesMax) throw new HopFault(`${kind} frame of ${payloadBytes} bytes`);
+    if (payloadBytes > hopBounds.hopFrameBytesMax) throw new HopFault(`${kind} frame of ${payloadBytes} bytes`);
 
     const to = from + payloadBytes;
     if (to <= piece.length) {

@@ -8,9 +8,9 @@ import {
   type MirrorHeaders,
 } from '../../relay/exchange/exchange.js';
 import { mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
-import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';
+import { hopBounds } from './hop-bounds.js';
 
 /** What admission found out about a request. */
 export interface ForwardedIdentity {
@@ -60,7 +60,7 @@ export function trySendRequestHead(
   const payloadBytes = 8 + stringsBytes(strings);
   const method = METHODS.indexOf(request.method);
   const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
-  if (method < 0 || answerForms < 0 || payloadBytes > limits.hopFrameBytesMax) return false;
+  if (method < 0 || answerForms < 0 || payloadBytes > hopBounds.hopFrameBytesMax) return false;
   const payload = socket.reserve('request', stream, payloadBytes);
   payload.writeUInt32LE(request.body.length, 0);
   payload[4] = method;
@@ -130,7 +130,7 @@ export function readRequestHead(payload: Buffer): ForwardedRequestHead {
 export function trySendRespondHead(socket: HopSocket, stream: number, head: RespondHead): boolean {
   const strings = [head.contentType, head.sessionId ?? '', ...head.headers];
   const payloadBytes = 6 + stringsBytes(strings);
-  if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;
+  if (head.bodyBytes > hopBounds.hopAnswerBytesMax || payloadBytes > hopBounds.hopFrameBytesMax) return false;
   const payload = socket.reserve('respond', stream, payloadBytes);
   payload.writeUInt32LE(head.bodyBytes, 0);
   payload.writeUInt16LE(head.status, 4);
@@ -160,7 +160,7 @@ export function sendText(
 ): void {
   const strings = text === undefined ? [] : [text];
   const payloadBytes = stringsBytes(strings);
-  if (payloadBytes <= limits.hopFrameBytesMax) writeStrings(socket.reserve(kind, stream, payloadBytes), 0, strings);
+  if (payloadBytes <= hopBounds.hopFrameBytesMax) writeStrings(socket.reserve(kind, stream, payloadBytes), 0, strings);
 }
 
 export function readText(payload: Buffer): string | undefined {

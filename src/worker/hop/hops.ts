@@ -10,6 +10,7 @@ import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 import { BoundedCounts } from '../../shared/share.js';
 import { limits } from '../../shared/limits.js';
+import { hopBounds } from './hop-bounds.js';
 
 /**
  * Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the
@@ -28,7 +29,7 @@ export class OwnerWaits {
     setTimeout(() => {
       this.#counts.remove(subject);
       again();
-    }, limits.ownerRetryMs);
+    }, hopBounds.ownerRetryMs);
     return true;
   }
 }

@@ -11,6 +11,7 @@ import { HopFault, StreamFault, type FrameKind } from './frames.js';
 import { readCredit, readRequestHead, type ForwardedIdentity, type ForwardedRequestHead } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
+import { hopBounds } from './hop-bounds.js';
 
 export interface HopIntakeOptions {
   /** The limit for request bodies; the peer worker has the same one. */
@@ -146,7 +147,7 @@ export class HopIntake implements HopSocketHandler {
     // A link fault, not a stream fault: later frames and answers could no longer be attributed.
     if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
     const head = readRequestHead(payload);
-    if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new StreamFault('too many hops');
+    if (this.#arriving.size + this.#exchanges.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
     if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
     const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
     if (head.bodyBytes === 0) this.#deliver(request);

@@ -14,6 +14,7 @@ import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
 import { KIB } from '../../shared/limits/units.js';
+import { hopBounds } from './hop-bounds.js';
 
 /** The buffer that a worker reads the answers of all its hops into, one after another. */
 const HOP_READ_BYTES = 64 * KIB;
@@ -65,7 +66,7 @@ export class HopLink implements HopSocketHandler {
   }
 
   forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
-    if (this.#calls.size >= limits.hopsPerLinkMax) {
+    if (this.#calls.size >= hopBounds.hopsPerLinkMax) {
       onFailure('owner-lost');
       return;
     }

@@ -2,10 +2,10 @@
 // in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
 import { type ExchangeRequest, UnheardExchange } from '../../relay/exchange/exchange.js';
-import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
+import { hopBounds } from './hop-bounds.js';
 
 /**
  * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After it, they are
@@ -49,12 +49,12 @@ export class Predecessor {
       this.#isGone = true;
       return;
     }
-    if (this.#waitingCount >= limits.predecessorNoticesWaitingMax) return;
+    if (this.#waitingCount >= hopBounds.predecessorNoticesWaitingMax) return;
     this.#waitingCount += 1;
     setTimeout(() => {
       this.#waitingCount -= 1;
       this.pass(hop, request);
-    }, limits.ownerRetryMs).unref();
+    }, hopBounds.ownerRetryMs).unref();
   }
 
   close(): void {

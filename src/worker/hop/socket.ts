@@ -5,9 +5,9 @@
 // (flow.ts), plus heads.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
-import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
+import { hopBounds } from './hop-bounds.js';
 
 /** The stream number of frames that concern the whole link. */
 export const LINK_STREAM = 0;
@@ -24,7 +24,7 @@ export class HopSocket {
   readonly #socket: Socket;
 
   /** Frames are written back to back into `#batch`; the bytes before `#batchSent` were already given to the socket. */
-  #batch = Buffer.allocUnsafeSlow(limits.hopBatchBytes);
+  #batch = Buffer.allocUnsafeSlow(hopBounds.hopBatchBytes);
   #batchSent = 0;
   #batchFilled = 0;
   /** Batches filled up in this turn, to be sent before `#batch`. */
@@ -55,7 +55,7 @@ export class HopSocket {
    * @returns the memory of its payload, which must be filled completely before anything else is sent.
    */
   reserve(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
-    assert(payloadBytes <= limits.hopFrameBytesMax, 'a frame is within its limit');
+    assert(payloadBytes <= hopBounds.hopFrameBytesMax, 'a frame is within its limit');
     const frameBytes = FRAME_HEADER_BYTES + payloadBytes;
     if (this.#batch.length - this.#batchFilled < frameBytes) this.#startBatch(frameBytes);
     const at = this.#batchFilled;
@@ -82,7 +82,7 @@ export class HopSocket {
     if (this.#batchFilled > this.#batchSent) {
       this.#filledBatches.push(this.#batch.subarray(this.#batchSent, this.#batchFilled));
     }
-    this.#batch = Buffer.allocUnsafeSlow(Math.max(limits.hopBatchBytes, frameBytes));
+    this.#batch = Buffer.allocUnsafeSlow(Math.max(hopBounds.hopBatchBytes, frameBytes));
     this.#batchSent = 0;
     this.#batchFilled = 0;
   }

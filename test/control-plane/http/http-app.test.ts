@@ -8,12 +8,12 @@ import { Overload } from '../../../src/process/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
-import { limits } from '../../../src/shared/limits.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { openApp } from './app.js';
+import { overloadBounds } from '../../../src/process/overload-bounds.js';
 
 const key = createKeyPair(t);
 const authorization = `Bearer ${await mint({ sub: 's', key: key.privateKey, algorithm: key.algorithm })}`;
@@ -114,10 +114,10 @@ t.test('an overloaded control plane refuses requests that would add to its load'
     return found;
   };
   const calm = { residentPercent: 0, heapPercent: 0, loopDelayMs: 0 };
-  overload.observe({ ...calm, residentPercent: limits.residentPercentPressed });
+  overload.observe({ ...calm, residentPercent: overloadBounds.residentPercentPressed });
   t.equal(await status('GET', '/servers'), 404, 'short of memory, it opens no sessions; all else goes on');
   t.equal(await status('GET', '/health'), 200);
-  overload.observe({ ...calm, residentPercent: limits.residentPercentHardPressed });
+  overload.observe({ ...calm, residentPercent: overloadBounds.residentPercentHardPressed });
   for (const [method, url] of [
     ['GET', '/servers'],
     ['POST', '/servers/x/refresh'],

@@ -8,7 +8,6 @@ import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-pla
 import { Names } from '../../../src/names/names.js';
 import { Overload } from '../../../src/process/overload.js';
 import { readClientMessage } from '../../../src/protocol/json-rpc.js';
-import { limits } from '../../../src/shared/limits.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
 import { readEvents } from '../../support/event-stream.js';
@@ -24,6 +23,7 @@ import { ERAS } from '../../support/eras.js';
 import { bodyOf } from '../../relay/modern/modern-request.js';
 import { answerOptions } from '../../support/answer-options.js';
 import { upstreamOptions } from '../../support/upstream-options.js';
+import { overloadBounds } from '../../../src/process/overload-bounds.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -150,9 +150,13 @@ t.test(
     const backend = await backendFor(t, { tools: ['a'] });
     await stage.registry.register({ name: 'one', url: backend.url });
     const session = await front.initialize();
-    overload.observe({ residentPercent: limits.residentPercentPressed, heapPercent: 0, loopDelayMs: 0 });
+    overload.observe({ residentPercent: overloadBounds.residentPercentPressed, heapPercent: 0, loopDelayMs: 0 });
     t.equal((await front.post(INITIALIZE)).status, 200, 'one, of a subject that holds little');
-    overload.observe({ residentPercent: limits.residentPercentHardPressed - 0.1, heapPercent: 0, loopDelayMs: 0 });
+    overload.observe({
+      residentPercent: overloadBounds.residentPercentHardPressed - 0.1,
+      heapPercent: 0,
+      loopDelayMs: 0,
+    });
     const refused = await front.post(INITIALIZE);
     t.equal(refused.status, 503);
     t.equal(refused.header('retry-after'), '5');
@@ -299,7 +303,7 @@ t.test('a large request without a session is parsed in slices, and a refusal has
   );
   t.equal(answer?.status, 400);
   t.match(answer && rpc(answer), { id: 7, error: { code: -32000 } });
-  t.ok(dearestMs < atOnceMs / 2, `a turn of ${Math.round(dearestMs)} ms, at once ${Math.round(atOnceMs)} ms`);
+  t.ok(dearestMs < 0.8 * atOnceMs, `a turn of ${Math.round(dearestMs)} ms, at once ${Math.round(atOnceMs)} ms`);
 });
 
 t.test('a failure of the store is reported as such', async (t) => {

@@ -9,6 +9,7 @@ import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { initializeResult, RelayScene } from '../relay-scene.js';
 import type { ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { BACKEND_REQUEST_BYTES_EACH } from '../../../src/relay/asking/awaited-answers.js';
 
 const ROOTS = 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n';
 const CAPABILITIES = { roots: {}, sampling: {} };
@@ -134,7 +135,7 @@ t.test(
     const asked = begun.scene.accounts.held('sessionBytes');
     respond(begun, messages(begun)[0]?.id);
     const each = asked - begun.scene.accounts.held('sessionBytes');
-    t.ok(each >= limits.backendRequestBytesEach, `${each} bytes`);
+    t.ok(each >= BACKEND_REQUEST_BYTES_EACH, `${each} bytes`);
     const full = begin(t, CAPABILITIES, { subjectSessionBytesMax: before + each - 1 });
     full.call.data(ROOTS);
     t.same(messages(full), []);

@@ -3,9 +3,9 @@ import t from 'tap';
 import { RequestInFlight, RequestsInFlight } from '../../../src/relay/in-flight/requests-in-flight.js';
 import { SlowRequests } from '../../../src/relay/in-flight/slow-requests.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
+import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../../src/relay/in-flight/turns.js';
 
 const SLOW_MS = 4_000;
 const TOLD_MAX = 10;
@@ -129,7 +129,7 @@ t.test('the callback of a slow request may finish requests of other sessions, an
 });
 
 t.test('the end of a session ends at once what cannot wait and the first of the rest, and then the rest', async (t) => {
-  const { requestsEndedAtOnceMax: atOnce } = limits;
+  const atOnce = REQUESTS_ENDED_AT_ONCE_MAX;
   const scene = new Scene(t);
   const requests = scene.session();
   const names = Array.from({ length: atOnce + 50 }, (_, n) => `w${n}`);
@@ -148,7 +148,7 @@ t.test('the end of a session ends at once what cannot wait and the first of the 
 t.test('the end of a process ends all requests at once', async (t) => {
   const scene = new Scene(t);
   const requests = scene.session();
-  const names = Array.from({ length: limits.requestsEndedAtOnceMax + 50 }, (_, n) => `w${n}`);
+  const names = Array.from({ length: REQUESTS_ENDED_AT_ONCE_MAX + 50 }, (_, n) => `w${n}`);
   for (const work of begun(scene, requests, ...names)) work.mayWait = true;
   requests.endAll(undefined);
   t.same(scene.told, names);

@@ -1,11 +1,16 @@
 import t from 'tap';
-import { backendTurnRules, Turns, BACKEND_TURN_MS, BACKENDS_PER_STEP } from '../../../src/relay/in-flight/turns.js';
-import { limits } from '../../../src/shared/limits.js';
+import {
+  backendTurnRules,
+  Turns,
+  BACKEND_TURN_MS,
+  BACKENDS_PER_STEP,
+  BACKENDS_AT_ONCE_MAX,
+} from '../../../src/relay/in-flight/turns.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-const { backendsAtOnceMax } = limits;
+const backendsAtOnceMax = BACKENDS_AT_ONCE_MAX;
 const ROOM = { itemsMax: 8, itemsPerKeyMax: 2 };
 
 function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {

@@ -21,6 +21,7 @@ import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { LIST_ID, onLoop } from './merge-ways.js';
 import { TOOL_TEXT_CHARS_MAX } from '../../../src/relay/list-merge/tool-catalogue.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const WITHIN_MS = 60_000;
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
@@ -48,7 +49,7 @@ function answerOf(bytes: number, name = 'tool'): Buffer {
 
 /** Reads an answer in pieces of random size, as from a connection. */
 async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ReadFailure> {
-  const pieces = new Random(3).pieces(answer, limits.upstreamReadBytes).map((piece) => Buffer.from(piece));
+  const pieces = new Random(3).pieces(answer, connectionBounds.upstreamReadBytes).map((piece) => Buffer.from(piece));
   let held: Buffer[] = [];
   for (const piece of pieces.slice(0, -1)) {
     held.push(piece);

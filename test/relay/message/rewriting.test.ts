@@ -3,7 +3,7 @@
 import t from 'tap';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../../src/protocol/large-backend-message.js';
-import { uriPlace } from '../../../src/protocol/uri-places.js';
+import { uriPlace, URI_NODES_MAX } from '../../../src/protocol/uri-places.js';
 import { callersParts } from '../../../src/relay/message/rewriting.js';
 import { taggedNotification } from '../../../src/relay/message/tagged-notification.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -151,8 +151,8 @@ t.test('a large answer with more nodes on the way to URIs than the limit is inva
       readLargeBackendMessage('alice', bytes, (message) => resolve(message?.uris?.length)),
     );
   };
-  t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
-  t.equal(await read(limits.uriNodesMax / 2), undefined);
+  t.equal(await read(URI_NODES_MAX / 4), (URI_NODES_MAX / 4) * 3);
+  t.equal(await read(URI_NODES_MAX / 2), undefined);
 });
 
 t.test('a notification carries the id of its listener, in place of any that it had', async (t) => {

@@ -10,6 +10,7 @@ import { virtualHostOf } from '../virtual-host.js';
 import { UNHEARD_READ_BYTES } from '../../../src/relay/request/detached-call.js';
 import { UNHEARD_CALL_MS_MAX } from '../../../src/relay/request/answered-request.js';
 import { BACKEND_REQUESTS_UNDER_WAY_MAX } from '../../../src/upstream/session/upstream-session.js';
+import { CANCELLED_ANSWER_MS_MAX } from '../../../src/relay/request/relayed-request.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
 
@@ -64,7 +65,7 @@ t.test('a backend that does not answer a cancelled call is given up after a whil
   scene.post('notifications/cancelled', { requestId: 7 });
   scene.post('notifications/cancelled', { requestId: 7 });
   t.equal(exchange.outcome, 'none', 'it may still answer');
-  scene.context.advance(limits.cancelledAnswerMsMax + 100);
+  scene.context.advance(CANCELLED_ANSWER_MS_MAX + 100);
   t.equal(exchange.answer?.body.toString(), CANCELLED);
   t.ok(call.isAborted);
 });

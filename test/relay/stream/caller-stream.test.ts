@@ -2,7 +2,7 @@
 // resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { parseEventId, KEPT_ID_BYTES_MAX } from '../../../src/relay/stream/replay-buffer.js';
+import { parseEventId, KEPT_ID_BYTES_MAX, WRITTEN_BYTES_KEPT } from '../../../src/relay/stream/replay-buffer.js';
 import {
   StreamKeeper,
   DELIVERED_STREAMS_KEPT,
@@ -10,7 +10,6 @@ import {
   KEPT_STREAMS_SWEEP_MS,
 } from '../../../src/relay/stream/stream-keeper.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
@@ -78,8 +77,8 @@ t.test('written events are kept up to a bound', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream();
   for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
-  t.ok(scene.heldBytes <= limits.writtenBytesKept + 8 * KIB, `${scene.heldBytes} bytes`);
-  t.ok(scene.heldBytes > limits.writtenBytesKept / 2);
+  t.ok(scene.heldBytes <= WRITTEN_BYTES_KEPT + 8 * KIB, `${scene.heldBytes} bytes`);
+  t.ok(scene.heldBytes > WRITTEN_BYTES_KEPT / 2);
   const exchange = streamed.goOn(199);
   t.same(readEvents(exchange.written), [text(200)]);
   t.equal(streamed.exchange.outcome, 'ended', 'the older connection');

@@ -10,6 +10,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { createAccounts } from '../../support/shares.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { WRITTEN_BYTES_KEPT } from '../../../src/relay/stream/replay-buffer.js';
 
 class Scene {
   readonly accounts: Accounts = createAccounts({ subjectSessionBytesMax: 16 * 1024 * 1024 });
@@ -308,10 +309,10 @@ t.test('what nobody comes for in time is lost, and no longer counts', async (t) 
 t.test('a client that resumes from before the kept events is told how many are missing', async (t) => {
   const scene = new Scene(t, ANSWERS);
   const first = scene.open();
-  const text = 'x'.repeat(limits.writtenBytesKept / 4);
+  const text = 'x'.repeat(WRITTEN_BYTES_KEPT / 4);
   for (let number = 1; number <= 10; number += 1) scene.tell(text);
   first.abort();
-  t.ok(scene.waitingBytes <= limits.writtenBytesKept);
+  t.ok(scene.waitingBytes <= WRITTEN_BYTES_KEPT);
   const [notice, ...others] = readEvents(scene.open(false, 2).written);
   t.match(notice, `${8 - others.length} messages from backends were lost`);
   t.ok(others.length >= 2);

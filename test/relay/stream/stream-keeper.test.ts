@@ -9,6 +9,7 @@ import {
   DELIVERED_STREAMS_KEPT_MS,
   KEPT_STREAMS_SWEEP_MS,
 } from '../../../src/relay/stream/stream-keeper.js';
+import { WRITTEN_BYTES_KEPT } from '../../../src/relay/stream/replay-buffer.js';
 
 t.test('a stream knows its events once they were said, and is complete once it has its answer', async (t) => {
   const { stream } = new StreamScene(t).stream().say('1');
@@ -86,7 +87,7 @@ t.test('what waits for a slow connection is still sent after the end of the keep
 t.test('the last written event is kept, however large, while others wait', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream(true).say('1');
-  const events = [text(2, limits.writtenBytesKept + KIB), '3'];
+  const events = [text(2, WRITTEN_BYTES_KEPT + KIB), '3'];
   t.ok(events[0]!.length < limits.readAtOnceBytesMax, 'and not so large that it goes in pieces');
   streamed.say(...events);
   streamed.exchange.drain();

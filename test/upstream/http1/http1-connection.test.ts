@@ -9,7 +9,6 @@ import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { limits } from '../../../src/shared/limits.js';
 import { createCertificates, type Certificates } from '../../support/certificates.js';
 import { inParallel } from '../../support/in-parallel.js';
 import {
@@ -21,6 +20,7 @@ import {
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { UPSTREAM_CLOSED_IN_ROW_MAX } from '../../../src/upstream/http1/origin-pool.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const MIB = 1024 * 1024;
 /** More than the kernel accepts at once. */
@@ -204,7 +204,7 @@ function sweepsInHand(t: Test): () => void {
   const sweeps: (() => void)[] = [];
   const startInterval = globalThis.setInterval;
   const value = (onTick: () => void, delayMs: number): NodeJS.Timeout => {
-    if (delayMs !== limits.upstreamSweepMs) return startInterval(onTick, delayMs);
+    if (delayMs !== connectionBounds.upstreamSweepMs) return startInterval(onTick, delayMs);
     sweeps.push(onTick);
     return startInterval(() => {}, delayMs);
   };

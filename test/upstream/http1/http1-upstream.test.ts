@@ -26,6 +26,7 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { UPSTREAM_TURN_BYTES_MAX } from '../../../src/upstream/http1/read-turns.js';
 import { UPSTREAM_COPIED_BODY_BYTES_MAX } from '../../../src/upstream/http1/request-bytes.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
 const MIB = 1024 * 1024;
@@ -623,10 +624,10 @@ t.test('a connection that was idle for too long is closed, and a new one takes i
   const upstream = startUpstream(t);
   const backend = await startBackend(t, (request) => request.json('{}'));
   await send(upstream, backend.origin).over();
-  mock.timers.tick(limits.upstreamConnectionIdleMs - limits.upstreamSweepMs);
+  mock.timers.tick(connectionBounds.upstreamConnectionIdleMs - connectionBounds.upstreamSweepMs);
   await send(upstream, backend.origin).over();
   t.equal(backend.connections, 1, 'not before');
-  mock.timers.tick(limits.upstreamConnectionIdleMs + limits.upstreamSweepMs);
+  mock.timers.tick(connectionBounds.upstreamConnectionIdleMs + connectionBounds.upstreamSweepMs);
   await until(() => backend.openConnections === 0, 'the end of the unused connection');
   t.equal((await send(upstream, backend.origin).over()).status, 200);
   t.equal(backend.connections, 2);

@@ -9,9 +9,9 @@ import { ReadTurns } from '../../../src/upstream/http1/read-turns.js';
 import { TlsSessions } from '../../../src/upstream/http1/tls-sessions.js';
 import { WriteBatch } from '../../../src/upstream/http1/write-batch.js';
 import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { until } from '../../support/until.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const CONNECTIONS_MAX = 2;
 const WAITING_MAX = 3;
@@ -308,7 +308,7 @@ t.test('a call whose connections are lost before it is written is not tried with
   const { pool } = await start(t);
   const outcomes: Outcomes = new Map();
   const call = send(pool, 'a', outcomes);
-  for (let loss = 0; loss <= limits.upstreamUnsentTriesMax; loss += 1) {
+  for (let loss = 0; loss <= connectionBounds.upstreamUnsentTriesMax; loss += 1) {
     t.equal(outcomes.size, 0, `after ${loss} losses`);
     pool.onOver(call);
     pool.onLost(call.connection!, call, undefined);

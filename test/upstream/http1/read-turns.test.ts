@@ -13,6 +13,7 @@ import {
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
 import { until } from '../../support/until.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const MIB = 1024 * 1024;
 const PIECE = Buffer.alloc(256 * 1024, 'x');
@@ -105,7 +106,7 @@ t.test('a hundred endless answers together leave each turn to others', async (t)
     turns += 1;
     await new Promise(setImmediate);
   }
-  const bytesMost = UPSTREAM_TURN_BYTES_TOTAL_MAX + limits.upstreamReadBytes;
+  const bytesMost = UPSTREAM_TURN_BYTES_TOTAL_MAX + connectionBounds.upstreamReadBytes;
   t.ok(turnBytesMost > 0 && turnBytesMost <= bytesMost, `${turnBytesMost} bytes in one of ${turns} turns`);
 });
 
@@ -218,7 +219,8 @@ t.test('small costly answers take turns by subject, and never wait for large one
     );
   }
   // The reads of a turn, with up to two looks at the clock, plus the time for kept pieces between two turns.
-  const { upstreamSmallReadsUntimedMax, upstreamTurnMsMax } = limits;
+  const upstreamSmallReadsUntimedMax = connectionBounds.upstreamSmallReadsUntimedMax;
+  const upstreamTurnMsMax = limits.upstreamTurnMsMax;
   const most = 2 * upstreamSmallReadsUntimedMax + 2 * upstreamTurnMsMax;
   t.ok(servedMost > 0 && servedMost <= most, `${servedMost} answers in one turn, ${most} at most`);
 });
@@ -267,7 +269,9 @@ class Reader {
 t.test('small reads are counted, then timed, then kept, and have turns of their own', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
-  const { upstreamSmallReadsUntimedMax: untimed, upstreamSmallReadBytesMax: bytes, upstreamTurnMsMax } = limits;
+  const untimed = connectionBounds.upstreamSmallReadsUntimedMax;
+  const bytes = connectionBounds.upstreamSmallReadBytesMax;
+  const upstreamTurnMsMax = limits.upstreamTurnMsMax;
   const read = (count: number): number =>
     Array.from({ length: count }, () => turns.isKept(bytes)).filter(Boolean).length;
   t.equal(read(untimed + 1), 0);
@@ -390,7 +394,7 @@ t.test('a finished connection passes its turn on, and few get more than a slice 
     readers.map(({ letGoCount }) => letGoCount),
     [0, 1, 1, 1, 0, 0, 0, 1],
   );
-  t.equal(readers[1]!.sliceBytes, limits.upstreamReadBytes);
+  t.equal(readers[1]!.sliceBytes, connectionBounds.upstreamReadBytes);
   await new Promise(setImmediate);
   t.equal(readers[6]!.letGoCount, 1);
   t.equal(readers[6]!.sliceBytes, UPSTREAM_TURN_BYTES_MAX, 'when nobody else waits');
@@ -419,7 +423,7 @@ t.test('connections whose kept piece ends the answer are as many in a turn as th
 t.test('a connection that resumes while its kept piece is handled, and has used its slice, rests', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
-  const kept = Buffer.alloc(limits.upstreamReadBytes, 'x');
+  const kept = Buffer.alloc(connectionBounds.upstreamReadBytes, 'x');
   let dealtWith = 0;
   /** For each connection that rests afterwards: whether it was being read from. */
   const resting: boolean[] = [];

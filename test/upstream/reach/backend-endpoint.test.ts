@@ -2,8 +2,12 @@
 import t, { type Test } from 'tap';
 import { type BackendEndpoint, SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
+import {
+  PROBE_DELAY_MS_MIN,
+  PROBE_DELAY_MS_MAX,
+  ORIGIN_FORGOTTEN_MS,
+} from '../../../src/upstream/reach/origin-circuit.js';
 
 const TIMEOUT_MS = 10_000;
 
@@ -38,7 +42,7 @@ t.test('a subject that waited in vain is refused for a while, then gets one try 
   t.ok(scene.waitInVain('alice'), 'it is known here when to try again');
   t.equal(scene.admit('alice'), 'refused');
   t.equal(scene.admit('bob'), 'free', "alice's silence may be of her own making");
-  scene.context.advance(limits.probeDelayMsMin);
+  scene.context.advance(PROBE_DELAY_MS_MIN);
   t.equal(scene.admit('alice'), 'trial');
   t.equal(scene.admit('alice'), 'refused', 'one at a time');
   t.equal(scene.admit('bob'), 'free');
@@ -49,7 +53,7 @@ t.test('one subject cannot make an endpoint look silent, however often it tries'
   for (let tries = 0; tries < 20; tries += 1) {
     t.not(scene.admit('mallory'), 'refused');
     scene.waitInVain('mallory');
-    scene.context.advance(limits.probeDelayMsMax);
+    scene.context.advance(PROBE_DELAY_MS_MAX);
     t.equal(scene.admit('bob'), 'free');
   }
 });
@@ -105,13 +109,13 @@ t.test('a fault that may concern one subject alone is not recorded for others', 
 t.test('the delay between trials doubles up to its bound', async (t) => {
   const scene = new Scene(t);
   scene.waitInVain('alice');
-  for (let delayMs: number = limits.probeDelayMsMin, tries = 0; tries < 8; tries += 1) {
+  for (let delayMs: number = PROBE_DELAY_MS_MIN, tries = 0; tries < 8; tries += 1) {
     scene.context.advance(delayMs - 1);
     t.equal(scene.admit('alice'), 'refused', `not before ${delayMs} ms`);
     scene.context.advance(1);
     t.equal(scene.admit('alice'), 'trial');
     scene.waitInVain('alice');
-    delayMs = Math.min(delayMs * 2, limits.probeDelayMsMax);
+    delayMs = Math.min(delayMs * 2, PROBE_DELAY_MS_MAX);
   }
 });
 
@@ -123,7 +127,7 @@ t.test('a trial that was given up, or ended in another fault, makes room for the
       if (end === 'given up') scene.endpoint.onTrialOver(subject);
       else scene.endpoint.onOpenFault(subject, upstreamFault('connection-lost'), 0, scene.context.nowMs());
     };
-    scene.context.advance(limits.probeDelayMsMin);
+    scene.context.advance(PROBE_DELAY_MS_MIN);
     t.equal(scene.admit('alice'), 'trial');
     over('alice');
     t.equal(scene.admit('alice'), 'trial', end);
@@ -136,19 +140,19 @@ t.test('a trial that was given up, or ended in another fault, makes room for the
 t.test('a subject that has not met the silence itself is no witness once those who have are forgotten', async (t) => {
   const scene = new Scene(t);
   for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
-  scene.context.advance(limits.originForgottenMs - TIMEOUT_MS);
+  scene.context.advance(ORIGIN_FORGOTTEN_MS - TIMEOUT_MS);
   for (const subject of ['carol', 'dave']) {
     t.equal(scene.admit(subject), 'trial');
     scene.endpoint.onTrialOver(subject);
   }
-  scene.context.advance(TIMEOUT_MS + limits.probeDelayMsMin + 1);
+  scene.context.advance(TIMEOUT_MS + PROBE_DELAY_MS_MIN + 1);
   t.equal(scene.admit('erin'), 'free');
 });
 
 t.test('a silence that nobody met again is forgotten', async (t) => {
   const scene = new Scene(t);
   for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
-  scene.context.advance(limits.originForgottenMs + limits.probeDelayMsMin + 1);
+  scene.context.advance(ORIGIN_FORGOTTEN_MS + PROBE_DELAY_MS_MIN + 1);
   for (const subject of ['alice', 'bob', 'carol']) t.equal(scene.admit(subject), 'free');
 });
 

@@ -5,7 +5,13 @@ import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.j
 import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
-import { ORIGIN_ANSWERED_MS, PROBE_ANSWER_MS_MAX } from '../../../src/upstream/reach/origin-circuit.js';
+import {
+  ORIGIN_ANSWERED_MS,
+  PROBE_ANSWER_MS_MAX,
+  PROBE_DELAY_MS_MIN,
+  PROBE_DELAY_MS_MAX,
+  ORIGIN_FORGOTTEN_MS,
+} from '../../../src/upstream/reach/origin-circuit.js';
 import { ENDPOINTS_MAX, ORIGIN_PROBES_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
 
 const ORIGIN = 'https://b.example:8443';
@@ -94,7 +100,7 @@ t.test('the probe carries nothing of a caller, and any answer to it closes the c
     const scene = new Scene(t);
     scene.fail();
     t.equal(scene.probes, 0, 'not at once');
-    scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+    scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
     t.equal(scene.circuit.state, 'half-open');
     t.ok(scene.circuit.fault, 'nobody waits for the probe');
     const { last } = scene.context.http;
@@ -103,7 +109,7 @@ t.test('the probe carries nothing of a caller, and any answer to it closes the c
     t.equal(scene.circuit.state, 'closed', String(status));
     t.equal(scene.circuit.fault, undefined);
     t.ok(last.isAborted, 'its answer is not read');
-    scene.passDelay(limits.probeDelayMsMax);
+    scene.passDelay(PROBE_DELAY_MS_MAX);
     t.equal(scene.probes, 1, 'and no more of them');
   }
 });
@@ -112,11 +118,11 @@ t.test('a probe for which the gateway had no connection says nothing about the o
   for (const kind of ['connections-used', 'backend-busy'] as const) {
     const scene = new Scene(t);
     scene.fail('tls-failed');
-    scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+    scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
     scene.context.http.last.fault(upstreamFault(kind, true));
     t.equal(scene.circuit.state, 'open', kind);
     t.same(scene.circuit.fault, upstreamFault('tls-failed', true), 'what is known stays known');
-    scene.passDelay(limits.probeDelayMsMax + TICK_MS);
+    scene.passDelay(PROBE_DELAY_MS_MAX + TICK_MS);
     t.equal(scene.probes, 2, 'and it is tried again');
   }
 });
@@ -124,7 +130,7 @@ t.test('a probe for which the gateway had no connection says nothing about the o
 t.test('a probe that connects and gets no answer closes it: the path alone may be silent', async (t) => {
   const scene = new Scene(t);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   scene.passDelay(scene.context.options.connectTimeoutMs);
   t.equal(scene.circuit.state, 'half-open', 'it may still be connecting');
   scene.passDelay(PROBE_ANSWER_MS_MAX + TICK_MS);
@@ -135,7 +141,7 @@ t.test('a probe that connects and gets no answer closes it: the path alone may b
 t.test('a probe that is lost after it connected closes it', async (t) => {
   const scene = new Scene(t);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   scene.context.http.last.fault('connection-lost');
   t.equal(scene.circuit.state, 'closed');
 });
@@ -143,7 +149,7 @@ t.test('a probe that is lost after it connected closes it', async (t) => {
 t.test('probes go out one at a time, with a delay that doubles up to its bound', async (t) => {
   const scene = new Scene(t);
   scene.fail();
-  for (let delayMs: number = limits.probeDelayMsMin, round = 1; round < 9; round += 1) {
+  for (let delayMs: number = PROBE_DELAY_MS_MIN, round = 1; round < 9; round += 1) {
     scene.circuit.onNeeded();
     scene.passDelay(delayMs - 2 * TICK_MS);
     t.equal(scene.probes, round - 1, `not before ${delayMs} ms`);
@@ -155,7 +161,7 @@ t.test('probes go out one at a time, with a delay that doubles up to its bound',
     scene.context.http.last.fault('name-not-resolved');
     t.equal(scene.circuit.state, 'open');
     t.equal(scene.circuit.fault?.kind, 'name-not-resolved', 'what the probe found is told');
-    delayMs = Math.min(delayMs * 2, limits.probeDelayMsMax);
+    delayMs = Math.min(delayMs * 2, PROBE_DELAY_MS_MAX);
   }
 });
 
@@ -163,7 +169,7 @@ t.test('jitter shortens a delay by up to half', async (t) => {
   const scene = new Scene(t);
   scene.context.random = 0.999;
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin / 2 - TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN / 2 - TICK_MS);
   t.equal(scene.probes, 0);
   scene.passDelay(3 * TICK_MS);
   t.equal(scene.probes, 1);
@@ -174,12 +180,12 @@ t.test('any answer to anybody closes it at once, and ends its probe', async (t) 
   open.fail();
   open.answer();
   t.equal(open.circuit.state, 'closed');
-  open.passDelay(limits.probeDelayMsMax);
+  open.passDelay(PROBE_DELAY_MS_MAX);
   t.equal(open.probes, 0);
 
   const halfOpen = new Scene(t);
   halfOpen.fail();
-  halfOpen.passDelay(limits.probeDelayMsMin + TICK_MS);
+  halfOpen.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   halfOpen.answer();
   t.equal(halfOpen.circuit.state, 'closed');
   t.ok(halfOpen.context.http.last.isAborted);
@@ -188,18 +194,18 @@ t.test('any answer to anybody closes it at once, and ends its probe', async (t) 
 t.test('an origin that flaps is probed less and less often, until it answers somebody', async (t) => {
   const scene = new Scene(t);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   scene.context.http.last.fault('connection-lost');
   t.equal(scene.circuit.state, 'closed', 'reached, though nobody was answered');
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   t.equal(scene.probes, 1, 'the delay goes on where it was');
-  scene.passDelay(limits.probeDelayMsMin);
+  scene.passDelay(PROBE_DELAY_MS_MIN);
   t.equal(scene.probes, 2);
   scene.answer();
   scene.context.advance(ORIGIN_ANSWERED_MS);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   t.equal(scene.probes, 3, 'after an answer it begins anew');
 });
 
@@ -208,7 +214,7 @@ t.test('an origin that nobody asks for is forgotten; one that is asked for is no
   forgotten.fail();
   const asked = new Scene(t);
   asked.fail();
-  for (let passedMs = 0; passedMs <= limits.originForgottenMs + 2 * limits.probeDelayMsMax; passedMs += TICK_MS) {
+  for (let passedMs = 0; passedMs <= ORIGIN_FORGOTTEN_MS + 2 * PROBE_DELAY_MS_MAX; passedMs += TICK_MS) {
     for (const { context } of [forgotten, asked]) {
       context.advance(TICK_MS);
       for (const call of context.http.calls.splice(0)) call.fault('connection-refused');
@@ -224,10 +230,10 @@ t.test('of very many origins that are down only some are probed at once, and eac
   const count = ORIGIN_PROBES_MAX + 3;
   const scenes = Array.from({ length: count }, (_, index) => new Scene(t, `https://b${index}.example`, context));
   for (const scene of scenes) scene.fail();
-  scenes[0]?.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scenes[0]?.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   t.equal(context.http.calls.length, ORIGIN_PROBES_MAX);
   for (const call of context.http.calls) call.head(404, '');
-  scenes[0]?.passDelay(2 * limits.probeDelayMsMin + TICK_MS);
+  scenes[0]?.passDelay(2 * PROBE_DELAY_MS_MIN + TICK_MS);
   t.equal(context.http.calls.length, count);
 });
 
@@ -235,7 +241,7 @@ t.test('the oldest of too many origins is forgotten, and its probe ends', async 
   const context = new ScriptedContext(t);
   const scene = new Scene(t, ORIGIN, context);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   for (let index = 1; index < limits.upstreamOriginsMax; index += 1) {
     context.endpoints.of({ origin: `https://o${index}.example`, path: '/' });
   }
@@ -262,7 +268,7 @@ t.test('the endpoints of one origin share its circuit, and each URL has one endp
 t.test('stop ends probes and does not wait for them', async (t) => {
   const scene = new Scene(t);
   scene.fail();
-  scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+  scene.passDelay(PROBE_DELAY_MS_MIN + TICK_MS);
   scene.context.endpoints.stop();
   t.ok(scene.context.http.last.isAborted);
   t.equal(scene.circuit.state, 'closed');

@@ -2,7 +2,12 @@
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { RpcRequest, type RequestHandler, type RequestPlan } from '../../../src/upstream/rpc/rpc-request.js';
+import {
+  RpcRequest,
+  type RequestHandler,
+  type RequestPlan,
+  ANSWERED_STREAM_MS_MAX,
+} from '../../../src/upstream/rpc/rpc-request.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
@@ -10,6 +15,7 @@ import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
 import { SAID_REFUSAL_CHARS_MAX } from '../../../src/upstream/rpc/refused-request.js';
+import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
 
 const JSON_TYPE = 'application/json';
 const STREAM_TYPE = 'text/event-stream';
@@ -495,12 +501,12 @@ t.test('answered: the stream may stay open for a while, so that the connection c
   };
   const ends = answered(t);
   ends.call.end();
-  ends.context.advance(limits.answeredStreamMsMax * 2);
+  ends.context.advance(ANSWERED_STREAM_MS_MAX * 2);
   t.notOk(ends.call.isAborted, 'it ended by itself');
 
   const lingers = answered(t);
   lingers.call.data(`data: ${NOTICE}\n\ndata: ${RESULT}\n\n`);
-  lingers.context.advance(limits.answeredStreamMsMax - 100);
+  lingers.context.advance(ANSWERED_STREAM_MS_MAX - 100);
   lingers.call.data(': still here\n\n');
   lingers.request.excuseSilence(true);
   lingers.request.excuseSilence(false);
@@ -524,7 +530,7 @@ t.test('answered: the stream may stay open for a while, so that the connection c
 
   const breaks = answered(t);
   breaks.call.fault('connection-lost');
-  breaks.context.advance(limits.answeredStreamMsMax * 2);
+  breaks.context.advance(ANSWERED_STREAM_MS_MAX * 2);
 
   for (const { listener } of [ends, lingers, rationed, breaks]) {
     t.equal(listener.answers.length, 1, 'one answer');
@@ -554,8 +560,8 @@ t.test('a handler that reads its answer itself gets it unparsed, when it is JSON
   stream.call.head(200, STREAM_TYPE);
   // In pieces of the size of one read.
   const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
-  for (let at = 0; at < text.length; at += limits.upstreamReadBytes) {
-    stream.call.data(text.slice(at, at + limits.upstreamReadBytes));
+  for (let at = 0; at < text.length; at += connectionBounds.upstreamReadBytes) {
+    stream.call.data(text.slice(at, at + connectionBounds.upstreamReadBytes));
   }
   stream.call.end();
   t.same(stream.listener.messages, [`notification ${NOTICE}`]);

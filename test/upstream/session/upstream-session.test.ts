@@ -16,6 +16,7 @@ import {
   UPSTREAM_RETRY_DELAY_MS_MAX,
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
+import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
@@ -437,7 +438,7 @@ t.test('a session opened at a silent endpoint is a trial until it is open', asyn
   t.equal(scene.session.state, 'unavailable');
   scene.wait();
   t.same(scene.told, ['answer-timeout', 'answer-timeout'], 'told at once');
-  scene.context.advance(limits.probeDelayMsMin);
+  scene.context.advance(PROBE_DELAY_MS_MIN);
   scene.wait();
   t.ok(scene.session.isTrial);
   const other = new UpstreamSession(scene.context, SUBJECT, BACKEND, INTRODUCTION, ROOMY);

@@ -13,6 +13,7 @@ import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
+import { ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 
 const URL_OF_STREAM = 'https://b.example/at/sse?tenant=7';
 const BACKEND = backendOf(virtualHostOf({ b: { url: URL_OF_STREAM, transport: 'SSE' } }), 'b');
@@ -404,7 +405,7 @@ t.test('a POST without end is cut once its answer has arrived', async (t) => {
   scene.say('{"jsonrpc":"2.0","id":1,"result":{}}');
   t.equal(scene.outcomes.length, 1);
   t.notOk(post.isAborted);
-  scene.context.advance(limits.answeredStreamMsMax + 10);
+  scene.context.advance(ANSWERED_STREAM_MS_MAX + 10);
   t.ok(post.isAborted);
 });
 

@@ -1,10 +1,9 @@
 // The watch over a slow caller; the test sets the clock.
 import t, { type Test } from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
-import { ReaderWatch } from '../../../src/worker/edge/edge-exchange.js';
+import { ReaderWatch, SLOW_READER_TRY_MS } from '../../../src/worker/edge/edge-exchange.js';
 
-const TRY_MS = limits.slowReaderTryMs;
+const TRY_MS = SLOW_READER_TRY_MS;
 /** How many tries a caller that takes nothing has. */
 const TRIES = 4;
 

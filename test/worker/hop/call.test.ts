@@ -8,9 +8,10 @@ import { HopSocket } from '../../../src/worker/hop/socket.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { HOP, logger } from './pair.js';
 import { respondHead, u32 } from './raw-peer.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const STREAM = 1;
-const QUARTER = limits.hopWindowBytes / 4;
+const QUARTER = hopBounds.hopWindowBytes / 4;
 
 /** Records frames instead of sending them. */
 class SaidFrames extends HopSocket {
@@ -84,7 +85,7 @@ t.test('data that a slow reader has not taken waits, even the end, and gives no 
 });
 
 t.test('a request is sent to its end though its caller is gone, and its stream is known until then', async (t) => {
-  const scene = new Scene('x'.repeat(limits.hopWindowBytes + 7));
+  const scene = new Scene('x'.repeat(hopBounds.hopWindowBytes + 7));
   scene.skip();
   scene.exchange.abort();
   t.same([scene.said, scene.forgottenCount], [['abort'], 0]);

@@ -5,16 +5,16 @@ import t from 'tap';
 import type { Exchange } from '../../../src/relay/exchange/exchange.js';
 import { answerInParts } from '../../../src/relay/exchange/answers.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { startHopPair, type HopPair } from './pair.js';
 import { RawPeer, requestHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
-const LARGE_ANSWER = Buffer.alloc(2 * limits.hopWindowBytes, 120);
-const TOO_MUCH = Buffer.alloc(limits.hopWindowBytes + 1);
+const LARGE_ANSWER = Buffer.alloc(2 * hopBounds.hopWindowBytes, 120);
+const TOO_MUCH = Buffer.alloc(hopBounds.hopWindowBytes + 1);
 
 const states: Record<string, (exchange: Exchange, abort: () => Promise<void>) => void | Promise<void>> = {
   unanswered: () => {},
@@ -107,7 +107,7 @@ const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange,
 };
 
 t.test('a message that is passed on in pieces counts in the share of answers until its hop is over', async (t) => {
-  const bytes = 16 * limits.hopWindowBytes;
+  const bytes = 16 * hopBounds.hopWindowBytes;
   for (const answerForms of ['json', 'event-stream'] as const) {
     for (const [ending, end] of Object.entries(endings)) {
       const accounts = createAccounts();
@@ -135,7 +135,9 @@ t.test(
     await once(socket, 'connect');
     const peer = new RawPeer(socket);
     peer.send('hello', 0, pair.secret);
-    const window = Array<string>(limits.hopWindowBytes / limits.hopPartBytesMax).fill(`data ${limits.hopPartBytesMax}`);
+    const window = Array<string>(hopBounds.hopWindowBytes / hopBounds.hopPartBytesMax).fill(
+      `data ${hopBounds.hopPartBytesMax}`,
+    );
     const rows: [what: string, before: number, last: number, told: string[]][] = [
       ['small', 0, 100, ['open-stream', 'end 100']],
       ['large', 0, 10_000, ['open-stream', 'data 10000', 'end']],
@@ -151,9 +153,9 @@ t.test(
       exchange.openStream();
       if (before > 0) exchange.write(Buffer.alloc(before));
       exchange.end(Buffer.alloc(last));
-      if (before > limits.hopWindowBytes) {
+      if (before > hopBounds.hopWindowBytes) {
         t.same(ends, [], 'it waits for credit');
-        peer.send('credit', stream, u32(limits.hopWindowBytes));
+        peer.send('credit', stream, u32(hopBounds.hopWindowBytes));
       }
       await until(() => peer.told(stream).at(-1)?.startsWith('end') === true, what);
       t.same(peer.told(stream), told, what);

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader } from '../../../src/worker/hop/frames.js';
 import { Random } from '../../support/random.js';
 import { encodeFrame, type Frame } from './raw-peer.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const KINDS = [
   'hello',
@@ -67,10 +67,10 @@ t.test('a frame is passed on as soon as its last byte has arrived', async (t) =>
 });
 
 t.test('the largest frame passes, and one byte more is refused by its header alone', async (t) => {
-  const largest = { kind: 'data', stream: 1, payload: Buffer.alloc(limits.hopFrameBytesMax, 7) } as const;
+  const largest = { kind: 'data', stream: 1, payload: Buffer.alloc(hopBounds.hopFrameBytesMax, 7) } as const;
   t.same(decode([encodeFrame(largest)]), [largest]);
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  writeFrameHeader(header, 0, 'data', 1, limits.hopFrameBytesMax + 1);
+  writeFrameHeader(header, 0, 'data', 1, hopBounds.hopFrameBytesMax + 1);
   t.throws(() => decode([header]), HopFault);
 });
 

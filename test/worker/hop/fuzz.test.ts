@@ -5,7 +5,6 @@
 //
 // TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/worker/hop/fuzz.test.js runs as many at each end.
 import t, { type Test } from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import type { FrameKind } from '../../../src/worker/hop/frames.js';
 import { fuzzInputs } from '../../support/fuzz-inputs.js';
 import { Random } from '../../support/random.js';
@@ -14,6 +13,7 @@ import { HOP, startHopPair, type HopPair } from './pair.js';
 import { connectRaw, startRawOwner } from './raw-ends.js';
 import { encodeFrame, head, requestHead, respondHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const SEED = 20261121;
 const INPUTS = fuzzInputs(20_000);
@@ -47,7 +47,7 @@ function payloadOf(kind: FrameKind, random: Random): Buffer {
 }
 
 function validPayload(kind: FrameKind, random: Random): Buffer {
-  const bytes = random.pick([0, 1, 5, 300, limits.hopPartBytesMax]);
+  const bytes = random.pick([0, 1, 5, 300, hopBounds.hopPartBytesMax]);
   switch (kind) {
     case 'request':
       return requestHead(random.pick([0, 0, 1, 5, 300, 100_000]));
@@ -58,7 +58,7 @@ function validPayload(kind: FrameKind, random: Random): Buffer {
     case 'data':
       return Buffer.alloc(random.chance(0.9) ? random.below(20) : bytes, 'd');
     case 'credit':
-      return u32(random.pick([0, 1, 65_536, limits.hopWindowBytes]));
+      return u32(random.pick([0, 1, 65_536, hopBounds.hopWindowBytes]));
     default:
       return Buffer.alloc(random.chance(0.9) ? 0 : 3);
   }

@@ -9,9 +9,9 @@ import {
   trySendRespondHead,
 } from '../../../src/worker/hop/heads.js';
 import type { HopSocket } from '../../../src/worker/hop/socket.js';
-import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 import { head, requestHead, respondHead, u32 } from './raw-peer.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 // That heads are decoded as they were encoded is tested over real sockets, in hops.test.ts.
 
@@ -38,9 +38,9 @@ t.test('the head of an answer that the other worker would refuse is not sent', (
   const socket = { reserve } as unknown as HopSocket;
   const send = (bodyBytes: number): boolean =>
     trySendRespondHead(socket, 1, { bodyBytes, status: 200, contentType: '', sessionId: undefined, headers: [] });
-  t.equal(send(limits.hopAnswerBytesMax + 1), false);
+  t.equal(send(hopBounds.hopAnswerBytesMax + 1), false);
   t.equal(sent, 0);
-  t.equal(send(limits.hopAnswerBytesMax), true);
+  t.equal(send(hopBounds.hopAnswerBytesMax), true);
   t.equal(sent, 1);
   t.end();
 });

@@ -11,6 +11,7 @@ import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
 import { HOP, HopPair, OWNER_SLOT, startHopPair } from './pair.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const MIB = 1024 * 1024;
 
@@ -59,7 +60,7 @@ t.test('the owner says of a request in no session which backend keeps none, befo
     downstream.onSessionless = (url) => void told.push(url);
     const exchange = await pair.arrive(downstream);
     exchange.onSessionless?.('https://b.example/mcp');
-    exchange.onSessionless?.('x'.repeat(limits.hopFrameBytesMax / 2));
+    exchange.onSessionless?.('x'.repeat(hopBounds.hopFrameBytesMax / 2));
     exchange.respond(200, 'text/plain', '');
     await until(() => downstream.outcome === 'responded', 'the answer');
     t.same(told, expected, 'what does not fit into a frame is not said');
@@ -132,7 +133,7 @@ t.test('a stream in many pieces arrives byte for byte, though the owner reuses i
 
   const sent: Buffer[] = [];
   for (let piece = 0; piece < 300; piece++) {
-    const size = piece === 100 ? 3 * limits.hopWindowBytes + 1 : random.pick([0, 1, 17, 900, 5_000, 40_000]);
+    const size = piece === 100 ? 3 * hopBounds.hopWindowBytes + 1 : random.pick([0, 1, 17, 900, 5_000, 40_000]);
     const bytes = Buffer.alloc(size, random.below(256));
     sent.push(Buffer.from(bytes));
     const mayGoOn = exchange.write(bytes);
@@ -153,14 +154,14 @@ t.test('a body of a known length in parts arrives byte for byte', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   const exchange = await pair.arrive(downstream);
-  const body = patterned(3 * limits.hopWindowBytes + 1, 5);
+  const body = patterned(3 * hopBounds.hopWindowBytes + 1, 5);
   exchange.openBody('text/event-stream', body.length);
   let at = 0;
   const goOn = (): void => {
     let mayGoOn = true;
     while (mayGoOn && at < body.length) {
-      mayGoOn = exchange.write(body.subarray(at, at + limits.hopPartBytesMax));
-      at += limits.hopPartBytesMax;
+      mayGoOn = exchange.write(body.subarray(at, at + hopBounds.hopPartBytesMax));
+      at += hopBounds.hopPartBytesMax;
     }
     if (at >= body.length) exchange.end();
   };
@@ -203,7 +204,7 @@ t.test('a slow reader costs a constant number of bytes, however long the stream'
   };
   exchange.onDrain = pump;
   pump();
-  t.equal(written, Math.ceil(limits.hopWindowBytes / event.length), 'the owner stops at the end of its window');
+  t.equal(written, Math.ceil(hopBounds.hopWindowBytes / event.length), 'the owner stops at the end of its window');
   await until(() => downstream.writtenBytes > 0, 'the first event');
 
   await until(() => {
@@ -211,7 +212,7 @@ t.test('a slow reader costs a constant number of bytes, however long the stream'
     return downstream.outcome === 'ended';
   }, 'the end');
   t.equal(downstream.writtenBytes, eventCount * event.length);
-  t.ok(outstandingMax < limits.hopWindowBytes + event.length, `${outstandingMax} bytes outstanding at most`);
+  t.ok(outstandingMax < hopBounds.hopWindowBytes + event.length, `${outstandingMax} bytes outstanding at most`);
 });
 
 t.test('a reader that has stopped gets no credit until it drains, and other hops continue', async (t) => {
@@ -241,7 +242,7 @@ t.test('the end waits for the data that a slow reader has not taken', async (t) 
   exchange.openStream();
   exchange.write(Buffer.from('one '));
   exchange.write(Buffer.from('two '));
-  const large = patterned(limits.hopWindowBytes * 2, 5);
+  const large = patterned(hopBounds.hopWindowBytes * 2, 5);
   exchange.write(large);
   exchange.end();
   await pair.roundTrip();
@@ -544,7 +545,7 @@ t.test('an answer above hopAnswerBytesMax fails its hop, and no other', async (t
   const exchange = await pair.arrive(downstream);
   const other = new RecordedExchange();
   const otherExchange = await pair.arrive(other);
-  exchange.respond(200, 'text/plain', Buffer.alloc(limits.hopAnswerBytesMax + 1));
+  exchange.respond(200, 'text/plain', Buffer.alloc(hopBounds.hopAnswerBytesMax + 1));
   await until(() => downstream.outcome !== 'none', 'the failure');
   t.equal(downstream.outcome, 'hop-failed');
   t.equal(downstream.onAbort, undefined, 'the hop lets go of the exchange');
@@ -562,10 +563,10 @@ t.test('a link carries hopsPerLinkMax hops, and one more fails', async (t) => {
   let failures = 0;
   const onFailure = (): void => void failures++;
   const exchange = new RecordedExchange({ body: Buffer.alloc(0) });
-  for (let hop = 0; hop < limits.hopsPerLinkMax; hop++) pair.hops.forward(OWNER_SLOT, HOP, exchange, onFailure);
+  for (let hop = 0; hop < hopBounds.hopsPerLinkMax; hop++) pair.hops.forward(OWNER_SLOT, HOP, exchange, onFailure);
   t.equal(pair.forward(new RecordedExchange()).outcome, 'owner-lost');
   pair.onArrival = ({ exchange: arrived }) => {
-    if (pair.arrivals.length === limits.hopsPerLinkMax) arrived.respond(200, 'text/plain', '');
+    if (pair.arrivals.length === hopBounds.hopsPerLinkMax) arrived.respond(200, 'text/plain', '');
   };
   await until(() => exchange.outcome === 'responded', 'the last hop');
   t.equal(failures, 0);
@@ -573,9 +574,9 @@ t.test('a link carries hopsPerLinkMax hops, and one more fails', async (t) => {
 });
 
 t.test('the limits fit together', async (t) => {
-  t.ok(limits.hopFrameBytesMax >= 2 * 2 * limits.requestHeaderBytesMax, 'a head of headers and subject in UTF-16');
-  t.ok(limits.hopPartBytesMax <= limits.hopFrameBytesMax);
-  t.ok(limits.hopWindowBytes % 4 === 0 && limits.hopPartBytesMax <= limits.hopWindowBytes);
+  t.ok(hopBounds.hopFrameBytesMax >= 2 * 2 * limits.requestHeaderBytesMax, 'a head of headers and subject in UTF-16');
+  t.ok(hopBounds.hopPartBytesMax <= hopBounds.hopFrameBytesMax);
+  t.ok(hopBounds.hopWindowBytes % 4 === 0 && hopBounds.hopPartBytesMax <= hopBounds.hopWindowBytes);
 });
 
 t.test('the secret is not sent in a directory that others can enter', async (t) => {

@@ -7,6 +7,8 @@ import type { HopPair } from './pair.js';
 import { startRawOwner } from './raw-ends.js';
 import { type RawPeer, requestHead, respondHead, u32, type Frame } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { LARGE_MEMORY_FROM_BYTES } from '../../../src/shared/large-memory.js';
 
 const numbers = new StreamNumbers();
 const [FIRST, SECOND, THIRD] = [numbers.take(), numbers.take(), numbers.take()];
@@ -53,18 +55,18 @@ t.test('a frame that no owner sends closes the link', async (t) => {
 t.test('an impossible answer ends its hop, and no other on the link', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const open = frame('open-stream');
-  const part = frame('data', Buffer.alloc(limits.hopPartBytesMax));
+  const part = frame('data', Buffer.alloc(hopBounds.hopPartBytesMax));
   const openBody = frame('open-body', Buffer.from([...u32(4), 0]));
   const cases: [string, 'hop-failed' | 'cut', Frame[]][] = [
     ['data before an answer', 'hop-failed', [frame('data', 'x')]],
     ['an end before an answer', 'hop-failed', [frame('end')]],
     ['half a head', 'hop-failed', [frame('respond', respondHead(0).subarray(0, 9))]],
     ['the head of a body of no known type', 'hop-failed', [frame('open-body', Buffer.from([...u32(4), 9]))]],
-    ['an answer above its limit', 'hop-failed', [frame('respond', respondHead(limits.hopAnswerBytesMax + 1))]],
+    ['an answer above its limit', 'hop-failed', [frame('respond', respondHead(hopBounds.hopAnswerBytesMax + 1))]],
     ['two answers', 'hop-failed', [frame('respond', respondHead(9)), frame('respond', respondHead(9))]],
     ['a stream within an answer', 'hop-failed', [frame('respond', respondHead(9)), open]],
     ['an answer longer than its head says', 'hop-failed', [frame('respond', respondHead(1)), frame('data', 'xx')]],
-    ['credit for bytes that were not sent', 'hop-failed', [frame('credit', u32(limits.hopWindowBytes))]],
+    ['credit for bytes that were not sent', 'hop-failed', [frame('credit', u32(hopBounds.hopWindowBytes))]],
     ['credit of three bytes', 'hop-failed', [frame('credit', 'xxx')]],
     ['an answer within a stream', 'cut', [open, frame('respond', respondHead(0))]],
     ['two streams', 'cut', [open, open]],
@@ -100,7 +102,7 @@ t.test('an owner that gives up a stream ends that hop alone, in whatever state i
   await until(() => downstream.outcome === 'hop-failed', 'the failure');
   link.send('reset', FIRST);
   link.send('reset', 77);
-  const gone = pair.forward(new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + 1) }));
+  const gone = pair.forward(new RecordedExchange({ body: Buffer.alloc(hopBounds.hopWindowBytes + 1) }));
   await until(() => link.frames.filter(({ kind }) => kind === 'request').length === 2, 'the second request');
   const stream = link.frames.filter(({ kind }) => kind === 'request')[1]?.stream ?? 0;
   gone.abort();
@@ -115,7 +117,7 @@ t.test('an owner that gives up a stream ends that hop alone, in whatever state i
 
 t.test('a request that its owner would refuse is not sent', async (t) => {
   const { pair, links } = await startRawOwner(t);
-  const tooLong = new RecordedExchange({ passthroughHeaders: ['x', 'x'.repeat(limits.hopFrameBytesMax / 2)] });
+  const tooLong = new RecordedExchange({ passthroughHeaders: ['x', 'x'.repeat(hopBounds.hopFrameBytesMax / 2)] });
   const other = new RecordedExchange();
   const link = await ask(pair, links, other);
   pair.forward(tooLong);
@@ -130,15 +132,15 @@ t.test('a window that the reader has consumed is given back, and can be used aga
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
   link.send('open-stream', FIRST);
-  const parts = limits.hopWindowBytes / limits.hopPartBytesMax;
+  const parts = hopBounds.hopWindowBytes / hopBounds.hopPartBytesMax;
   for (let window = 1; window <= 3; window++) {
-    for (let part = 0; part < parts; part++) link.send('data', FIRST, Buffer.alloc(limits.hopPartBytesMax));
+    for (let part = 0; part < parts; part++) link.send('data', FIRST, Buffer.alloc(hopBounds.hopPartBytesMax));
     await until(() => {
       const credits = link.frames.filter(({ kind }) => kind === 'credit').map(({ payload }) => payload.readUInt32LE(0));
-      return credits.reduce((sum, credit) => sum + credit, 0) === window * limits.hopWindowBytes;
+      return credits.reduce((sum, credit) => sum + credit, 0) === window * hopBounds.hopWindowBytes;
     }, 'the credit');
   }
-  t.equal(downstream.writtenBytes, 3 * limits.hopWindowBytes);
+  t.equal(downstream.writtenBytes, 3 * hopBounds.hopWindowBytes);
 });
 
 t.test('an owner that dies within a request’s body has not begun to answer', async (t) => {
@@ -174,18 +176,18 @@ t.test('frames of hops that are over, or never were, do no harm', async (t) => {
 
 t.test('a request is sent no further than its window, but to its end after its caller went away', async (t) => {
   const { pair, links } = await startRawOwner(t);
-  const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + 10) });
+  const downstream = new RecordedExchange({ body: Buffer.alloc(hopBounds.hopWindowBytes + 10) });
   const link = await ask(pair, links, downstream);
   const sentBytes = (): number =>
     link.frames.reduce((sum, { kind, payload }) => sum + (kind === 'data' ? payload.length : 0), 0);
   downstream.abort();
   await until(() => link.told(FIRST).includes('abort'), 'the abort');
-  t.equal(sentBytes(), limits.hopWindowBytes);
+  t.equal(sentBytes(), hopBounds.hopWindowBytes);
   link.send('respond', FIRST, respondHead(0));
   link.send('credit', FIRST, u32(4));
-  await until(() => sentBytes() === limits.hopWindowBytes + 4, 'what the credit allows');
+  await until(() => sentBytes() === hopBounds.hopWindowBytes + 4, 'what the credit allows');
   link.send('credit', FIRST, u32(100));
-  await until(() => sentBytes() === limits.hopWindowBytes + 10, 'the rest');
+  await until(() => sentBytes() === hopBounds.hopWindowBytes + 10, 'the rest');
   t.equal(downstream.outcome, 'none');
 });
 
@@ -210,10 +212,10 @@ t.test('without room, no more than a window of a large answer comes; the rest co
   const downstream = new RecordedExchange();
   downstream.hasRoom = false;
   const link = await ask(pair, links, downstream);
-  const bytes = Math.max(limits.countedFromBytes, 2 * limits.hopWindowBytes);
-  const part = Buffer.alloc(limits.hopPartBytesMax, 'x');
+  const bytes = Math.max(limits.countedFromBytes, 2 * hopBounds.hopWindowBytes);
+  const part = Buffer.alloc(hopBounds.hopPartBytesMax, 'x');
   const sendWindow = (): void => {
-    for (let sent = 0; sent < limits.hopWindowBytes; sent += part.length) link.send('data', FIRST, part);
+    for (let sent = 0; sent < hopBounds.hopWindowBytes; sent += part.length) link.send('data', FIRST, part);
   };
   link.send('respond', FIRST, respondHead(bytes));
   sendWindow();
@@ -225,16 +227,16 @@ t.test('without room, no more than a window of a large answer comes; the rest co
   t.notOk(link.told(FIRST).includes('credit'), 'nothing more may come');
   downstream.roomAsked?.waiter.onRoom();
   await until(() => link.told(FIRST).includes('credit'), 'the credit');
-  for (let left = bytes - limits.hopWindowBytes; left > 0; left -= limits.hopWindowBytes) sendWindow();
+  for (let left = bytes - hopBounds.hopWindowBytes; left > 0; left -= hopBounds.hopWindowBytes) sendWindow();
   await until(() => downstream.outcome === 'responded', 'the answer');
   t.ok(downstream.answer?.body.equals(Buffer.alloc(bytes, 'x')));
 });
 
 t.test('a large body is released once all of it was sent, and not before', async (t) => {
   const { pair, links } = await startRawOwner(t);
-  const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + limits.largeMemoryFromBytes) });
+  const downstream = new RecordedExchange({ body: Buffer.alloc(hopBounds.hopWindowBytes + LARGE_MEMORY_FROM_BYTES) });
   const link = await ask(pair, links, downstream);
   t.notOk(downstream.isBodyReleased);
-  link.send('credit', FIRST, u32(limits.hopWindowBytes));
+  link.send('credit', FIRST, u32(hopBounds.hopWindowBytes));
   await until(() => downstream.isBodyReleased, 'the body to be let go of');
 });

@@ -9,6 +9,7 @@ import { BODY_BYTES_MAX, startHopPair } from './pair.js';
 import { connectRaw } from './raw-ends.js';
 import { encodeFrame, RawPeer, requestHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 t.test('the socket is private, and gone after the close', async (t) => {
   const pair = await startHopPair(t);
@@ -52,7 +53,7 @@ t.test('a link on which nothing is sent is closed', async (t) => {
 t.test('malformed frames of a peer that knows the secret close its link alone', async (t) => {
   const pair = await startHopPair(t);
   const longHeader = encodeFrame({ kind: 'data', stream: 1, payload: Buffer.alloc(0) });
-  longHeader.writeUInt32LE(limits.hopFrameBytesMax + 1, 0);
+  longHeader.writeUInt32LE(hopBounds.hopFrameBytesMax + 1, 0);
   const faults: Record<string, (peer: RawPeer) => void> = {
     'a second hello': (peer) => peer.send('hello', 0, pair.secret),
     'a frame of the other direction': (peer) => peer.send('respond', 1),

@@ -1,13 +1,13 @@
 // A worker that was just replaced during a reload, and the cancellations that its successor passes on to it.
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import { HopListener } from '../../../src/worker/hop/listener.js';
 import { Predecessor, predecessorSocketPath } from '../../../src/worker/hop/predecessor.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { BODY_BYTES_MAX, HOP, logger } from './pair.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 interface Stage {
   readonly predecessor: Predecessor;
@@ -45,7 +45,7 @@ t.test(
   async (t) => {
     const { pass, listen, heard } = stage(t);
     pass('early');
-    await new Promise((resolve) => setTimeout(resolve, 2 * limits.ownerRetryMs));
+    await new Promise((resolve) => setTimeout(resolve, 2 * hopBounds.ownerRetryMs));
     t.same(heard, []);
     await listen();
     await until(() => heard.length === 1, 'the early one');
@@ -57,9 +57,9 @@ t.test(
 
 t.test('of those that wait, a bounded number is kept, and each is passed on once', async (t) => {
   const { pass, listen, heard } = stage(t);
-  const { predecessorNoticesWaitingMax: max } = limits;
+  const max = hopBounds.predecessorNoticesWaitingMax;
   for (let number = 0; number < max + 5; number += 1) pass(`${number}`);
-  await new Promise((resolve) => setTimeout(resolve, limits.ownerRetryMs / 2));
+  await new Promise((resolve) => setTimeout(resolve, hopBounds.ownerRetryMs / 2));
   await listen();
   await until(() => heard.length === max, 'those that waited');
   pass('last');
@@ -74,6 +74,6 @@ t.test('a worker that is over passes nothing on', async (t) => {
   predecessor.close();
   await listen();
   pass('later');
-  await new Promise((resolve) => setTimeout(resolve, 3 * limits.ownerRetryMs));
+  await new Promise((resolve) => setTimeout(resolve, 3 * hopBounds.ownerRetryMs));
   t.same(heard, []);
 });

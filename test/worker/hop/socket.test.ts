@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import { createLogger } from '../../../src/shared/logger.js';
 import { HopFault, type FrameKind } from '../../../src/worker/hop/frames.js';
 import { HopSocket, type HopSocketHandler } from '../../../src/worker/hop/socket.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { RawPeer } from './raw-peer.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 class Handler implements HopSocketHandler {
   readonly kinds: FrameKind[] = [];
@@ -66,11 +66,11 @@ t.test('frames arrive whole and in order, however their sizes relate to the batc
   const hopSocket = new HopSocket(socket, logger, new Handler());
   const sizes = [
     10,
-    limits.hopBatchBytes - 30,
-    limits.hopBatchBytes,
-    limits.hopFrameBytesMax,
+    hopBounds.hopBatchBytes - 30,
+    hopBounds.hopBatchBytes,
+    hopBounds.hopFrameBytesMax,
     0,
-    limits.hopPartBytesMax,
+    hopBounds.hopPartBytesMax,
     5,
   ];
   for (let turn = 0; turn < 3; turn++) {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { StreamNumbers, STREAMS_MAX, StreamTable } from '../../../src/worker/hop/streams.js';
-import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
+import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 t.test('numbers are never 0, and none is in use twice', async (t) => {
   const numbers = new StreamNumbers();
@@ -49,11 +49,11 @@ t.test('a number is reused after 65,535 others at the earliest', async (t) => {
 t.test('there is a place for as many hops as a link may have', async (t) => {
   const numbers = new StreamNumbers();
   const table = new StreamTable();
-  for (let hop = 0; hop < limits.hopsPerLinkMax; hop += 1) {
+  for (let hop = 0; hop < hopBounds.hopsPerLinkMax; hop += 1) {
     if (!table.add({ stream: numbers.take() })) t.fail(`hop ${hop} has no place`);
   }
-  t.equal(table.size, limits.hopsPerLinkMax);
-  t.ok(limits.hopsPerLinkMax <= STREAMS_MAX);
+  t.equal(table.size, hopBounds.hopsPerLinkMax);
+  t.ok(hopBounds.hopsPerLinkMax <= STREAMS_MAX);
 });
 
 t.test('the table finds the stream of a number, and no other in the same place', async (t) => {

@@ -1,6 +1,5 @@
-// Limits: the thresholds of overload.
-
-export const overloadLimits = {
+// When a process counts as pressed, and what it still accepts then (overload.ts, overload-door.ts).
+export const overloadBounds = {
   /**
    * resident memory in percent of `--worker-memory`; what is in flight needs the rest → new sessions are refused; below this, new requests
    * are accepted again

@@ -1,6 +1,5 @@
-// Limits: workers and the primary.
-
-export const processLimits = {
+// How workers are started, replaced and stopped (fleet.ts, slot.ts).
+export const workerBounds = {
   /** time from a worker's fork until it listens → it is killed, which counts as a failed start */
   workerStartMsMax: 30_000,
   /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */
@@ -35,16 +34,8 @@ export const processLimits = {
    * it is killed
    */
   workerStopMs: 5_000,
-  /** time for the answers of what a stop has ended to reach their callers, also through another worker → they are cut off */
-  lastAnswersMsMax: 1_000,
-  /** cancellations that wait for the replaced worker, per worker → one more is dropped */
-  predecessorNoticesWaitingMax: 64,
-  /** longest interval between two heartbeats of a worker → no effect: a short `--worker-hang-timeout` makes them more frequent */
-  heartbeatMsMax: 2_500,
   /**
    * time for the workers to drop a changed config from their caches → the request that changed it is answered anyway, and the log says so
    */
   forgetRoundMsMax: 2_000,
-  /** path of a Unix socket: 108 bytes with the final NUL (unix(7)) → the primary does not start */
-  unixSocketPathBytesMax: 107,
 } as const;
