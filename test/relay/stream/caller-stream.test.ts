@@ -9,6 +9,7 @@ import {
   DELIVERED_STREAMS_KEPT_MS,
   KEPT_STREAMS_SWEEP_MS,
 } from '../../../src/relay/stream/stream-keeper.js';
+import { limits } from '../../../src/shared/limits.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { readEvents } from '../../support/event-stream.js';
 import { createAccounts } from '../../support/shares.js';
