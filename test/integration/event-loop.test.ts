@@ -82,6 +82,7 @@ t.test('no large message holds up a worker', async (t) => {
   const caller = await deployment.caller({
     mirrored: { url: mirrored.url },
     quiet: { url: quiet.url },
+    fixing: { url: quiet.url, tools: { x: { fixed_arguments: { value: 1 } } } },
     json: { url: json.url },
     events: { url: events.url },
     upload: { url: await startUploadBackend(t) },
@@ -90,11 +91,14 @@ t.test('no large message holds up a worker', async (t) => {
   // The gateway learns from a list which headers the tool requires.
   for (const session of [atHome, hopping]) await session.list();
 
+  const long = 'x'.repeat(BODY_BYTES / limits.argumentsExaminedMax - 30);
+  const likeFixed = `{${Array.from({ length: limits.argumentsExaminedMax }, (_, n) => `"valux${n}":"${long}"`).join()}}`;
   const kinds: Readonly<Record<string, (session: McpSession) => Promise<HttpAnswer>>> = {
     'arguments of plain text': (own) => own.call('quiet-x', `{"x":"${'x'.repeat(BODY_BYTES - 400)}"}`),
     'arguments of small tokens': (own) => own.call('quiet-x', `{"x":{"y":[${'1,'.repeat(BODY_BYTES / 2 - 400)}1]}}`),
     'arguments of small objects that the head may say': (own) => own.call('mirrored-said', manyKeys('{}')),
     'arguments of small values that the head may say': (own) => own.call('mirrored-said', manyKeys('0')),
+    'arguments that are all compared with one that the config fixes': (own) => own.call('fixing-x', likeFixed),
     'an answer of text': (own) => own.call('json-text', '{}'),
     'an answer of objects': (own) => own.call('json-objects', '{}'),
     'an event of text': (own) => own.call('events-text', '{}'),
