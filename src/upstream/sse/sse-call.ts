@@ -111,7 +111,6 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
 
   /** The stream has ended. A POST in progress need not be read to its end. */
   lose(fault: UpstreamFault): void {
-    if (this.#state === 'over') return;
     this.#post?.abort();
     this.fail(fault);
   }

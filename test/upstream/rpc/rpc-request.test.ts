@@ -399,6 +399,40 @@ t.test('refused: the session is lost when the backend says so, in an error that 
   t.equal(timeout.listener.answers.length, 1, 'the code has other meanings as well');
 });
 
+t.test('refused: a backend that speaks the other era now is told from one that refuses this request', async (t) => {
+  const error = (code: number, id = 'null', more = ''): string =>
+    `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":"x"${more}}}`;
+  const versions = (...supported: string[]): string => `,"data":{"supported":${JSON.stringify(supported)}}`;
+  const [modern, legacy] = ['2026-07-28', '2025-11-25'];
+  const envelope = error(-32_602).replace('"x"', '"no io.modelcontextprotocol/protocolVersion"');
+  const rows: readonly (readonly [era: 'modern' | 'legacy', status: number, body: string, isRefused: boolean])[] = [
+    ['modern', 404, '', true],
+    ['modern', 405, '', true],
+    ['modern', 400, 'Nope', false],
+    ['modern', 400, 'Missing session', true],
+    ['modern', 403, 'Missing session', false],
+    ['modern', 400, error(-32_000), true],
+    ['modern', 400, error(-32_020), false],
+    ['modern', 400, error(-32_021), false],
+    ['modern', 400, error(-32_603), false],
+    ['modern', 400, error(-32_022, '7', versions(legacy)), true],
+    ['modern', 400, error(-32_022, '7', versions(legacy, modern)), false],
+    ['legacy', 400, error(-32_022, '7', versions(modern)), true],
+    ['legacy', 400, error(-32_022, '7', versions(legacy, modern)), false],
+    ['legacy', 400, error(-32_020), true],
+    ['legacy', 404, error(-32_020), false],
+    ['legacy', 400, envelope, true],
+    ['legacy', 400, error(-32_602), false],
+    ['legacy', 400, '', false],
+  ];
+  for (const [era, status, body, isRefused] of rows) {
+    const { call, listener } = start(t, { era, carriesSession: false });
+    call.json(body, '', status);
+    t.equal(listener.faults[0]?.kind === 'era-refused', isRefused, `${era} ${status} ${body}`);
+    t.equal(listener.answers.length + listener.faults.length, 1);
+  }
+});
+
 t.test('every state: a fault of the connection is passed on once', async (t) => {
   for (const [state, lead] of Object.entries(reach)) {
     const { call, listener } = start(t);
@@ -490,6 +524,22 @@ t.test('pausing stops the deadline, because the silence is not the backend’s',
   request.resume();
   context.advance(DEADLINE_MS * 2);
   t.equal(listener.faults.length, 1, 'and is not timed again');
+});
+
+t.test('a handler that rations its reading is asked after each ration, until it rations no more', async (t) => {
+  const asked: number[] = [];
+  const handler = Object.assign(new Listener(), { onRationRead: (spentMs: number) => asked.push(spentMs) });
+  const { call, request } = start(t, {}, handler);
+  call.head(200, STREAM_TYPE);
+  request.ration(10);
+  call.data(': 34\n');
+  t.same([call.isPaused, asked.length], [false, 0]);
+  call.data(': 34\n');
+  t.same([call.isPaused, asked.length], [true, 1]);
+  request.ration(undefined);
+  request.resume();
+  call.data(`data: ${NOTICE}\n\n`);
+  t.same([call.isPaused, asked.length, handler.messages.length], [false, 1, 1]);
 });
 
 t.test('answered: the stream may stay open for a while, so that the connection can be reused', async (t) => {
@@ -727,6 +777,30 @@ t.test('the memory held for an answer of unknown length is at most twice what ha
     t.equal(accounts.of('alice').answerBytes.held, pieces * piece.length);
   }
   t.same(listener.faults, []);
+
+  for (const bounds of [{ subjectBytesInFlightMax: piece.length }, { bytesInFlightMax: piece.length }]) {
+    const { answers } = createMessageMemories(createAccounts(bounds), new ScriptedContext(t).deadlines);
+    const full = start(t, { memory: answers });
+    full.call.head(200, JSON_TYPE, '', 2 * piece.length).data('{');
+    t.match(full.listener.faults[0]?.kind, /^answers-/, 'one that can never have room is given up');
+    t.ok(full.call.isAborted);
+  }
+  const heard = start(t, { memory });
+  const notice = NOTICE.replace('1}', `"${piece}"}`);
+  for (const event of [notice, NOTICE]) {
+    heard.listener.onNext = () =>
+      t.equal(accounts.of('alice').answerBytes.held - before, event === notice ? event.length : 0);
+    const before = accounts.of('alice').answerBytes.held;
+    if (event === notice) heard.call.head(200, STREAM_TYPE);
+    heard.request.onEvent(Buffer.from(event));
+    t.equal(accounts.of('alice').answerBytes.held, before, 'a whole event counts while it is handled');
+  }
+  t.equal(heard.listener.messages.length, 2);
+  const uncounted = start(t);
+  const large = RESULT.replace('1.0', `"${piece}"`);
+  uncounted.call.head(200, STREAM_TYPE);
+  uncounted.request.onEvent(Buffer.from(large));
+  t.same(uncounted.listener.answers, [`result ${large}`], 'nor does any, where none is counted');
 });
 
 t.test('a large answer that did not begin like one is parsed a part a turn, and not while paused', async (t) => {

@@ -73,6 +73,22 @@ t.test('a response that is no stream is not requested again', async (t) => {
   }
 });
 
+t.test('a backend that had a stream, and refuses it now, may no longer know the session', async (t) => {
+  for (const [status, isDoubtful] of [
+    [400, 1],
+    [404, 1],
+    [405, 1],
+    [403, 0],
+  ] as const) {
+    const { context, lost } = listen(t);
+    context.http.last.head(200, 'text/event-stream').end();
+    context.advance(2 * limits.backendStreamDelayMsMin);
+    t.equal(context.http.calls.length, 2);
+    context.http.last.empty(status);
+    t.equal(lost(), isDoubtful, String(status));
+  }
+});
+
 t.test('a response in another format is no stream either', async (t) => {
   const { context, heard } = listen(t);
   context.http.last.head(200, 'application/json').data(MESSAGE);
@@ -232,9 +248,20 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
   };
   t.same(await renew('a'), ['a']);
   t.same(await renew('b'), ['a', 'b'], 'until the new one is acknowledged nothing is lost');
+  const settledCount = (): number => told.filter((each) => each === 'settled').length;
+  const before = settledCount();
+  await renew('a');
+  t.equal(settledCount(), before, 'until then nothing is settled, whatever is wanted meanwhile');
+  await renew('b');
   acknowledge();
   t.same(await renew('b'), ['a (closed)', 'b']);
   t.equal(told.at(-1), 'settled');
+  await renew('c');
+  context.http.last.empty(400);
+  t.equal(told.at(-1), 'settled', 'refused, while the one before goes on');
+  t.notOk(listening.isOver);
+  t.same(await renew('d'), ['a (closed)', 'b', 'c (closed)', 'd']);
+  acknowledge();
   t.notOk(told.includes('lost'));
   context.http.last.end();
   context.advance(2 * limits.backendStreamDelayMsMin);

@@ -156,6 +156,12 @@ t.test(
 
     scene.context.advance(limits.eraKnownMs);
     use();
+    scene.result({ ...DISCOVERED, capabilities: { prompts: {}, experimental: { 'a/b': {} } } });
+    t.same(changed, ['b', 'b'], 'another experimental capability');
+    t.same(upstream.named, [{ name: 'a/b', value: '{}' }]);
+
+    scene.context.advance(limits.eraKnownMs);
+    use();
     upstream.close(NO_METADATA);
     t.ok(scene.context.http.last.isAborted, 'it ends with the session');
   },

@@ -556,7 +556,7 @@ t.test('the session that a failed handshake leaves is ended at the node that mad
   const scene = sceneIn(t, 'opening');
   const { http } = scene.context;
   http.last.head(200, 'application/json', 'S-9', -1, 'node=1').data(initializeResult()).end();
-  http.last.empty(500);
+  http.last.head(500, '', '', -1, 'node=9').end();
   t.equal(scene.sent.at(-1), 'DELETE');
   t.equal(http.last.header('cookie'), 'node=1');
 });

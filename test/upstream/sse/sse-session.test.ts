@@ -162,6 +162,8 @@ t.test('the URL for messages is of the same origin, or the session is refused', 
     ['http://b.example/m', 'endpoint-elsewhere'],
     ['https://b.example:8443/m', 'endpoint-elsewhere'],
     ['https://u:p@b.example/m', 'endpoint-elsewhere'],
+    ['https://u@b.example/m', 'endpoint-elsewhere'],
+    ['https://:p@b.example/m', 'endpoint-elsewhere'],
     ['file:///etc/passwd', 'endpoint-elsewhere'],
     ['https://[', 'endpoint-missing'],
     ['   ', 'endpoint-missing'],
@@ -353,6 +355,7 @@ t.test('heartbeats of any name are skipped, whatever they say, and messages are 
   await until(() => scene.outcomes.length > 0, 'the answer');
   t.match(scene.outcomes, [/^1: (?!answer-invalid)/]);
   t.equal(scene.stream.isAborted, false);
+  t.equal(scene.call('2').post.request.target.path, '/messages?s=1', 'the place for messages is named once');
 });
 
 t.test('an endless event costs the session and nothing else', async (t) => {

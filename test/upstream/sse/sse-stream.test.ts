@@ -185,6 +185,20 @@ t.test('a call that has its answer holds nothing up, and hears nothing of how it
   t.notOk(post.isAborted, 'so that its connection can be reused');
 });
 
+t.test('the memory of a request is in use until its POST is over, and was sent', async (t) => {
+  for (const isSent of [false, true]) {
+    const scene = new Scene(t).open();
+    const call = scene.call(1);
+    const post = scene.context.http.last;
+    post.isSent = isSent;
+    t.notOk(call.isSent);
+    post.head(202, '');
+    t.notOk(call.isSent);
+    post.end();
+    t.equal(call.isSent, isSent);
+  }
+});
+
 t.test('an unfinished event counts as memory once it is large, and until it is whole', async (t) => {
   const scene = new Scene(t).open();
   const held = (): number => scene.context.accounts.of('alice').answerBytes.held;
