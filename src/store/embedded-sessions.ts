@@ -21,6 +21,13 @@ const MARK_VERSION = 0;
 const KEY_BYTES = 32;
 const NOTHING = Buffer.alloc(0);
 
+interface Change {
+  /** Must run within a transaction. @returns whether it was made. */
+  readonly apply: () => boolean;
+  readonly settle: (isMade: boolean) => void;
+  readonly fail: (error: Error) => void;
+}
+
 export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
   /** Never called: every read sees what all processes have written. */
@@ -30,6 +37,8 @@ export class EmbeddedSessions implements SealedSessions {
   #root!: RootDatabase;
   #sessions!: Database<Buffer, Buffer>;
   readonly #sweepTimer: NodeJS.Timeout;
+  /** What is to be written at the end of this turn of the event loop, in one transaction. */
+  #due: Change[] = [];
   /** Where the next sweep starts; random at first, so that each process starts elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
   /** Why the last write failed; until `#pausedUntilMs`, further writes fail at once with this error. */
@@ -91,22 +100,36 @@ export class EmbeddedSessions implements SealedSessions {
 
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
+    void this.#commit();
     await closeRoot(this.#root);
   }
 
-  /**
-   * What is not flushed is written at once: handing it to lmdb's thread would cost several times as much. Pauses writes after a failure,
-   * because lmdb prints to standard error for each commit that a full disk rejects.
-   */
-  async #change(change: () => boolean): Promise<boolean> {
-    if (performance.now() < this.#pausedUntilMs) throw this.#failure;
-    try {
-      return await (this.#isFlushed ? this.#root.transaction(change) : this.#root.transactionSync(change));
-    } catch (error) {
-      this.#failure = await commitReason(error);
-      this.#pausedUntilMs = performance.now() + SESSION_WRITE_PAUSE_MS;
-      throw this.#failure;
+  /** Changes that are due together cost little more than one; handing each to lmdb's thread costs several times as much. */
+  #change(apply: () => boolean): Promise<boolean> {
+    return new Promise((settle, fail) => {
+      if (this.#due.push({ apply, settle, fail }) === 1) setImmediate(() => void this.#commit());
+    });
+  }
+
+  /** Pauses writes after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
+  async #commit(): Promise<void> {
+    const due = this.#due;
+    if (due.length === 0) return;
+    this.#due = [];
+    if (performance.now() >= this.#pausedUntilMs) {
+      try {
+        const applyAll = (): boolean[] => due.map(({ apply }) => apply());
+        const isDone = await (this.#isFlushed
+          ? this.#root.transaction(applyAll)
+          : this.#root.transactionSync(applyAll));
+        for (const [at, { settle }] of due.entries()) settle(isDone[at] === true);
+        return;
+      } catch (error) {
+        this.#failure = await commitReason(error);
+        this.#pausedUntilMs = performance.now() + SESSION_WRITE_PAUSE_MS;
+      }
     }
+    for (const { fail } of due) fail(this.#failure);
   }
 
   #sweep(): void {

@@ -169,6 +169,21 @@ t.test('an expired record in an embedded place is never found, and is overwritte
   t.equal(await readText(sessions, key), '1 b');
 });
 
+t.test('changes that come together each have an outcome of their own, and are kept by a close', async (t) => {
+  for (const isFlushed of [true, false]) {
+    const path = createScratchDirectory(t);
+    const sessions = new EmbeddedSessions(path, isFlushed);
+    const [key, other] = [newKey(), newKey()];
+    const outcomes = [write(sessions, key, 1, 'a'), write(sessions, key, 1, 'b'), write(sessions, key, 2, 'c')];
+    outcomes.push(sessions.renew(other, LIFE_MS), write(sessions, other, 1, 'd'));
+    await sessions.close();
+    t.same(await Promise.all(outcomes), [true, false, true, false, true]);
+    const after = closing(t, new EmbeddedSessions(path, isFlushed));
+    t.equal(await readText(after, key), '2 c');
+    t.equal(await readText(after, other), '1 d');
+  }
+});
+
 t.test('records are readable by their owner alone, and those of another slot are not seen', async (t) => {
   const path = createScratchDirectory(t);
   const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
