@@ -17,9 +17,6 @@ import {
   type StoreObstacles,
   type StoreRead,
   encodeStoreKey,
-  isRecordName,
-  recordKeyOf,
-  recordName,
   unencodable,
 } from './store.js';
 import { recordKeyAt, redisRecordKey } from './redis-record-layout.js';
@@ -36,6 +33,30 @@ interface Known {
   readonly read: StoreRead;
   readonly readAtMs: number;
   readonly term: Term;
+}
+
+/** The values of one name space: user configs by subject, or records by key. */
+class Shelf {
+  readonly space: 'user-configs' | 'records';
+  readonly known = new RecentMap<Known>(limits.storeCacheEntriesMax, limits.storeCacheBytesMax, ({ read }) =>
+    read.kind === 'found' ? read.value.length : 0,
+  );
+  /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */
+  readonly pending = new Map<string, Promise<StoreRead>>();
+
+  constructor(space: 'user-configs' | 'records') {
+    this.space = space;
+  }
+
+  forget(name: string): void {
+    this.known.delete(name);
+    this.pending.delete(name);
+  }
+
+  forgetAll(): void {
+    this.known.clear();
+    this.pending.clear();
+  }
 }
 
 const missing: StoreRead = Object.freeze({ kind: 'missing' });
@@ -55,11 +76,9 @@ export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly #options: RedisStoreOptions;
   readonly #logger: Logger;
-  readonly #known = new RecentMap<Known>(limits.storeCacheEntriesMax, limits.storeCacheBytesMax, ({ read }) =>
-    read.kind === 'found' ? read.value.length : 0,
-  );
-  /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */
-  readonly #pending = new Map<string, Promise<StoreRead>>();
+  readonly #userConfigs = new Shelf('user-configs');
+  readonly #ownRecords = new Shelf('records');
+  readonly #shelves = [this.#userConfigs, this.#ownRecords];
   readonly #link: StandingLink;
   readonly #records: RedisRecords;
   /** The current term, or the last one; `undefined` while there was none. */
@@ -94,107 +113,90 @@ export class RedisStore implements Store {
   }
 
   read(subject: string): StoreRead | Promise<StoreRead> {
-    // Otherwise a token whose subject is a record's name could read that record, and find out which records exist.
-    return isRecordName(subject) ? unencodable : this.#read(subject);
+    return this.#read(this.#userConfigs, subject);
   }
 
   readRecord(key: string): StoreRead | Promise<StoreRead> {
-    return this.#read(recordName(key));
+    return this.#read(this.#ownRecords, key);
   }
 
-  /** @param subject a subject, or the name of a record (store.ts); also in the methods below. */
-  #read(subject: string): StoreRead | Promise<StoreRead> {
-    if (!this.#link.isLive) return this.#lastKnown(subject);
-    const known = this.#known.get(subject);
+  /** @param name a subject, or the key of a record; also in the methods below. */
+  #read(shelf: Shelf, name: string): StoreRead | Promise<StoreRead> {
+    const known = shelf.known.get(name);
+    if (!this.#link.isLive) return this.#lastKnown(known);
     if (known === undefined || known.term !== this.#term) {
       this.#counts.asked += 1;
-      return this.#fetch(subject);
+      return this.#fetch(shelf, name);
     }
     this.#counts.remembered += 1;
     return known.read;
   }
 
   kept(subject: string): Kept | undefined {
-    const known = this.#known.get(subject);
+    const known = this.#userConfigs.known.get(subject);
     if (this.#link.isLive || known?.term.endedAtMs === undefined) return undefined;
     return { readAt: inSeconds(known.readAtMs), usedUntil: known.term.usedUntil };
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
     const key = encodeRecordKey({ space: 'user-configs', key: subject });
-    await this.#change(subject, () => this.#link.send((link) => link.run(key, (data) => data.set(key, value))));
+    await this.#change(this.#userConfigs, subject, () =>
+      this.#link.send((link) => link.run(key, (data) => data.set(key, value))),
+    );
   }
 
   async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
-    return this.#change(recordName(key), () => this.#records.swap([{ space: 'records', key, expected, value }]));
+    return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
   /** The invalidation arrives only later, and a change without a reply may have been made. */
-  async #change<Answer>(name: string, change: () => Promise<Answer>): Promise<Answer> {
+  async #change<Answer>(shelf: Shelf, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
       return await change();
     } finally {
-      if (wasLive) this.forget(name);
+      if (wasLive) shelf.forget(name);
     }
   }
 
   forget(subject: string): void {
-    this.#known.delete(subject);
-    this.#pending.delete(subject);
+    this.#userConfigs.forget(subject);
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#graceTimer);
     this.#link.close();
-    this.#pending.clear();
-    this.#known.clear();
+    for (const shelf of this.#shelves) shelf.forgetAll();
   }
 
-  /** One GET serves all reads of the subject until it is answered. */
-  #fetch(subject: string): StoreRead | Promise<StoreRead> {
-    const pending = this.#pending.get(subject);
-    if (pending !== undefined) return pending;
-    const key = placeOf(subject);
+  /** One GET serves all reads of the name until it is answered. */
+  #fetch({ space, known, pending }: Shelf, name: string): StoreRead | Promise<StoreRead> {
+    const underWay = pending.get(name);
+    if (underWay !== undefined) return underWay;
+    const key = encodeStoreKey(name) && redisRecordKey({ space, key: name });
     if (key === undefined) return unencodable;
-    if (this.#pending.size >= limits.redisReadsInFlightMax) return overloaded;
+    const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
+    if (waiting >= limits.redisReadsInFlightMax) return overloaded;
     const term = this.#term!;
-    const answer = this.#link.link.get(key).then(
+    /** Returns false when the read was overtaken by a change. */
+    const settle = (): boolean => pending.get(name) === answer && pending.delete(name);
+    const answer: Promise<StoreRead> = this.#link.link.get(key).then(
       (value) => {
-        const read = this.#readOf(subject, value);
-        if (this.#settle(subject, answer)) this.#known.set(subject, { read, readAtMs: Date.now(), term });
+        const read = readOf(value, known.get(name)?.read);
+        if (settle()) known.set(name, { read, readAtMs: Date.now(), term });
         return read;
       },
       (error: unknown): StoreRead => {
-        this.#settle(subject, answer);
-        if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
+        settle();
+        if (!(error instanceof ReplyError)) return this.#lastKnown(known.get(name));
         return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
       },
     );
-    this.#pending.set(subject, answer);
+    pending.set(name, answer);
     return answer;
   }
 
-  /** Returns false when the read was overtaken by a change. */
-  #settle(subject: string, answer: Promise<StoreRead>): boolean {
-    return this.#pending.get(subject) === answer && this.#pending.delete(subject);
-  }
-
-  #readOf(subject: string, value: Buffer | null): StoreRead {
-    if (value === null) return missing;
-    return value.length > limits.redisValueBytesMax ? tooLarge : this.#found(subject, value);
-  }
-
-  /** Keeps the buffer of an earlier term when the value is unchanged. */
-  #found(subject: string, value: Buffer): StoreRead {
-    const known = this.#known.get(subject)?.read;
-    if (known?.kind === 'found' && known.value.equals(value)) return known;
-    // Copied, because ioredis returns a slice of a socket buffer, which would keep the whole buffer in memory.
-    return { kind: 'found', value: Buffer.from(value) };
-  }
-
-  #lastKnown(subject: string): StoreRead {
-    const known = this.#known.get(subject);
+  #lastKnown(known: Known | undefined): StoreRead {
     const endedAtMs = known?.term.endedAtMs;
     const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
     if (known === undefined || !isUsable) {
@@ -210,17 +212,23 @@ export class RedisStore implements Store {
       onLive: () => this.#onLive(),
       onChanged: (keys: readonly Buffer[]) => {
         // Records are the only ones of the gateway's own keys that are read here.
-        for (const key of keys) this.forget(nameOf(key));
+        for (const key of keys) this.#onChanged(key);
         this.#counts.invalidations += keys.length;
       },
       onFlushed: () => {
-        this.#known.clear();
-        this.#pending.clear();
+        for (const shelf of this.#shelves) shelf.forgetAll();
         this.#counts.invalidations += 1;
       },
       onLost: (reason: string, isNew: boolean) => this.#onLost(reason, isNew),
     };
     return new StandingLink(this.#options, events, { itself: true });
+  }
+
+  /** A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
+  #onChanged(key: Buffer): void {
+    const recordKey = recordKeyAt(key);
+    if (recordKey === undefined) this.#userConfigs.forget(key.toString());
+    else this.#ownRecords.forget(recordKey);
   }
 
   #onLive(): void {
@@ -234,7 +242,7 @@ export class RedisStore implements Store {
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
     // One user's config may be cached as another's.
-    if (reason.endsWith(GARBLED)) this.#known.clear();
+    if (reason.endsWith(GARBLED)) for (const shelf of this.#shelves) shelf.known.clear();
     if (this.#term !== undefined && this.#term.endedAtMs === undefined) this.#endTerm(this.#term, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#tellObstacle();
@@ -246,7 +254,7 @@ export class RedisStore implements Store {
     term.endedAtMs = performance.now();
     term.usedUntil = inSeconds(Date.now() + staleGraceMs);
     // Pending reads settle by themselves, but reads of the next term must not join them.
-    this.#pending.clear();
+    for (const { pending } of this.#shelves) pending.clear();
     this.#graceTimer = setTimeout(() => {
       this.#graceTimer = undefined;
       this.#tellObstacle();
@@ -264,17 +272,11 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** The Redis key of a subject or record name. @returns `undefined` when it cannot be a store key. */
-function placeOf(name: string): Buffer | undefined {
-  const recordKey = recordKeyOf(name);
-  if (recordKey === undefined) return encodeStoreKey(name);
-  return encodeStoreKey(recordKey) && redisRecordKey({ space: 'records', key: recordKey });
+/** @param known what was read last: the same object is kept when the value is unchanged, even from an earlier term. */
+function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
+  if (value === null) return missing;
+  if (value.length > limits.redisValueBytesMax) return tooLarge;
+  if (known?.kind === 'found' && known.value.equals(value)) return known;
+  // Copied, because ioredis returns a slice of a socket buffer, which would keep the whole buffer in memory.
+  return { kind: 'found', value: Buffer.from(value) };
 }
-
-/** The cache name of a Redis key. A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
-function nameOf(key: Buffer): string {
-  const recordKey = key[0] === OWN_KEY ? recordKeyAt(key) : undefined;
-  return recordKey === undefined ? key.toString('utf8') : recordName(recordKey);
-}
-
-const OWN_KEY = 0xff;

@@ -38,25 +38,6 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
 }
 
 /**
- * Prefix that names one of the gateway's own records where everything else is named by subject. A token's subject may begin with it, since
- * JSON allows that; such a subject has no key, and code that takes subjects must reject it before it looks anything up.
- */
-const RECORD_MARK = '\udfff';
-
-export function recordName(recordKey: string): string {
-  return RECORD_MARK + recordKey;
-}
-
-export function isRecordName(name: string): boolean {
-  return name.startsWith(RECORD_MARK);
-}
-
-/** The record key in a record name; `undefined` for a subject. */
-export function recordKeyOf(name: string): string | undefined {
-  return isRecordName(name) ? name.slice(RECORD_MARK.length) : undefined;
-}
-
-/**
  * The result of a read. While the value has not changed, the same `Buffer` object is returned if the store can tell that cheaply (Redis);
  * callers compare by identity first, then by bytes.
  */

@@ -22,9 +22,15 @@ export const storeLimits = {
   storeKeyBytesMax: 1_978,
   /** readers of an embedded store at once: for each slot a worker and its predecessor → one more cannot read it: 500 `config-failed` */
   storeReadersMax: 1_024,
-  /** cached values of the store, per worker → the least recently used is dropped, and read again when needed */
+  /**
+   * cached values of the store, per worker: of user configs, and as many of records → the least recently used is dropped, and read again
+   * when needed
+   */
   storeCacheEntriesMax: 50_000,
-  /** bytes of the cached values of the store, per worker → the least recently used are dropped, and read again when needed */
+  /**
+   * bytes of the cached values of the store, per worker: of user configs, and as many of records → the least recently used are dropped,
+   * and read again when needed
+   */
   storeCacheBytesMax: 128 * MIB,
   /** reads of one worker that wait for Redis at once, one per subject → one more fails: 500 `config-failed` */
   redisReadsInFlightMax: 10_000,
