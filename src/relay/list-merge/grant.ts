@@ -2,7 +2,8 @@
 // template. Entries may be names, whose URIs are known from the backend's own lists only.
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
-import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
+import { isStepOver, span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
+import type { Steps } from '../../protocol/reading-queue.js';
 import { isAllowed } from '../../user-config/routing.js';
 import { isTemplate, MatchedUri } from '../message/uris.js';
 import type { RuledBackend } from '../../user-config/list-rules.js';
@@ -12,6 +13,7 @@ import type { RuledBackend } from '../../user-config/list-rules.js';
  * nothing. Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
  */
 export const TEMPLATES_TRIED_MAX = 500;
+const TEMPLATES_A_STEP = 16;
 
 /** @returns `unknown` when an entry may be the name of a resource or template that has or matches the URI. */
 export function grantByEntries(
@@ -40,11 +42,12 @@ export interface GrantJob<Page = ListPage> {
 }
 
 /** Whether the pages have an allowed resource or template that has or matches the URI. */
-export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
+export function* isGranted({ kind, backend, pages, uri }: GrantJob): Steps<boolean> {
   const matched = new MatchedUri(uri);
   let triedCount = 0;
-  return pages.some(({ bytes, spans }) => {
+  for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+      if (isStepOver(row)) yield;
       const key = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
       const mayMakeIt = kind.name === 'templates' && triedCount < TEMPLATES_TRIED_MAX;
       if (key !== uri && !mayMakeIt) continue;
@@ -53,7 +56,8 @@ export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
       if (!isAllowed(backend, kind, key, name)) continue;
       if (key === uri || matched.matches(key)) return true;
       triedCount += 1;
+      if (triedCount % TEMPLATES_A_STEP === 0) yield;
     }
-    return false;
-  });
+  }
+  return false;
 }
