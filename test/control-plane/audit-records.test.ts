@@ -6,7 +6,7 @@ import {
   type AuditEntry,
   AUDIT_ENTRY_BYTES_MAX,
 } from '../../src/store/audit-records.js';
-import { maySee } from '../../src/control-plane/http/routes/audit-routes.js';
+import { maySee } from '../../src/control-plane/http/view-operations.js';
 import { openRecordStore } from '../../src/store/open-store.js';
 import { RecordStoreFault, type RecordStore } from '../../src/store/record-store.js';
 import { logInto } from '../support/log-lines.js';

@@ -10,7 +10,7 @@ import type { Exposure } from '../../user-config/compiled-config.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { ChangeNote } from '../common/audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
 import {
   compositionTag,
@@ -34,7 +34,7 @@ import {
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
-import type { PublicationProgress, PublicationWait } from './publication-wait.js';
+import type { Change, PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
@@ -201,9 +201,7 @@ export class Compositions {
   async create(
     input: CompositionInput,
     callerSubject: string,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    caller?: Principal,
+    { wait, note = new ChangeNote(), caller }: Change = {},
   ): Promise<Composition> {
     const { exposure, subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
     refuseGivenAway(caller, team);
@@ -236,10 +234,7 @@ export class Compositions {
     reference: string,
     input: CompositionInput,
     callerSubject: string,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    condition = ChangeCondition.none,
-    caller?: Principal,
+    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
   ): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
@@ -272,10 +267,7 @@ export class Compositions {
   /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(
     reference: string,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    condition = ChangeCondition.none,
-    caller?: Principal,
+    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
   ): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {

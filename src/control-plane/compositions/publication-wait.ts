@@ -1,5 +1,18 @@
-// How long a change waits for its publication to the dataplane, and how much is left when the wait is over: a server
-// may be in the user configs of 100,000 subjects.
+// How a change is made: by whom, on which condition, where it is noted, and how long it waits for its publication to the dataplane. A
+// server may be in the user configs of 100,000 subjects, so the wait may be over before all have the change.
+import type { ChangeNote } from '../common/audit.js';
+import type { ChangeCondition } from '../common/change-condition.js';
+import type { Principal } from '../common/principal.js';
+
+/** Of a change of a server or a composition. */
+export interface Change {
+  /** Absent: until it is published. */
+  readonly wait?: PublicationWait;
+  readonly note?: ChangeNote;
+  readonly condition?: ChangeCondition;
+  /** Absent: roles are not in use. */
+  readonly caller?: Principal | undefined;
+}
 
 /** How far the publication of one change has come, updated by the publisher. */
 export interface PublicationProgress {

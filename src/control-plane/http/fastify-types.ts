@@ -1,15 +1,10 @@
 // Additions of the control plane's hooks and routes to fastify's own types.
 
 import type { Role } from '../../shared/roles.js';
-import type { AuditTrail } from '../common/audit.js';
 import type { Principal } from '../common/principal.js';
 import type { Failure } from './answered-error.js';
 
 declare module 'fastify' {
-  interface FastifyInstance {
-    audit: AuditTrail;
-  }
-
   interface FastifyRequest {
     /** The token's subject; `''` on routes that need none. */
     subject: string;

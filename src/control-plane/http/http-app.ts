@@ -15,34 +15,23 @@ import { limits } from '../../shared/limits.js';
 import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
-import type { AuditRecords } from '../../store/audit-records.js';
-import type { AuditTrail } from '../common/audit.js';
 import { isAdmin } from '../common/principal.js';
-import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
-import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
-import type { SignIn } from '../sign-in/sign-in.js';
 import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { answerTo, HttpRefusal } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import './fastify-types.js';
 import { keepRoom } from '../../shared/connection-room.js';
-import { compileValidators } from './mount.js';
-import { mountPatches, readJsonBodies } from './merge-patch.js';
+import { compileValidators, mountOperation, type MountParts } from './mount.js';
+import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
+import { createOpenApiDocument } from './open-api.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
-import { mountAuditRoutes } from './routes/audit-routes.js';
-import { mountCallerRoutes, mountStatusRoutes, type StatusParts, mountMetadataRoutes } from './routes/status-routes.js';
-import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
-import { mountConnectRoutes } from './routes/connect-routes.js';
-import { mountDataplaneRoutes } from './routes/dataplane-routes.js';
+import { mountConnectPages } from './routes/connect-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
-import { mountCompositionPatch, mountServerPatch } from './routes/patch-routes.js';
-import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
-import { mountSignInRoutes } from './routes/sign-in-routes.js';
 
 /** Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer. */
 const securityHeaders: readonly (readonly [name: string, value: string])[] = [
@@ -78,31 +67,19 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
 /** Connections at once. Beyond it, the one longest without a request is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
-export interface HttpAppParts extends StatusParts {
+export interface HttpAppParts extends Omit<MountParts, 'admission' | 'dataplane' | 'document'> {
   readonly overload: Overload;
-  readonly registry: ServedRegistry;
-  readonly compositions: ServedCompositions;
   readonly mcp: ServedMcp;
-  /** `undefined` where users cannot connect servers. */
-  readonly connect?: Connect | undefined;
-  /** `undefined` where people sign in to the console only with a token. */
-  readonly signIn?: SignIn | undefined;
   /** `undefined` where neither a dataplane nor recent requests are known. */
   readonly dataplane?: DataplaneViews | undefined;
-  /** `undefined` where no dataplane is known. */
-  readonly live?: Pick<LiveFigures, 'open'> | undefined;
   readonly console: Pick<ConsoleFiles, 'find'>;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
   readonly resource: ProtectedResource;
   readonly rates: RateLimiter;
   readonly bodyBytesMax: number;
-  /** How long a change waits for its publication. */
-  readonly publicationWaitMs: number;
   readonly requestIds: RequestIds;
   readonly accessLog: AccessLog;
-  readonly audit: AuditTrail;
-  readonly changes: Pick<AuditRecords, 'list'>;
   readonly logger: Logger;
 }
 
@@ -135,23 +112,21 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   letIn(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
-  app.decorate('audit', parts.audit);
-
-  mountStatusRoutes(app, parts);
-  mountCallerRoutes(app);
-  mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
-  mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
-  await mountConnectRoutes(app, parts.connect, parts.registry);
-  await mountPatches(app, (scope) => {
-    mountServerPatch(scope, parts.registry, parts.publicationWaitMs);
-    mountCompositionPatch(scope, parts.compositions, parts.publicationWaitMs);
+  const document = createOpenApiDocument();
+  const dataplane = parts.dataplane ?? new DataplaneViews(undefined, undefined);
+  const mountAll = (to: FastifyInstance, isWanted: (operation: Operation) => boolean): void => {
+    for (const operation of operations.filter(isWanted))
+      if (operation.handle !== undefined)
+        mountOperation(to, operation, operation.handle, { ...parts, dataplane, admission, document });
+  };
+  mountAll(app, ({ bodyType }) => bodyType !== MERGE_PATCH);
+  await app.register(async (scope) => {
+    readPatches(scope);
+    mountAll(scope, ({ bodyType }) => bodyType === MERGE_PATCH);
   });
-  mountAuditRoutes(app, parts.changes);
-  mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined), parts.live);
-  mountDocumentationRoutes(app);
-  mountSignInRoutes(app, parts.signIn);
+  await mountConnectPages(app, parts.connect);
+  mountDocumentationRoutes(app, document);
   mountConsoleRoutes(app, parts.console);
-  mountMetadataRoutes(app, admission);
   await mountMcpRoutes(app, parts.mcp);
   await app.ready();
   return app;
@@ -189,7 +164,7 @@ function setSecurityHeaders(reply: FastifyReply): void {
 /** 404 for an unknown path, 405 for a path that has other methods. */
 function unknownRoute({ url }: FastifyRequest): HttpRefusal {
   const [path = ''] = url.split('?', 1);
-  const methods = Object.values<Operation>(operations)
+  const methods = operations
     .filter((operation) => pathPattern(operation).test(path))
     .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
   if (methods.length === 0) return new HttpRefusal(404, 'Not Found', {}, { outcome: 'refused', code: 'path-unknown' });

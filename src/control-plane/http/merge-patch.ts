@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeCondition } from '../common/change-condition.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { HttpRefusal, describeViolation } from './answered-error.js';
@@ -47,15 +48,12 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
   });
 }
 
-const MERGE_PATCH = 'application/merge-patch+json';
+export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Mounts routes whose bodies must be merge patches. */
-export async function mountPatches(app: FastifyInstance, mountAll: (scope: FastifyInstance) => void): Promise<void> {
-  await app.register(async (scope) => {
-    readJsonBodies(scope, MERGE_PATCH);
-    scope.addContentTypeParser('*', (_request, _body, done) => done(UNREADABLE));
-    mountAll(scope);
-  });
+/** Routes whose bodies must be merge patches. */
+export function readPatches(app: FastifyInstance): void {
+  readJsonBodies(app, MERGE_PATCH);
+  app.addContentTypeParser('*', (_request, _body, done) => done(UNREADABLE));
 }
 
 /** Members that are `null` in the patch are removed. */
@@ -71,31 +69,31 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
 }
 
 interface Patching<Thing> {
+  /** Throws if the thing does not exist, or does not meet the caller's own condition. */
+  readonly read: () => Promise<Thing>;
   /** What people have set on it, in the form of a full replacement. */
-  readonly said: (thing: Thing) => object;
+  readonly said: (thing: Thing) => Readonly<Record<string, unknown>>;
   readonly tag: (thing: Thing) => string;
   /** Replaces the whole, on condition that the thing is as it was read. */
   readonly change: (thing: Thing, whole: unknown, condition: ChangeCondition) => Promise<Thing>;
-  /** Whether the error says that the thing has changed. */
-  readonly isChanged: (error: unknown) => boolean;
 }
 
-/** @param read throws if the thing does not exist, or does not meet the caller's own condition. */
 export async function patchThing<Thing>(
-  request: FastifyRequest,
+  { headers, body }: FastifyRequest,
   schema: SchemaName,
-  read: () => Promise<Thing>,
-  { said, tag, change, isChanged }: Patching<Thing>,
+  { read, said, tag, change }: Patching<Thing>,
 ): Promise<Thing> {
-  const mayGoOn = request.headers['if-match'] === undefined;
+  const mayGoOn = headers['if-match'] === undefined;
   for (let tries = 1; ; tries++) {
     const thing = await read();
-    const whole = merged(said(thing), request.body);
+    const present = Object.entries(said(thing)).filter(([, value]) => value !== undefined);
+    const whole = merged(Object.fromEntries(present), body);
     refuseMisshaped(schema, whole);
     try {
       return await change(thing, whole, ChangeCondition.of(tag(thing)));
     } catch (error) {
-      if (!mayGoOn || tries >= limits.patchTriesMax || !isChanged(error)) throw error;
+      const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
+      if (!mayGoOn || tries >= limits.patchTriesMax || !isChanged) throw error;
     }
   }
 }

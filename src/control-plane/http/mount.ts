@@ -1,31 +1,21 @@
 // Mounts a route for an operation, which defines its config, schemas and status.
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ChangeNote, type AuditedRequest } from '../common/audit.js';
+import { ChangeNote, type AuditTrail } from '../common/audit.js';
+import { ChangeCondition } from '../common/change-condition.js';
+import { PublicationWait } from '../compositions/publication-wait.js';
 import { answerTo, HttpRefusal } from './answered-error.js';
-import { roleOf, routePath, type Operation } from './operation.js';
+import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
 import { shapeOf, type JsonSchema } from './schema-parts.js';
 import { schemas } from './schemas.js';
-import { ChangeCondition } from '../common/change-condition.js';
-import type { PublicationWait } from '../compositions/publication-wait.js';
-
-// Parts common to all changes: the `If-Match` condition, and the response when the request stops waiting for the
-// publication: 202, with the number of user configs that are left.
 
 /** User configs that did not have the change yet when the response was sent. */
 const UNPUBLISHED_HEADER = 'switchyard-unpublished';
 
-export function tellUnpublished(reply: FastifyReply, { left }: PublicationWait): void {
-  if (left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(left));
-}
-
-export function conditionOf({ headers }: FastifyRequest): ChangeCondition {
-  return ChangeCondition.of(headers['if-match']);
-}
-
-/** Whether tools that their server does not have may be named. */
-export function isForced({ query }: FastifyRequest): boolean {
-  return (query as { readonly force?: boolean }).force === true;
+export interface MountParts extends OperationParts {
+  readonly audit: AuditTrail;
+  /** How long a change waits for its publication. */
+  readonly publicationWaitMs: number;
 }
 
 // Reads members in snake_case as if they were written in camelCase (decisions 3). Only members of this interface:
@@ -44,13 +34,7 @@ export function withCamelCaseMembers(value: unknown): unknown {
   return Object.fromEntries(renamed);
 }
 
-/**
- * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.
- * @param note where an audited operation records its change.
- */
-type OperationHandler = (request: FastifyRequest, reply: FastifyReply, note: ChangeNote) => Promise<unknown>;
-
-export function mount(app: FastifyInstance, operation: Operation, handler: OperationHandler): void {
+export function mountOperation(app: FastifyInstance, operation: Operation, handle: Handle, parts: MountParts): void {
   const status = operation.answers[0]?.status ?? 200;
   app.route({
     method: operation.method,
@@ -66,35 +50,35 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
     },
     handler: async (request, reply) => {
       const note = new ChangeNote();
+      const wait = new PublicationWait(parts.publicationWaitMs);
+      const condition = ChangeCondition.of(request.headers['if-match']);
       let fault = '';
       try {
-        return await handler(request, reply.code(status), note);
+        const body = await handle(parts, request, reply.code(status), {
+          note,
+          wait,
+          condition,
+          caller: request.caller,
+        });
+        // The request has stopped waiting for the publication.
+        if (wait.left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(wait.left));
+        return body;
       } catch (error) {
         fault = answerTo(error)?.code ?? 'internal-error';
         throw error;
       } finally {
         // A change that was made, or may have been, is audited whatever the outcome of the request.
-        if (operation.isAudited === true) app.audit.write(auditedRequest(operation, request, reply, fault), note);
+        if (operation.isAudited === true)
+          parts.audit.write(
+            {
+              ...{ operation: operation.id, kind: operation.tag, requestId: request.id, subject: request.subject },
+              ...{ fault, unpublished: fault === '' ? wait.left : 0 },
+            },
+            note,
+          );
       }
     },
   });
-}
-
-function auditedRequest(
-  operation: Operation,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  fault: string,
-): AuditedRequest {
-  const unpublished = Number(reply.getHeader(UNPUBLISHED_HEADER) ?? 0);
-  return {
-    operation: operation.id,
-    kind: operation.tag,
-    requestId: request.id,
-    subject: request.subject,
-    fault,
-    unpublished,
-  };
 }
 
 function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {

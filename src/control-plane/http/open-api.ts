@@ -51,7 +51,7 @@ const refusalHeaders: Readonly<Record<number, Readonly<Record<string, string>>>>
 
 export function createOpenApiDocument(): OpenApiDocument {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of Object.values<Operation>(operations)) {
+  for (const operation of operations) {
     const item = (paths[operation.path] ??= {});
     item[operation.method.toLowerCase()] = describeOperation(operation);
   }

@@ -1,5 +1,7 @@
-// Parts that operations share: answers, queries and headers.
+// Parts that operations share: answers, queries and headers, and how the last are read and written.
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../shared/limits.js';
+import { nextLink, type Page } from '../common/page.js';
 import type { Answer } from './operation.js';
 import type { SchemaName } from './schemas.js';
 
@@ -15,6 +17,17 @@ export const pageQuery = {
 };
 
 export const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
+
+/** The items of a page; the header leads to the next one. */
+export function itemsOf<Item>(request: FastifyRequest, reply: FastifyReply, { items, cursor }: Page<Item>) {
+  if (cursor !== undefined) reply.header('link', nextLink(request.url, cursor));
+  return items;
+}
+
+/** A parameter in the path. */
+export function parameterOf({ params }: FastifyRequest, name: string): string {
+  return (params as Readonly<Record<string, string>>)[name] ?? '';
+}
 
 export function json(status: 200 | 201 | 202, description: string, schema: SchemaName): Answer {
   return { status, description, contents: [{ mediaType: 'application/json', schema }] };
@@ -78,16 +91,6 @@ export const sessionEndHeaders = {
 export const streamHeaders = {
   ...messageHeaders,
   'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
-} as const;
-
-export const resourceMetadataOperation = {
-  method: 'GET',
-  tag: 'status',
-  isOpen: true,
-  description:
-    'The answer is the same whether the composition exists or not: 404 if there is no authorization server to name (`--authorization-servers`).',
-  answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
-  refusals: [404],
 } as const;
 
 export const aggregateQuery = {

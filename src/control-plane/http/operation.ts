@@ -1,5 +1,18 @@
-// One endpoint of the control plane as plain data, from which its route is mounted and its documentation generated.
+// One endpoint of the control plane: what is told of it, from which its route is mounted and its documentation is generated, and what it
+// does.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Overload } from '../../process/overload.js';
 import type { Role } from '../../shared/roles.js';
+import type { AuditRecords } from '../../store/audit-records.js';
+import type { RecordStore } from '../../store/record-store.js';
+import type { Change } from '../compositions/publication-wait.js';
+import type { Compositions } from '../compositions/compositions.js';
+import type { Connect } from '../connect/connect.js';
+import type { DataplaneViews } from '../dataplane/dataplane-views.js';
+import type { LiveFigures } from '../dataplane/live-figures.js';
+import type { Registry } from '../registry/registry.js';
+import type { SignIn } from '../sign-in/sign-in.js';
+import type { ControlPlaneAdmission } from './control-plane-admission.js';
 import type { JsonSchema } from './schema-parts.js';
 import type { SchemaName } from './schemas.js';
 
@@ -23,6 +36,39 @@ export interface Answer {
   /** Name → description. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** What operations work on. */
+export interface OperationParts {
+  readonly admission: Pick<ControlPlaneAdmission, 'metadata'>;
+  readonly overload: Pick<Overload, 'healthRefusal'>;
+  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
+  readonly registry: Pick<
+    Registry,
+    'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'listJson' | 'health'
+  >;
+  readonly compositions: Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'>;
+  /** `undefined` where users cannot connect servers. */
+  readonly connect?: Connect | undefined;
+  /** `undefined` where people sign in to the console only with a token. */
+  readonly signIn?: SignIn | undefined;
+  readonly dataplane: DataplaneViews;
+  /** `undefined` where no dataplane is known. */
+  readonly live?: Pick<LiveFigures, 'open'> | undefined;
+  readonly changes: Pick<AuditRecords, 'list'>;
+  /** The OpenAPI document. */
+  readonly document: object;
+}
+
+/**
+ * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.
+ * @param change how an audited operation makes its change.
+ */
+export type Handle = (
+  parts: OperationParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  change: Required<Change>,
+) => Promise<unknown>;
 
 export interface Operation {
   readonly id: string;
@@ -50,6 +96,19 @@ export interface Operation {
   readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly Answer[];
   readonly refusals?: readonly RefusalStatus[];
+  /** Absent: the route is not mounted with the others, because it takes or sends something else than JSON. */
+  readonly handle?: Handle;
+}
+
+/** The operations of one kind, each under its method and path. */
+export function operationsOf(
+  tag: Operation['tag'],
+  rows: Readonly<Record<`${OperationMethod} /${string}`, Omit<Operation, 'method' | 'path' | 'tag'>>>,
+): Operation[] {
+  return Object.entries(rows).map(([route, row]) => {
+    const [method = '', path = ''] = route.split(' ');
+    return { ...row, method: method as OperationMethod, path, tag };
+  });
 }
 
 /** The default is `admin`. */

@@ -1,18 +1,61 @@
-// The part of the endpoint table for views of what happens in the gateway, and of who has changed what.
+// Views over HTTP: of what happens in the gateway, and of who has changed what. Admins see everybody's data, and why a view fails; others
+// see their own only, and changes of things that they may change.
+import type { FastifyRequest } from 'fastify';
 import { limits } from '../../shared/limits.js';
-import type { Operation } from './operation.js';
-import { json, jsonList, pageHeaders } from './operation-parts.js';
+import type { AuditEntry } from '../../store/audit-records.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
+import { nextLink, type PageQuery } from '../common/page.js';
+import { isAdmin, mayChange, type Principal } from '../common/principal.js';
+import { UNNAMED } from '../dataplane/dataplane-views.js';
+import { HttpRefusal } from './answered-error.js';
+import { operationsOf } from './operation.js';
+import { itemsOf, json, jsonList, pageHeaders, parameterOf } from './operation-parts.js';
 
 const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
-export const viewOperations = {
-  explain: {
+interface ExplainQuery {
+  readonly subject?: string;
+  readonly virtualHost: string;
+  readonly tool?: string;
+}
+
+interface SessionsQuery extends PageQuery {
+  readonly subject?: string;
+  readonly session?: string;
+}
+
+interface AuditPageQuery extends PageQuery {
+  readonly record?: string;
+}
+
+const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
+const FULL = { outcome: 'refused', code: 'live-full' } as const;
+const RETRY_S = '2';
+const UNKNOWN =
+  'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
+
+function mayAskOf(request: FastifyRequest, subject: string): string {
+  if (isAdmin(request.caller) || subject === request.subject) return subject;
+  const failure = { outcome: 'refused', code: 'role-missing' } as const;
+  throw new HttpRefusal(403, 'Asking about other subjects requires the role admin: leave subject out', {}, failure);
+}
+
+/** @param caller `undefined`: roles are not in use, so the caller may see everything. */
+export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
+  if (caller === undefined || isAdmin(caller)) return true;
+  // Changes made by commands, whose subjects are not callers.
+  if (kind === 'user-configs' || kind === 'secrets') return false;
+  if (subject === caller.subject) return true;
+  // A consent is visible only to its user.
+  if (kind === 'connections') return false;
+  return mayChange(caller, { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) });
+}
+
+export const viewOperations = operationsOf('views', {
+  'GET /dataplane/explanation': {
     id: 'explain',
     role: 'reader',
-    method: 'GET',
-    path: '/dataplane/explanation',
-    tag: 'views',
     summary: 'What a subject may reach at a virtual host, and why a tool is there or not',
     description:
       'As each worker of the dataplane knows it; no backend is asked. The virtual host of a composition is the composition’s id. Answers 404 without --dataplane-admin-address.',
@@ -24,13 +67,16 @@ export const viewOperations = {
     requiredQuery: ['virtualHost'],
     answers: [json(200, 'What each worker says.', 'Explanation')],
     refusals: [404, 422, 503],
+    handle: async ({ dataplane }, request) => {
+      const { subject: said = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
+      const subject = mayAskOf(request, said);
+      const told = await dataplane.explain(request.subject, { subject, virtualHost, tool });
+      return { subject, virtualHost, tool, ...told };
+    },
   },
-  listSessions: {
+  'GET /dataplane/sessions': {
     id: 'listSessions',
     role: 'reader',
-    method: 'GET',
-    path: '/dataplane/sessions',
-    tag: 'views',
     summary: 'Sessions of the dataplane, with the states of their backends',
     description: 'Subjects and sessions appear as hashes, as in the log. Only admins see sessions of other subjects.',
     query: {
@@ -49,25 +95,33 @@ export const viewOperations = {
     },
     answers: [{ ...json(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
+    handle: async ({ dataplane }, request, reply) => {
+      const query = request.query as SessionsQuery;
+      const subject = mayAskOf(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
+      const { session = '', limit = limits.adminSessionsPageMax, cursor = '' } = query;
+      const { next, ...page } = await dataplane.sessions(request.subject, { subject, session, limit, cursor });
+      if (next !== undefined) reply.header('link', nextLink(request.url, next));
+      return page;
+    },
   },
-  readRequest: {
+  'GET /requests/{request}': {
     id: 'readRequest',
     role: 'any',
-    method: 'GET',
-    path: '/requests/{request}',
-    tag: 'views',
     summary: 'What became of a request, by the `x-request-id` of its answer',
     description:
       'Covers requests to this control plane’s MCP endpoints, and to the dataplane if --dataplane-admin-address is set. Returns several if several requests had this id. Only admins see requests of other subjects.',
     answers: [jsonList('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
+    handle: async ({ dataplane }, request) => {
+      const of = isAdmin(request.caller) ? undefined : request.subject;
+      const requests = await dataplane.requests(request.subject, parameterOf(request, 'request'), of);
+      if (requests.length === 0) throw new HttpRefusal(404, UNKNOWN);
+      return requests;
+    },
   },
-  watchLoad: {
+  'GET /dataplane/live': {
     id: 'watchLoad',
     role: 'reader',
-    method: 'GET',
-    path: '/dataplane/live',
-    tag: 'views',
     summary: 'Live figures of the dataplane, as a stream',
     description:
       'Server-sent events: `load` with the figures of the last seconds, `fault` with the reason when there are none; comments in between. The stream ends after a while: open it again. Only admins get figures of backends, and addresses in faults.',
@@ -79,13 +133,19 @@ export const viewOperations = {
       },
     ],
     refusals: [404, 503],
+    handle: async ({ live }, request, reply) => {
+      if (live === undefined) throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
+      if (request.method === 'HEAD') return '';
+      const stream = live.open(request.subject, isAdmin(request.caller));
+      if (stream === undefined) throw new HttpRefusal(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
+      // A proxy that buffers the response would deliver outdated figures.
+      reply.type('text/event-stream').header('x-accel-buffering', 'no');
+      return stream;
+    },
   },
-  listChanges: {
+  'GET /audit': {
     id: 'listChanges',
     role: 'editor',
-    method: 'GET',
-    path: '/audit',
-    tag: 'views',
     summary: 'Who has changed what, the newest first',
     description:
       'The latest changes that were made through this interface, each with the changed properties before and after, without secrets. Admins see all changes; editors see their own, and those of records that they may change. The log has all of them.',
@@ -98,5 +158,10 @@ export const viewOperations = {
       { ...jsonList('One page of them; it may be shorter than asked for.', 'AuditEntry'), headers: pageHeaders },
     ],
     refusals: [422],
+    handle: async ({ changes }, request, reply) => {
+      const { record = '', limit = limits.auditPageMax, cursor } = request.query as AuditPageQuery;
+      const page = await changes.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
+      return itemsOf(request, reply, page);
+    },
   },
-} as const satisfies Record<string, Operation>;
+});

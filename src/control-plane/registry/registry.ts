@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/logger.js';
 import { type RecordStore, retrySwap } from '../../store/record-store.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
-import type { PublicationWait } from '../compositions/publication-wait.js';
+import type { Change, PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../common/audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
@@ -113,14 +113,8 @@ export class Registry {
     return (await this.#storage.find(reference))?.record;
   }
 
-  /** The tools as last read: a JSON array. */
-  async toolsJson(reference: string): Promise<Buffer> {
-    const { record } = await this.#require(reference);
-    return this.#storage.loadToolsJson(record.id);
-  }
-
-  /** Another list as last read: a JSON array. */
-  async listJson(reference: string, name: ServerListName): Promise<Buffer> {
+  /** A list as last read: a JSON array. */
+  async listJson(reference: string, name: 'tools' | ServerListName): Promise<Buffer> {
     const { record } = await this.#require(reference);
     return this.#storage.loadListJson(record.id, name);
   }
@@ -158,12 +152,7 @@ export class Registry {
    * Probes the server and stores it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
    * `not-owned` (the given team is not one of the caller's).
    */
-  async register(
-    input: ServerInput,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    caller?: Principal,
-  ): Promise<ServerRecord> {
+  async register(input: ServerInput, { wait, note = new ChangeNote(), caller }: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     refuseGivenAway(caller, checked.team);
     // Checked before the probe, which takes a while; the swap decides.
@@ -203,10 +192,7 @@ export class Registry {
   async replace(
     reference: string,
     input: ServerInput,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    condition = ChangeCondition.none,
-    caller?: Principal,
+    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     const { id } = await this.#requireChangeable(reference, condition, caller);
@@ -252,10 +238,7 @@ export class Registry {
   /** Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(
     reference: string,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    condition = ChangeCondition.none,
-    caller?: Principal,
+    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
   ): Promise<void> {
     const { id, name } = await this.#requireChangeable(reference, condition, caller);
     const job = createJob({ servers: [id, name] });
@@ -272,12 +255,7 @@ export class Registry {
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
-  async refresh(
-    reference: string,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-    caller?: Principal,
-  ): Promise<RefreshReport> {
+  async refresh(reference: string, { wait, note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
     refuseUnowned('server', record, caller);
     if (this.#refreshing.has(record.id)) {

@@ -12,7 +12,6 @@ import {
   NO_LISTS,
   type ServerListName,
   type ServerLists,
-  NO_TOOLS,
   toolListOf,
   type ToolList,
 } from '../records/server-lists.js';
@@ -99,14 +98,10 @@ export class ServerStorage {
     return new Map(bytes === undefined ? [] : (decode(bytes) as [string, string][]));
   }
 
-  /** JSON of all tools. */
-  async loadToolsJson(id: string): Promise<Buffer> {
-    return (await this.#records.read(toolsKey(id))) ?? Buffer.from(NO_TOOLS.json);
-  }
-
   /** JSON of all items. */
-  async loadListJson(id: string, name: ServerListName): Promise<Buffer> {
-    return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
+  async loadListJson(id: string, name: 'tools' | ServerListName): Promise<Buffer> {
+    const key = name === 'tools' ? toolsKey(id) : itemsKey(id, name);
+    return (await this.#records.read(key)) ?? Buffer.from('[]');
   }
 
   /** The latest first; empty where an earlier version stored nothing. */

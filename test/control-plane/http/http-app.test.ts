@@ -47,7 +47,7 @@ async function setStage(
       replace: fail,
       remove: fail,
       refresh: fail,
-      ...{ toolsJson: fail, listJson: fail, health: fail },
+      ...{ listJson: fail, health: fail },
       count: fail,
     },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail, countUnpublished: fail },

@@ -45,7 +45,7 @@ function createGate(t: Test, standing: typeof STANDING | undefined): Promise<Htt
       registry: {
         ...registry,
         refresh: fail,
-        ...{ toolsJson: fail, listJson: fail, health: fail },
+        ...{ listJson: fail, health: fail },
         count: async () => ({ total: 0, active: 0, inactive: 0 }),
       },
       compositions: { ...compositions, countUnpublished: async () => 0 },

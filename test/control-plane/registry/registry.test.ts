@@ -80,7 +80,7 @@ async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend
 }
 
 async function toolsOf(registry: Registry, reference: string): Promise<ServerTool[]> {
-  return JSON.parse((await registry.toolsJson(reference)).toString()) as ServerTool[];
+  return JSON.parse((await registry.listJson(reference, 'tools')).toString()) as ServerTool[];
 }
 
 /** A URL where nothing listens. */
@@ -181,7 +181,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const reference of ['', 'nobody', 'a/b', '\ud800', 'x'.repeat(5_000), 'f'.repeat(32), '__proto__', 'é']) {
         t.equal(await registry.find(reference), undefined, reference.slice(0, 40));
         const words = /^Server not found: /;
-        await expectFault(t, registry.toolsJson(reference), 'not-found', words);
+        await expectFault(t, registry.listJson(reference, 'tools'), 'not-found', words);
         await expectFault(t, registry.listJson(reference, 'prompts'), 'not-found', words);
         await expectFault(t, registry.refresh(reference), 'not-found', words);
         await expectFault(t, registry.remove(reference), 'not-found', words);

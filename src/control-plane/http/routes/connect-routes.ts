@@ -1,19 +1,12 @@
-// Where a user's browser connects a backend, and where a user lists and ends connections. The pages are open: a browser
-// has no token to send, so the ticket in the link identifies the user.
+// Where a user's browser connects a backend. The pages are open: a browser has no token to send, so the ticket in the link identifies the
+// user.
 import { randomBytes, createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
-import { CALLBACK_PATH, type Connect, type Revocation, type ConsentPreview } from '../../connect/connect.js';
-import { isRoleEnough } from '../../../shared/roles.js';
-import { refuseUnowned } from '../../common/principal.js';
-import { ControlPlaneFault, notFound } from '../../common/control-plane-fault.js';
-import type { Registry } from '../../registry/registry.js';
-import type { ServerRecord } from '../../records/server-record.js';
-import { HttpRefusal } from '../answered-error.js';
-import { mount } from '../mount.js';
-import { routePath } from '../operation.js';
-import { ROLE_MISSING, roleRefusal } from '../control-plane-admission.js';
-import { operations } from '../operations.js';
+import { CALLBACK_PATH, type Connect, type ConsentPreview } from '../../connect/connect.js';
+import { ControlPlaneFault } from '../../common/control-plane-fault.js';
+import { CONNECT_OFF } from '../connection-operations.js';
+import { cookieIn, setCookie } from '../cookies.js';
 import { html, Html } from '../html.js';
 
 // The HTML pages for a user who connects a backend: what will be granted, to whom, and the outcome. They run no script,
@@ -123,39 +116,7 @@ const BROWSER_BYTES = 32;
 const BROWSER = /^[\w-]{43}$/;
 
 /** @param connect `undefined` where users cannot connect servers. */
-export async function mountConnectRoutes(
-  app: FastifyInstance,
-  connect: Connect | undefined,
-  registry: Pick<Registry, 'find'>,
-): Promise<void> {
-  mount(app, operations.listConnections, async (request) => there(connect).list(request.subject));
-
-  mount(app, operations.disconnect, async (request, _reply, note) => {
-    const { server } = request.params as { readonly server: string };
-    const connections = there(connect);
-    let revocation: Revocation | 'missing' = 'missing';
-    const forget = async (): Promise<boolean> => {
-      revocation = await connections.disconnect(request.subject, server);
-      return revocation !== 'missing';
-    };
-    if (!(await note.making({ name: server }, undefined, forget)))
-      throw new HttpRefusal(404, 'You have connected no server of this name');
-    return { revocation };
-  });
-
-  mount(app, operations.linkConnection, async (request) => {
-    const { server: reference } = request.params as { readonly server: string };
-    const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
-    const found = await registry.find(reference);
-    if (found === undefined) throw notFound('server', reference);
-    if (probes) refuseUnentitled(request, found);
-    const { name, url, auth } = found;
-    if (auth?.type !== 'oauth2-user') throw new HttpRefusal(422, 'The server’s auth is not of the type oauth2-user');
-    const { origin, pathname, search } = new URL(url);
-    const backend = { name, target: { origin, path: pathname + search } };
-    return { url: there(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
-  });
-
+export async function mountConnectPages(app: FastifyInstance, connect: Connect | undefined): Promise<void> {
   await app.register(async (scope) => {
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
@@ -185,39 +146,25 @@ export async function mountConnectRoutes(
       return consentPage(await pages(connect).preview(serverOf(request), text), text);
     });
 
-    scope.route({ method: 'GET', url: routePath(operations.showConsent), config, handler: show });
-    scope.route({
-      ...{ method: 'POST', url: routePath(operations.beginConsent), config },
-      handler: page(async (request, reply) => {
-        const { isTls } = pages(connect);
-        const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
-        const ticket = new URLSearchParams(single(request.body)).get('ticket') ?? '';
-        const address = await pages(connect).begin(serverOf(request), ticket, browser);
-        const maxAgeS = limits.connectTicketMs / 1_000;
-        const rules = `Path=/connect; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${isTls ? '; Secure' : ''}`;
-        reply.header('set-cookie', `${COOKIE}=${browser}; ${rules}`);
-        return onwardPage(address);
-      }),
+    scope.get('/connect/:server', { config }, show);
+    const begin = page(async (request, reply) => {
+      const { isTls } = pages(connect);
+      const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
+      const ticket = new URLSearchParams(single(request.body)).get('ticket') ?? '';
+      const address = await pages(connect).begin(serverOf(request), ticket, browser);
+      setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.connectTicketMs, sameSite: 'Lax', isTls });
+      return onwardPage(address);
     });
+    scope.post('/connect/:server', { config }, begin);
     const end = page(async (request) => {
       const [, query = ''] = request.url.split('?', 2);
       return connectedPage(await pages(connect).end(new URLSearchParams(query), browserOf(request)));
     });
-    scope.route({
-      ...{ method: 'GET', url: CALLBACK_PATH, config },
-      // A backend may also be named `callback`: then its consent page has this path.
-      handler: async (request, reply) => (isAboutBackend(request) ? show(request, reply) : end(request, reply)),
+    // A backend may also be named `callback`: then its consent page has this path.
+    scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
+      return isAboutBackend(request) ? show(request, reply) : end(request, reply);
     });
   });
-}
-
-/** A grant to the control plane itself shows everybody the server's tools, so only those who may change the server can give it. */
-function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
-  if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
-    const { message, status } = roleRefusal('editor', caller.role);
-    throw new HttpRefusal(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
-  }
-  refuseUnowned('server', server, caller);
 }
 
 function isAboutBackend({ query }: FastifyRequest): boolean {
@@ -229,26 +176,15 @@ function serverOf({ url }: FastifyRequest): string {
   return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1));
 }
 
-function browserOf({ headers: { cookie = '' } }: FastifyRequest): string {
-  for (const pair of cookie.split(/; */)) {
-    const [name, value = ''] = pair.split('=', 2);
-    if (name === COOKIE && BROWSER.test(value)) return value;
-  }
-  return '';
+function browserOf(request: FastifyRequest): string {
+  return cookieIn(request, COOKIE, BROWSER);
 }
 
 function single(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function there(connect: Connect | undefined): Connect {
-  if (connect === undefined) throw new HttpRefusal(503, OFF);
-  return connect;
-}
-
 function pages(connect: Connect | undefined): Connect {
-  if (connect === undefined) throw new ControlPlaneFault('consent-unready', OFF);
+  if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
   return connect;
 }
-
-const OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';

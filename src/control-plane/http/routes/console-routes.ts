@@ -5,9 +5,6 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HttpRefusal } from '../answered-error.js';
-import { mount } from '../mount.js';
-import { routePath } from '../operation.js';
-import { operations } from '../operations.js';
 
 // The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
 // made. A caller's path is never looked up on disk. Cold path.
@@ -87,17 +84,15 @@ const ENCODINGS: readonly ContentEncoding[] = ['br', 'gzip'];
 const YEAR_S = 31_536_000;
 
 export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFiles, 'find'>): void {
-  const { console } = operations;
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     const file = files.find(path);
     if (file === undefined) throw new HttpRefusal(404, path === '' ? NOT_BUILT : 'Not Found');
     return sent(file, request, reply);
   };
-  mount(app, console, answer);
-  // Pages have their own paths, so that they can be linked to.
   const config = { isOpen: true, isUncounted: true };
-  app.route({ method: 'GET', url: `${routePath(console)}/*`, config, handler: answer });
+  // Pages have their own paths, so that they can be linked to.
+  for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: answer });
 }
 
 const NOT_BUILT = 'The console is not part of this build: `npm run build` makes it';

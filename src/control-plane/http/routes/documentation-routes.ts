@@ -1,9 +1,7 @@
-// The documentation of the HTTP interface: the OpenAPI document, and a page for people. Both are generated once.
+// The documentation of the HTTP interface for people, generated once.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { mount } from '../mount.js';
-import { createOpenApiDocument, type OpenApiDocument } from '../open-api.js';
-import { operations } from '../operations.js';
+import type { OpenApiDocument } from '../open-api.js';
 import { html, Html, prose } from '../html.js';
 import type { JsonSchema } from '../schema-parts.js';
 
@@ -163,15 +161,12 @@ function referenceOf(schema: JsonSchema): string | undefined {
   return ($ref ?? items?.$ref)?.split('/').at(-1);
 }
 
-export function mountDocumentationRoutes(app: FastifyInstance): void {
-  const document = createOpenApiDocument();
-  mount(app, operations.openApi, async () => document);
-
+export function mountDocumentationRoutes(app: FastifyInstance, document: OpenApiDocument): void {
   const page = documentationPage(document);
   // The page's style is inline; nothing else may be loaded or run.
   const styleHash = createHash('sha256').update(pageStyle).digest('base64');
   const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'`;
-  mount(app, operations.docs, async (_request, reply) => {
+  app.get('/docs', { config: { isOpen: true } }, async (_request, reply) => {
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy);
     return page;
   });

@@ -3,8 +3,7 @@
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../../user-config/compiled-config.js';
-import { roleOf, routePath } from '../operation.js';
-import { operations } from '../operations.js';
+import { aggregateQuery } from '../operation-parts.js';
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
 
@@ -18,9 +17,9 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
 
     scope.route({
       ...options,
-      url: routePath(operations.postAggregate),
-      config: { role: roleOf(operations.postAggregate) },
-      schema: { querystring: { type: 'object', properties: operations.postAggregate.query } },
+      url: '/mcp',
+      config: { role: 'reader' },
+      schema: { querystring: { type: 'object', properties: aggregateQuery } },
       handler: async (request, reply) => {
         const { exposure } = request.query as { exposure?: Exposure };
         reply.hijack();
@@ -31,8 +30,8 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
 
     scope.route({
       ...options,
-      url: routePath(operations.postComposition),
-      config: { role: roleOf(operations.postComposition) },
+      url: '/servers/:composition/mcp',
+      config: { role: 'any' },
       handler: async (request, reply) => {
         const { composition } = request.params as { composition: string };
         reply.hijack();

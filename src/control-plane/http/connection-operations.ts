@@ -1,0 +1,105 @@
+// Users' consents to servers that require one. The pages at which a browser gives them are in `routes/connect-routes.ts`.
+import type { FastifyRequest } from 'fastify';
+import { isRoleEnough } from '../../shared/roles.js';
+import { notFound } from '../common/control-plane-fault.js';
+import { refuseUnowned } from '../common/principal.js';
+import type { Connect, Revocation } from '../connect/connect.js';
+import type { ServerRecord } from '../records/server-record.js';
+import { HttpRefusal } from './answered-error.js';
+import { ROLE_MISSING, roleRefusal } from './control-plane-admission.js';
+import { operationsOf } from './operation.js';
+import { json, jsonList, parameterOf } from './operation-parts.js';
+
+export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
+
+function there(connect: Connect | undefined): Connect {
+  if (connect === undefined) throw new HttpRefusal(503, CONNECT_OFF);
+  return connect;
+}
+
+/** A grant to the control plane itself shows everybody the server's tools, so only those who may change the server can give it. */
+function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
+  if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
+    const { message, status } = roleRefusal('editor', caller.role);
+    throw new HttpRefusal(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
+  }
+  refuseUnowned('server', server, caller);
+}
+
+export const connectionOperations = operationsOf('connections', {
+  'POST /servers/{server}/connect': {
+    id: 'linkConnection',
+    role: 'any',
+    summary: 'A link at which a browser gives the consent that the server wants',
+    description:
+      'For a server whose `auth` is `oauth2-user`. The link is valid for ten minutes and one use, and gives the consent in the name of the caller.',
+    body: 'ConnectionLinkInput',
+    answers: [json(200, 'The link.', 'ConnectionLink')],
+    refusals: [404, 422, 503],
+    handle: async ({ connect, registry }, request) => {
+      const reference = parameterOf(request, 'server');
+      const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
+      const found = await registry.find(reference);
+      if (found === undefined) throw notFound('server', reference);
+      if (probes) refuseUnentitled(request, found);
+      const { name, url, auth } = found;
+      if (auth?.type !== 'oauth2-user') throw new HttpRefusal(422, 'The server’s auth is not of the type oauth2-user');
+      const { origin, pathname, search } = new URL(url);
+      const backend = { name, target: { origin, path: pathname + search } };
+      return { url: there(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
+    },
+  },
+  'GET /connect': {
+    id: 'listConnections',
+    role: 'any',
+    summary: 'List the servers that the caller has connected',
+    answers: [jsonList('What the caller has granted.', 'Connection')],
+    refusals: [503],
+    handle: async ({ connect }, { subject }) => there(connect).list(subject),
+  },
+  'DELETE /connect/{server}': {
+    id: 'disconnect',
+    role: 'any',
+    isAudited: true,
+    summary: 'Forget what the caller has granted at a server',
+    description:
+      '`{server}` is the name in the list of connections. The next call asks for consent again. The consent is also withdrawn at the authorization server, if that offers it.',
+    answers: [
+      json(200, 'The consent is deleted here; the body has the result at the authorization server.', 'Disconnection'),
+    ],
+    refusals: [404, 503],
+    handle: async ({ connect }, request, _reply, { note }) => {
+      const server = parameterOf(request, 'server');
+      const connections = there(connect);
+      let revocation: Revocation | 'missing' = 'missing';
+      const forget = async (): Promise<boolean> => {
+        revocation = await connections.disconnect(request.subject, server);
+        return revocation !== 'missing';
+      };
+      if (!(await note.making({ name: server }, undefined, forget)))
+        throw new HttpRefusal(404, 'You have connected no server of this name');
+      return { revocation };
+    },
+  },
+  'GET /connect/{server}': {
+    id: 'showConsent',
+    summary: 'The page at which a user connects a server',
+    description: 'A call without consent returns a link to this page, and so does `POST /servers/{server}/connect`.',
+    isOpen: true,
+    query: { ticket: { type: 'string', description: 'Of the link.' } },
+    answers: [{ status: 200, description: 'What is asked for, and by whom.', contents: [{ mediaType: 'text/html' }] }],
+  },
+  'POST /connect/{server}': {
+    id: 'beginConsent',
+    summary: 'Go on at the authorization server',
+    description: 'The form of that page.',
+    isOpen: true,
+    answers: [{ status: 200, description: 'A page that goes on there.', contents: [{ mediaType: 'text/html' }] }],
+  },
+  'GET /connect/callback': {
+    id: 'endConsent',
+    summary: 'Where the authorization server sends the browser back to',
+    isOpen: true,
+    answers: [{ status: 200, description: 'How it ended.', contents: [{ mediaType: 'text/html' }] }],
+  },
+});

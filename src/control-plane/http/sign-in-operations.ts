@@ -1,0 +1,70 @@
+// Begins and ends the console's sign-in at an OpenID Connect issuer, for the console's own page. Open: the caller has no token yet. A
+// sign-in is bound to its browser by a cookie that no script can read and no other site's page sends.
+import type { FastifyReply } from 'fastify';
+import { limits } from '../../shared/limits.js';
+import type { SignIn } from '../sign-in/sign-in.js';
+import { HttpRefusal } from './answered-error.js';
+import { cookieIn, setCookie } from './cookies.js';
+import { operationsOf } from './operation.js';
+import { json } from './operation-parts.js';
+
+const COOKIE = 'switchyard-sign-in';
+const KEPT = /^[\w-]{1,2048}$/;
+
+function required(signIn: SignIn | undefined): SignIn {
+  if (signIn === undefined)
+    throw new HttpRefusal(404, 'The console has no issuer to sign in at: that needs --sign-in-issuer');
+  return signIn;
+}
+
+/** Over TLS, the prefix guarantees that this very host has set the cookie. */
+function cookieName({ isTls }: SignIn): string {
+  return isTls ? `__Host-${COOKIE}` : COOKIE;
+}
+
+function keep(reply: FastifyReply, signIn: SignIn, value: string, maxAgeMs: number): void {
+  setCookie(reply, cookieName(signIn), value, { path: '/', maxAgeMs, sameSite: 'Strict', isTls: signIn.isTls });
+}
+
+export const signInOperations = operationsOf('documentation', {
+  'GET /ui/sign-in': {
+    id: 'getSignIn',
+    summary: 'How people sign in to the console',
+    isOpen: true,
+    isUncounted: true,
+    answers: [json(200, 'The issuer, if there is one.', 'SignIn')],
+    handle: async ({ signIn }) => ({ issuer: signIn?.issuerHost ?? null }),
+  },
+  'POST /ui/sign-in': {
+    id: 'beginSignIn',
+    summary: 'Begin to sign in to the console at its issuer',
+    description:
+      'The answer sets a cookie for this browser. The sign-in can be completed with it once, within ten minutes.',
+    isOpen: true,
+    answers: [json(200, 'Where it goes on.', 'SignInBeginning')],
+    refusals: [404, 503],
+    handle: async ({ signIn }, request, reply) => {
+      const there = required(signIn);
+      const { url, kept } = await there.begin(request.ip);
+      keep(reply, there, kept, limits.signInMs);
+      return { url };
+    },
+  },
+  'POST /ui/sign-in/token': {
+    id: 'endSignIn',
+    summary: 'End a sign-in with what the issuer has sent the browser back with',
+    description: 'From the browser that has begun it, with the cookie.',
+    isOpen: true,
+    body: 'SignInAnswer',
+    answers: [json(200, 'A token of the issuer, for this interface.', 'SignedIn')],
+    refusals: [403, 404, 422, 503],
+    handle: async ({ signIn }, request, reply) => {
+      const there = required(signIn);
+      const { query } = request.body as { readonly query: string };
+      const kept = cookieIn(request, cookieName(there), KEPT);
+      const forget = (): void => keep(reply, there, '', 0);
+      const { token, signOutUrl } = await there.end(query, kept, request.ip, forget);
+      return { token, sign_out_url: signOutUrl ?? null };
+    },
+  },
+});
