@@ -16,16 +16,15 @@ import {
   serverChange,
   serverProperties,
   subject,
-  userConfigChangeOptions,
-  userConfigOptions,
+  userConfigChange,
   watchingOptions,
 } from './config/command-options.js';
 import type { CommandDeclaration, CommandWords, Request } from './config/command.js';
 import { controlPlaneOptions } from './config/control-plane-options.js';
 import { dataplaneOptions } from './config/dataplane-options.js';
-import { option, required, type Schema } from './config/option.js';
+import { option, required, type Schema, type ValuesOf } from './config/option.js';
 import { readRequest } from './config/read-request.js';
-import { storePath } from './config/table/store-options.js';
+import { storeOptions, storePath } from './config/table/store-options.js';
 import { mintingOptions } from './config/table/token-options.js';
 import { duration, oneOf, parseSecretOrigins, parseSwitch, parseText, parseTexts } from './config/values.js';
 import { PORT_MAX, wholeNumber } from './config/values.js';
@@ -41,71 +40,65 @@ interface Command extends CommandDeclaration {
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
-/** @template Others options that the row leaves to the kind of command. */
-interface Row<
-  Options extends Schema,
-  Names extends readonly string[],
-  Does,
-  Others = unknown,
-> extends CommandDeclaration {
+interface Row<Options extends Schema, Names extends readonly string[]> extends CommandDeclaration {
   readonly options: Options;
   readonly operands?: Names;
-  readonly load: () => Promise<(request: Request<Options & Others, Names>, way: Does) => Promise<CommandResult>>;
 }
 
 function command<Options extends Schema, const Names extends readonly string[] = []>({
   run,
   ...row
-}: Omit<Row<Options, Names, never>, 'load'> & {
+}: Row<Options, Names> & {
   readonly run: (request: Request<Options, Names>, words: CommandWords) => Promise<number>;
 }): Command {
   const read = (words: CommandWords): Request<Options, Names> => readRequest(row, words);
   return { ...row, read, run: async (words) => run(read(words), words) };
 }
 
-/** A command that sends requests to a running control plane. */
-function asking<Options extends Schema, const Names extends readonly string[] = []>({
-  load,
-  ...row
-}: Row<Options, Names, Way, typeof askingOptions>): Command {
-  return command({
-    ...row,
-    options: { ...row.options, ...askingOptions },
-    run: async (request) => (await import('./cli/run-cli.js')).runCli(request, await load()),
-  });
+/** Makes commands of one kind: those that have these options beside their own, and are performed in the same way. */
+function kind<Others extends Schema, Does>(
+  others: Others,
+  run: (request: ValuesOf<Others>, perform: (way: Does) => Promise<CommandResult>) => Promise<number>,
+) {
+  return <Options extends Schema = Record<never, never>, const Names extends readonly string[] = []>({
+    options,
+    load,
+    ...row
+  }: Omit<Row<Options, Names>, 'options'> & {
+    readonly options?: Options;
+    readonly load: () => Promise<(request: Request<Options & Others, Names>, way: Does) => Promise<CommandResult>>;
+  }): Command => {
+    return command({
+      ...row,
+      options: { ...(options as Options), ...others },
+      run: async (request) => {
+        const perform = await load();
+        return run(request, (way) => perform(request, way));
+      },
+    });
+  };
 }
 
-/** A command that reads from a running dataplane's admin listener. */
-function watching<Options extends Schema, const Names extends readonly string[] = []>({
-  load,
-  ...row
-}: Row<Options, Names, Watch, typeof watchingOptions>): Command {
-  return command({
-    ...row,
-    options: { ...row.options, ...watchingOptions },
-    run: async (request) => (await import('./cli/admin-commands.js')).runAdminCommand(request, await load()),
-  });
-}
+/** They send requests to a running control plane. */
+const asking = kind(askingOptions, async (request, perform: (way: Way) => Promise<CommandResult>) => {
+  return (await import('./cli/run-cli.js')).runCli(request, perform);
+});
 
-/** A command that asks no other program. */
-function printing<Options extends Schema, const Names extends readonly string[] = []>({
-  load,
-  ...row
-}: Row<Options, Names, undefined>): Command {
-  return command({
-    ...row,
-    run: async (request) => {
-      const [{ printResult }, perform] = [await import('./cli/command-result.js'), await load()];
-      return printResult('isJson' in request && request.isJson === true, () => perform(request, undefined));
-    },
-  });
-}
+/** They read from a running dataplane's admin listener. */
+const watching = kind(watchingOptions, async (request, perform: (way: Watch) => Promise<CommandResult>) => {
+  return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
+});
+
+/** They ask no other program. */
+const printing = kind({ isJson }, async (request, perform: (way: undefined) => Promise<CommandResult>) => {
+  return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
+});
 
 /** A command about secrets in the store. */
 function ofSecrets<Options extends typeof secretsOptions, const Names extends readonly string[] = []>({
   action,
   ...row
-}: Omit<Row<Options, Names, never>, 'load'> & {
+}: Row<Options, Names> & {
   readonly action: (request: Request<Options, Names>) => SecretsAction;
 }) {
   return command({
@@ -180,13 +173,11 @@ export const commands = {
   }),
   'servers show': asking({
     summary: 'show a server and its tools',
-    options: {},
     operands: ['server'],
     load: async () => (await servers()).show,
   }),
   'servers refresh': asking({
     summary: 'probe a server now and read its lists again',
-    options: {},
     operands: ['server'],
     load: async () => (await servers()).refresh,
   }),
@@ -198,19 +189,16 @@ export const commands = {
   }),
   'servers enable': asking({
     summary: 'enable a server again',
-    options: {},
     operands: ['server'],
     load: async () => (await servers()).enable,
   }),
   'servers disable': asking({
     summary: 'disable a server',
-    options: {},
     operands: ['server'],
     load: async () => (await servers()).disable,
   }),
   'servers rename': asking({
     summary: 'rename a server',
-    options: {},
     operands: ['server', 'name'],
     load: async () => (await servers()).rename,
   }),
@@ -249,12 +237,10 @@ export const commands = {
   }),
   'servers export': asking({
     summary: "print the registered servers as an MCP client's config file",
-    options: {},
     load: async () => (await serverFiles()).exportServers,
   }),
   'servers remove': asking({
     summary: 'remove a server from the registry',
-    options: {},
     operands: ['server'],
     load: async () => (await servers()).remove,
   }),
@@ -273,13 +259,11 @@ export const commands = {
   }),
   'servers disconnect': asking({
     summary: 'withdraw your consent for a server and delete its tokens',
-    options: {},
     operands: ['name'],
     load: async () => (await servers()).disconnect,
   }),
   'compositions list': asking({
     summary: 'list the compositions',
-    options: {},
     load: async () => (await compositions()).list,
   }),
   'compositions create': asking({
@@ -305,47 +289,43 @@ export const commands = {
   }),
   'compositions show': asking({
     summary: 'show a composition',
-    options: {},
     operands: ['composition'],
     load: async () => (await compositions()).show,
   }),
   'compositions delete': asking({
     summary: 'delete a composition',
-    options: {},
     operands: ['composition'],
     load: async () => (await compositions()).remove,
   }),
   whoami: asking({
     summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
-    options: {},
     load: async () => (await import('./cli/run-cli.js')).whoami,
   }),
   'config list': printing({
     summary: 'list the subjects that have a user config',
-    options: userConfigOptions,
+    options: { store: storeOptions },
     load: async () => (await userConfigs()).list,
   }),
   'config get': printing({
     summary: 'print a user config',
-    options: userConfigOptions,
+    options: { store: storeOptions },
     operands: ['subject'],
     load: async () => (await userConfigs()).get,
   }),
   'config put': printing({
     summary: 'check a user config from a file or standard input, and store it',
-    options: userConfigChangeOptions,
+    options: userConfigChange,
     operands: ['subject', 'file?'],
     load: async () => (await userConfigs()).put,
   }),
   'config check': printing({
     summary: 'check a user config from a file or standard input, without storing it',
-    options: { isJson },
     operands: ['file?'],
     load: async () => (await userConfigs()).check,
   }),
   'config delete': printing({
     summary: 'delete a user config',
-    options: userConfigChangeOptions,
+    options: userConfigChange,
     operands: ['subject'],
     load: async () => (await userConfigs()).remove,
   }),
@@ -382,13 +362,12 @@ export const commands = {
   }),
   'log-level': watching({
     summary: 'change the log level of a running dataplane',
-    options: {},
     operands: ['level'],
     load: async () => (await admin()).setLogLevel,
   }),
   'store copy': printing({
     summary: 'copy the embedded store, also while it is in use, to an empty directory',
-    options: { isJson, from: storePath },
+    options: { from: storePath },
     operands: ['directory'],
     load: async () => (await import('./cli/store-copy.js')).copyStore,
   }),
@@ -404,10 +383,13 @@ export const commands = {
       return exitStatus.ok;
     },
   }),
-  'config schema': printing({
+  'config schema': command({
     summary: 'print the JSON Schema of user configs',
     options: {},
-    load: async () => (await userConfigs()).schema,
+    run: async () => {
+      const { printResult } = await import('./cli/command-result.js');
+      return printResult(true, (await userConfigs()).schema);
+    },
   }),
   'secrets set': ofSecrets({
     summary: 'store a secret read from standard input, encrypted',

@@ -7,7 +7,6 @@ import { dataplaneOptions, type DataplaneOptions } from './config/dataplane-opti
 import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
 import { readRequest } from './config/read-request.js';
 import { startInWords } from './config/start-check.js';
-import { hasKeys } from './config/table/token-options.js';
 import { formatAddress } from './process/listen-fault.js';
 import { exitStatus } from './shared/exit-status.js';
 
@@ -48,16 +47,17 @@ function isOnTerminal(): boolean {
 
 async function sayWhatWouldBe(
   words: CommandWords,
-  { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
+  options: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
 ): Promise<number> {
   const { embeddedObstacle } = await import('./store/embedded-obstacle.js');
+  const { store } = options;
   const obstacle = store.kind === 'embedded' ? embeddedObstacle(store.path) : undefined;
   if (obstacle !== undefined) {
     process.stderr.write(`switchyard: the ${words.command} would not start: ${obstacle}\n`);
     return exitStatus.cannotCreate;
   }
-  process.stdout.write(startInWords(words, { store, listeners, hasKeys: hasKeys(token) }));
+  process.stdout.write(startInWords(words, options, listeners));
   return exitStatus.ok;
 }
 

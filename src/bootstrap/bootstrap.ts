@@ -7,21 +7,13 @@ import type { Store } from '../store/store.js';
 import { TokenMinter } from '../auth/token-minter.js';
 import { decodeUserConfig } from '../user-config/user-config-schema.js';
 
-/** The subject in the path of a helper endpoint. */
-type SubjectParameter =
-  { readonly ok: true; readonly subject: string } | { readonly ok: false; readonly problem: string };
-
-/** @param parameter the path segment, still percent-encoded. */
-function decodeSubject(parameter: string): SubjectParameter {
+/** @param parameter the path segment, still percent-encoded. @returns the subject, or the answer that refuses it. */
+function decodeSubject(parameter: string): string | EndpointAnswer {
   try {
     const subject = decodeURIComponent(parameter);
-    if (subject === '') return { ok: false, problem: 'The subject is empty: name it as the last segment of the path.' };
-    return { ok: true, subject };
+    return subject === '' ? plainText(400, 'The subject is empty: name it as the last segment of the path.') : subject;
   } catch {
-    return {
-      ok: false,
-      problem: 'The subject in the path is not valid percent-encoded UTF-8: encode it as a URI component.',
-    };
+    return plainText(400, 'The subject in the path is not valid percent-encoded UTF-8: encode it as a URI component.');
   }
 }
 
@@ -58,8 +50,8 @@ function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' |
     method: 'GET',
     path: '/admin/tokens',
     async handle({ parameter }) {
-      const decoded = decodeSubject(parameter);
-      if (!decoded.ok) return plainText(400, decoded.problem);
+      const subject = decodeSubject(parameter);
+      if (typeof subject !== 'string') return subject;
       if (minter === undefined) {
         return plainText(
           500,
@@ -67,9 +59,9 @@ function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' |
         );
       }
       try {
-        return plainText(200, await minter.mint(decoded.subject, TOKEN_LIFETIME_MS));
+        return plainText(200, await minter.mint(subject, TOKEN_LIFETIME_MS));
       } catch (error) {
-        logger.error({ err: error, subject: subjectHash(decoded.subject) }, 'a token could not be minted');
+        logger.error({ err: error, subject: subjectHash(subject) }, 'a token could not be minted');
         return plainText(500, `The token could not be minted: ${reasonOf(error)}`);
       }
     },
@@ -88,12 +80,12 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
       if (!isJsonType(contentType)) {
         return plainText(415, 'Unsupported content type: send the user config as application/json.');
       }
-      const decoded = decodeSubject(parameter);
-      if (!decoded.ok) return plainText(400, decoded.problem);
+      const subject = decodeSubject(parameter);
+      if (typeof subject !== 'string') return subject;
       if (!isJson(body)) return plainText(400, 'The body is not JSON: send the user config as one JSON object.');
       const config = decodeUserConfig(body);
       if (!config.ok) return plainText(422, `The body is not a user config: ${config.issues}`);
-      return writeUserConfig(context, decoded.subject, body);
+      return writeUserConfig(context, subject, body);
     },
   };
 }

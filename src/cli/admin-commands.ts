@@ -21,21 +21,21 @@ import {
   textTable,
   understood,
 } from './command-result.js';
+import type { Columns } from './views.js';
 
 /** What a command works with. */
 export interface Watch {
   readonly admin: Pick<AdminConnection, 'get' | 'find' | 'put'>;
-  /** Of the terminal; `undefined` when the output is not a terminal. */
-  readonly columns: number | undefined;
+  readonly columns: Columns;
 }
 
 /** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
-export async function runAdminCommand<Request extends ValuesOf<typeof watchingOptions>>(
-  request: Request,
-  perform: (request: Request, watch: Watch) => Promise<CommandResult>,
+export async function runAdminCommand(
+  { address, isJson }: ValuesOf<typeof watchingOptions>,
+  perform: (watch: Watch) => Promise<CommandResult>,
 ): Promise<number> {
-  const watch = { admin: new AdminConnection(request.address), columns: process.stdout.columns };
-  return printResult(request.isJson, () => perform(request, watch));
+  const watch = { admin: new AdminConnection(address), columns: process.stdout.columns };
+  return printResult(isJson, () => perform(watch));
 }
 
 export async function setLogLevel(
@@ -56,9 +56,10 @@ interface Explained {
 
 export async function explain(
   { id, subject = '', virtualHost = '', tool = '' }: Explained,
-  { admin, columns }: Watch,
+  watch: Watch,
 ): Promise<CommandResult> {
-  if (id !== undefined) return explainId(id, admin, columns);
+  const { admin, columns } = watch;
+  if (id !== undefined) return explainId(id, watch);
   const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
   const answer = await admin.get(`/explain?${query.toString()}`);
   return { answer, text: explanation(answer, columns) };
@@ -106,16 +107,12 @@ const UNKNOWN_ID =
   '(`switchyard sessions` lists the hashes). A request that was refused for lack of a valid token (401), or for which --metrics is off, ' +
   "is only in the dataplane's log: the line with its `requestId` has the `refusal` and its `cause`";
 
-async function explainId(
-  id: string,
-  admin: Pick<AdminConnection, 'find'>,
-  columns: number | undefined,
-): Promise<CommandResult> {
+async function explainId(id: string, watch: Watch): Promise<CommandResult> {
   // An id that gives access to a session is not sent anywhere unless no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
   for (const lookUp of lookUps) {
-    const found = await lookUp(id, admin, columns);
+    const found = await lookUp(id, watch);
     if (typeof found !== 'string') return found;
     silent += found;
   }
@@ -123,20 +120,16 @@ async function explainId(
 }
 
 /** What is known, or else which workers did not answer, in words. */
-type LookUp = (
-  id: string,
-  admin: Pick<AdminConnection, 'find'>,
-  columns: number | undefined,
-) => Promise<CommandResult | string>;
+type LookUp = (id: string, watch: Watch) => Promise<CommandResult | string>;
 
-const explainRequest: LookUp = async (id, admin) => {
+const explainRequest: LookUp = async (id, { admin }) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found === undefined) return '';
   const { requests } = understood('dataplane', requestsShape, found);
   return { answer: found, text: requests.map(requestText).join('\n') };
 };
 
-const explainSession: LookUp = async (id, admin, columns) => {
+const explainSession: LookUp = async (id, { admin, columns }) => {
   const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
   const page = understood('dataplane', sessionsShape, answer);
@@ -173,17 +166,17 @@ function requestText(request: DataplaneRequest): string {
   ]);
 }
 
-function explanation(answer: unknown, columns: number | undefined): string {
+function explanation(answer: unknown, columns: Columns): string {
   const { workers, silent } = understood('dataplane', explanationShape, answer);
   const [first] = workers;
   if (first === undefined) return silence(silent) || 'No worker answers.\n';
   const { kept } = first;
   const lines = textLines([
     ['config', first.config ?? first.error ?? ''],
-    ...(kept === undefined ? [] : [['kept', `read at ${kept.readAt}, used until ${kept.usedUntil}`] as const]),
-    ...(first.oddities === undefined ? [] : [['oddities', first.oddities] as const]),
-    ...(first.virtualHosts === undefined ? [] : [['virtual hosts', first.virtualHosts.join(', ')] as const]),
-    ...(first.verdict === undefined ? [] : [['verdict', first.verdict] as const]),
+    ['kept', kept && `read at ${kept.readAt}, used until ${kept.usedUntil}`],
+    ['oddities', first.oddities],
+    ['virtual hosts', first.virtualHosts?.join(', ')],
+    ['verdict', first.verdict],
   ]);
   // Each worker reports its own view of a backend.
   const rows = workers.flatMap(({ slot, backends }) =>

@@ -2,7 +2,7 @@
 import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
-import { CliFault } from './command-result.js';
+import { CliFault, exitStatusOf } from './command-result.js';
 
 export class AdminConnection {
   readonly #origin: string;
@@ -45,16 +45,9 @@ export class AdminConnection {
     if (response.ok) return answer;
     const { detail } = Object(answer) as { readonly detail?: unknown };
     const words = typeof detail === 'string' ? detail : `it answered with status ${response.status}`;
-    throw new CliFault(STATUSES[response.status] ?? exitStatus.unavailable, words);
+    throw new CliFault(exitStatusOf(response.status), words);
   }
 }
 
 // Without this header, /metrics would answer in Prometheus's own formats.
 const ACCEPT = { accept: 'application/json' };
-
-const STATUSES: Readonly<Record<number, CliFault['exitStatus']>> = {
-  400: exitStatus.refused,
-  403: exitStatus.notAllowed,
-  404: exitStatus.notFound,
-  503: exitStatus.tryAgain,
-};

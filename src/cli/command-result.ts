@@ -21,10 +21,11 @@ export function textTable(
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
-/** One line per entry, with a name and a value. */
-export function textLines(entries: readonly (readonly [name: string, value: string])[]): string {
-  const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd() + '\n').join('');
+/** One line per entry, with a name and a value; none where the value is `undefined`. */
+export function textLines(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
+  const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
+  const width = Math.max(...known.map(([name]) => name.length));
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd() + '\n').join('');
 }
 
 /** Turns any text into one line without control characters. */
@@ -110,6 +111,24 @@ export function understood<Shape extends z.ZodType>(
 ): z.infer<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  const advice = 'it may be another version of Switchyard; --json prints the raw response';
-  throw new CliFault(exitStatus.unavailable, `the ${program}'s response is not understood; ${advice}`, parsed.error);
+  const words = `the ${program}'s response is not understood; it may be another version of Switchyard`;
+  throw new CliFault(exitStatus.unavailable, words, parsed.error);
+}
+
+/** What a refusal with this HTTP status means for the command. */
+export function exitStatusOf(status: number): CliExitStatus {
+  switch (status) {
+    case 401:
+    case 403:
+      return exitStatus.notAllowed;
+    case 404:
+      return exitStatus.notFound;
+    // Another writer changed it first.
+    case 412:
+    case 429:
+    case 503:
+      return exitStatus.tryAgain;
+    default:
+      return status >= 500 ? exitStatus.unavailable : exitStatus.refused;
+  }
 }

@@ -60,9 +60,9 @@ interface Change extends Named {
   readonly isForced: boolean;
 }
 
-export async function list(_action: object, { connection, terminal }: Way): Promise<CommandResult> {
+export async function list(_action: object, { connection, columns }: Way): Promise<CommandResult> {
   const answer = await connection.list('/compositions');
-  return { answer, text: compositionsView(answer, terminal) };
+  return { answer, text: compositionsView(answer, columns) };
 }
 
 export async function create(

@@ -1,6 +1,7 @@
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
 // a query may be as good as a password.
 import { createHash } from 'node:crypto';
+import { isObject } from '../shared/json-values.js';
 
 /** @param value may be anything: the previous value need not have been a user config. */
 export function configInBrief(value: Buffer): object {
@@ -16,7 +17,8 @@ export function configInBrief(value: Buffer): object {
   };
 }
 
-function parsed(value: Buffer): unknown {
+/** `undefined` when the value is not JSON. */
+export function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString());
   } catch {
@@ -25,7 +27,7 @@ function parsed(value: Buffer): unknown {
 }
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  return isObject(value) ? value : {};
 }
 
 function originOf(url: unknown): string {

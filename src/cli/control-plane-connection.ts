@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { bodyText } from '../shared/body-text.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { refusals } from '../shared/refusals.js';
-import { CliFault, type CliExitStatus } from './command-result.js';
+import { CliFault, exitStatusOf } from './command-result.js';
 
 // What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (decisions 2.2), but a token's
 // claims can be read without a key, and what they do not explain is most likely its signature. Cold path.
@@ -189,21 +189,4 @@ function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (!(cause instanceof Error)) return String(cause);
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
-}
-
-function exitStatusOf(status: number): CliExitStatus {
-  switch (status) {
-    case 401:
-    case 403:
-      return exitStatus.notAllowed;
-    case 404:
-      return exitStatus.notFound;
-    // Another writer changed it first.
-    case 412:
-    case 429:
-    case 503:
-      return exitStatus.tryAgain;
-    default:
-      return status >= 500 ? exitStatus.unavailable : exitStatus.refused;
-  }
 }

@@ -4,26 +4,25 @@ import type { askingOptions } from '../config/command-options.js';
 import type { ValuesOf } from '../config/option.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
 import { print, printResult, type CommandResult } from './command-result.js';
-import { callerView, type Terminal } from './views.js';
+import { callerView, type Columns } from './views.js';
 
 /** What a command works with. */
 export interface Way {
   readonly connection: ControlPlaneConnection;
-  readonly terminal: Terminal;
+  readonly columns: Columns;
   /** Prints a part of the text before the command is done; nothing if JSON is wanted, which is one document. */
   readonly print: (text: string) => Promise<void>;
 }
 
 /** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
-export async function runCli<Request extends ValuesOf<typeof askingOptions>>(
-  request: Request,
-  perform: (request: Request, way: Way) => Promise<CommandResult>,
+export async function runCli(
+  { controlPlaneUrl, token, isJson }: ValuesOf<typeof askingOptions>,
+  perform: (way: Way) => Promise<CommandResult>,
 ): Promise<number> {
-  const { controlPlaneUrl, token, isJson } = request;
   const connection = new ControlPlaneConnection(controlPlaneUrl, token);
-  const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
+  const { columns } = process.stdout;
   const printPart = async (text: string): Promise<void> => (isJson ? undefined : print(process.stdout, text));
-  const status = await printResult(isJson, () => perform(request, { connection, terminal, print: printPart }));
+  const status = await printResult(isJson, () => perform({ connection, columns, print: printPart }));
   const { unpublishedCount } = connection;
   if (unpublishedCount > 0) {
     const words = `done, but ${unpublishedCount} user configs are still being written`;

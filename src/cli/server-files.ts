@@ -8,7 +8,7 @@ import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
 import type { Way } from './run-cli.js';
-import type { Terminal } from './views.js';
+import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 
@@ -33,7 +33,7 @@ export interface Import {
 
 export async function importServers(
   { file, way, isTrial }: Import,
-  { connection, terminal, print }: Pick<Way, 'terminal' | 'print'> & { readonly connection: ServersConnection },
+  { connection, columns, print }: Pick<Way, 'columns' | 'print'> & { readonly connection: ServersConnection },
 ): Promise<CommandResult> {
   const results: Result[] = [];
   const servers = await readMcpFile(await readText(file), way);
@@ -45,7 +45,7 @@ export async function importServers(
       server.kind === 'remote' && isIn(server.body, byName.get(server.name))
         ? { ...noted(server), outcome: 'registered already', secrets: server.secrets }
         : await place(server, isTrial, connection);
-    const lines = outcomeTable(result, longestName, terminal);
+    const lines = outcomeTable(result, longestName, columns);
     // At once, so that an import that is interrupted has told what it did.
     await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
     results.push(result);
@@ -86,7 +86,7 @@ function noted({ name, notes }: FiledServer): { readonly name: string; readonly 
 }
 
 /** The head and one row of the table of all outcomes. */
-function outcomeTable({ name, outcome, status, why }: Result, longestName: string, { columns }: Terminal): string {
+function outcomeTable({ name, outcome, status, why }: Result, longestName: string, columns: Columns): string {
   const row = [name, outcome, [status, why].filter((word) => word !== undefined).join(', ')];
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }

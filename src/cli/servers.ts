@@ -26,12 +26,12 @@ interface Change extends Named {
   readonly change: object;
 }
 
-export async function list({ tags, status }: Wanted, { connection, terminal }: Way): Promise<CommandResult> {
+export async function list({ tags, status }: Wanted, { connection, columns }: Way): Promise<CommandResult> {
   const query = new URLSearchParams();
   if (tags !== undefined) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
   const answer = await connection.list(`/servers${query.size === 0 ? '' : `?${query.toString()}`}`);
-  return { answer, text: serversView(answer, terminal) };
+  return { answer, text: serversView(answer, columns) };
 }
 
 export async function add({ name, url, properties }: Addition, { connection }: Way): Promise<CommandResult> {
@@ -40,10 +40,10 @@ export async function add({ name, url, properties }: Addition, { connection }: W
   return { answer, text: serverView(answer) };
 }
 
-export async function show({ server }: Named, { connection, terminal }: Way): Promise<CommandResult> {
+export async function show({ server }: Named, { connection, columns }: Way): Promise<CommandResult> {
   const path = pathOf('servers', server);
   const [found, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
-  return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, terminal) };
+  return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
 export async function update({ server, change }: Change, { connection }: Way): Promise<CommandResult> {

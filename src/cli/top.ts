@@ -5,9 +5,11 @@ import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
 import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../shared/dataplane-load.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { Figures, Interval } from '../shared/figures.js';
-import type { ListenAddress } from '../config/dataplane-options.js';
+import type { watchingOptions } from '../config/command-options.js';
+import type { ValuesOf } from '../config/option.js';
 import { AdminConnection } from './admin-connection.js';
 import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';
+import type { Columns } from './views.js';
 
 interface DataplaneReading {
   readonly figures: Figures;
@@ -16,11 +18,7 @@ interface DataplaneReading {
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
-interface TopRequest {
-  readonly address: ListenAddress;
-  readonly isJson: boolean;
-  readonly intervalMs: number;
-}
+type TopRequest = ValuesOf<typeof watchingOptions> & { readonly intervalMs: number };
 
 /** On a terminal, prints again and again over the previous output; otherwise once. */
 export async function runTop({ address, isJson, intervalMs }: TopRequest): Promise<number> {
@@ -42,7 +40,7 @@ const CLEAR_SCREEN = '\u001b[H\u001b[J';
 export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,
-  columns: number | undefined,
+  columns: Columns,
 ): AsyncGenerator<CommandResult, never> {
   let before = await read(admin);
   for (;;) {
@@ -65,7 +63,7 @@ async function read(admin: Admin): Promise<DataplaneReading> {
   };
 }
 
-function topText(answer: TopAnswer, columns: number | undefined): string {
+function topText(answer: TopAnswer, columns: Columns): string {
   const { isReady, sessions, streams, requestsInFlight, workers, methods, backends } = answer;
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const head = [
@@ -90,7 +88,7 @@ function topText(answer: TopAnswer, columns: number | undefined): string {
   return [`${head.join('\n')}\n`, ...tables.filter((table) => table !== '')].join('\n');
 }
 
-function loadTable(title: string, rows: readonly LoadRow[], columns: number | undefined): string {
+function loadTable(title: string, rows: readonly LoadRow[], columns: Columns): string {
   if (rows.length === 0) return '';
   const cells = rows.map(({ name, requestsPerSecond, failuresPerSecond, p50S, p99S }) => {
     return [name, rate(requestsPerSecond), rate(failuresPerSecond), timeText(p50S), timeText(p99S)];

@@ -19,8 +19,8 @@ import {
 } from '../user-config/config-editing.js';
 import { describeIssue } from '../user-config/known-members.js';
 import { userConfigJsonSchema } from '../user-config/json-schema.js';
-import { CliFault, harmlessJson, jsonText, type CommandResult, printable } from './command-result.js';
-import { configInBrief } from './config-in-brief.js';
+import { CliFault, harmlessJson, type CommandResult, printable } from './command-result.js';
+import { configInBrief, parsed } from './config-in-brief.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './json-text.js';
 
@@ -44,8 +44,7 @@ interface Input {
 // The commands. Each throws a CliFault.
 
 export async function schema(): Promise<CommandResult> {
-  const answer = userConfigJsonSchema();
-  return { answer, text: jsonText(answer) };
+  return { answer: userConfigJsonSchema(), text: '' };
 }
 
 export async function check({ file = STANDARD_INPUT }: Input): Promise<CommandResult> {
@@ -241,13 +240,4 @@ function keyOf(subject: string): RecordKey {
 
 function digestOf(value: Buffer): string {
   return createHash('sha256').update(value).digest('hex');
-}
-
-/** `undefined` when the value is not JSON. */
-function parsed(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -19,22 +19,16 @@ const serverShape = z.object({
   lastError: z.string().nullable(),
 });
 const toolShape = z.object({ name: z.string(), description: z.string().optional() });
-const reportShape = z.object({
-  status: z.string(),
-  toolsAdded: z.number(),
-  toolsUpdated: z.number(),
-  toolsRemoved: z.number(),
-  promptsAdded: z.number().default(0),
-  promptsUpdated: z.number().default(0),
-  promptsRemoved: z.number().default(0),
-  resourcesAdded: z.number().default(0),
-  resourcesUpdated: z.number().default(0),
-  resourcesRemoved: z.number().default(0),
-  templatesAdded: z.number().default(0),
-  templatesUpdated: z.number().default(0),
-  templatesRemoved: z.number().default(0),
-  error: z.string().optional(),
-});
+const reportShape = z
+  .looseObject({ status: z.string(), error: z.string().optional() })
+  .transform(({ status, error, ...report }) => {
+    const countOf = (name: string): number => z.number().catch(0).parse(report[name]);
+    const lists = ['tools', 'prompts', 'resources', 'templates'].map((list) => ({
+      list,
+      counts: [countOf(`${list}Added`), countOf(`${list}Updated`), countOf(`${list}Removed`)],
+    }));
+    return { status, error, lists };
+  });
 const compositionShape = z.object({
   id: z.string(),
   name: z.string(),
@@ -50,12 +44,10 @@ const compositionShape = z.object({
 type Server = z.infer<typeof serverShape>;
 type Composition = z.infer<typeof compositionShape>;
 
-export interface Terminal {
-  /** `undefined` when the output is not a terminal. */
-  readonly columns: number | undefined;
-}
+/** Of the terminal; `undefined` when the output is not a terminal. */
+export type Columns = number | undefined;
 
-export function serversView(answer: unknown, { columns }: Terminal): string {
+export function serversView(answer: unknown, columns: Columns): string {
   const servers = understood('control plane', z.array(serverShape), answer);
   if (servers.length === 0) return 'No servers.\n';
   const rows = servers.map((server) => [
@@ -79,32 +71,28 @@ export function serverView(answer: unknown): string {
     ['name', server.name],
     ['status', statusOf(server)],
     ['url', server.url],
-    ...(server.url.toLowerCase().startsWith('http:') ? [['note', PLAIN_HTTP] as const] : []),
+    ['note', server.url.toLowerCase().startsWith('http:') ? PLAIN_HTTP : undefined],
     ['description', server.description],
     ['tags', server.tags.join(', ')],
     ['tools', String(server.toolCount)],
     ['last seen', server.lastSeen ?? 'never'],
     ['last error', server.lastError ?? 'none'],
-    ...ownerLines(server),
+    ['owner', server.owner],
+    ['team', server.team],
     ['slug', server.slug],
     ['id', server.id],
   ]);
 }
 
-export function toolsView(answer: unknown, { columns }: Terminal): string {
+export function toolsView(answer: unknown, columns: Columns): string {
   const tools = understood('control plane', z.array(toolShape), answer);
   if (tools.length === 0) return '';
   const rows = tools.map(({ name, description = '' }) => [name, description]);
   return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
 }
 
-interface RefreshView {
-  readonly text: string;
-  readonly isRead: boolean;
-}
-
-export function refreshView(answer: unknown): RefreshView {
-  const { status, error, ...report } = understood('control plane', reportShape, answer);
+export function refreshView(answer: unknown): { readonly text: string; readonly isRead: boolean } {
+  const { status, error, lists } = understood('control plane', reportShape, answer);
   if (error !== undefined)
     return {
       text: textLines([
@@ -113,22 +101,14 @@ export function refreshView(answer: unknown): RefreshView {
       ]),
       isRead: false,
     };
-  const others = (['prompts', 'resources', 'templates'] as const)
-    .filter((list) => report[`${list}Added`] + report[`${list}Updated`] + report[`${list}Removed`] > 0)
-    .map((list): [string, string] => [list, changesIn(report, list)]);
-  return {
-    text: textLines([['status', status], ['tools', changesIn(report, 'tools')], ...others]),
-    isRead: true,
-  };
+  const told = lists.filter(({ list, counts }) => list === 'tools' || counts.some((count) => count > 0));
+  const lines = told.map(({ list, counts: [added, updated, removed] }): [string, string] => {
+    return [list, `${added} added, ${updated} updated, ${removed} removed`];
+  });
+  return { text: textLines([['status', status], ...lines]), isRead: true };
 }
 
-type Report = Omit<z.infer<typeof reportShape>, 'status' | 'error'>;
-
-function changesIn(report: Report, list: 'tools' | 'prompts' | 'resources' | 'templates'): string {
-  return `${report[`${list}Added`]} added, ${report[`${list}Updated`]} updated, ${report[`${list}Removed`]} removed`;
-}
-
-export function compositionsView(answer: unknown, { columns }: Terminal): string {
+export function compositionsView(answer: unknown, columns: Columns): string {
   const compositions = understood('control plane', z.array(compositionShape), answer);
   if (compositions.length === 0) return 'No compositions.\n';
   const rows = compositions.map((composition) => [
@@ -148,9 +128,10 @@ export function compositionView(answer: unknown): string {
     ['description', composition.description],
     ['tools', toolsOf(composition).join(', ')],
     ['missing', missingOf(composition) || 'none'],
-    ...(composition.exposure === undefined ? [] : [['exposure', composition.exposure] as [string, string]]),
+    ['exposure', composition.exposure],
     ['subjects', composition.subjects.join(', ')],
-    ...ownerLines(composition),
+    ['owner', composition.owner],
+    ['team', composition.team],
     ['id', composition.id],
   ]);
 }
@@ -164,14 +145,6 @@ export function callerView(answer: unknown): string {
     ['role', role ?? 'none'],
     ['teams', teams.join(', ') || 'none'],
   ]);
-}
-
-/** Owner and team, where there are any. */
-function ownerLines({ owner, team }: Pick<Server, 'owner' | 'team'>): [string, string][] {
-  return [
-    ...(owner === undefined ? [] : [['owner', owner] as [string, string]]),
-    ...(team === undefined ? [] : [['team', team] as [string, string]]),
-  ];
 }
 
 function statusOf({ status, enabled }: Server): string {

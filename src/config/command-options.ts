@@ -40,16 +40,14 @@ export const watchingOptions = {
 
 export const subject = option('subject <text>', "the token's subject (sub)", parseText);
 
-/** For commands about user configs in the store. */
-export const userConfigOptions = { isJson, store: storeOptions };
-
-export const userConfigChangeOptions = {
+/** For changes of a user config in the store. */
+export const userConfigChange = {
   expectedDigest: option(
     'expected-digest <digest>',
     'change it only if it has this digest (see `config get --json`); none: only if it does not exist',
     parseDigest,
   ),
-  ...userConfigOptions,
+  store: storeOptions,
 };
 
 /** For commands about secrets in the store. */

@@ -5,12 +5,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 import type { Option, OptionReader } from './option.js';
-import { keyKind, keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
+import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, KINDS, tryRead } from './verification-keys.js';
 
 const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
 const PUBLIC_HALF = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
-const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
 export interface PemFile {
   readonly path: string;
@@ -160,14 +159,6 @@ function readFile(path: string): Buffer {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-}
-
-function tryRead<Value>(read: () => Value, problem: string): Value {
-  try {
-    return read();
-  } catch (error) {
-    throw new InvalidValue(problem, { cause: error });
-  }
 }
 
 /** Editors and `echo` end a file with a newline that is not part of the secret. */

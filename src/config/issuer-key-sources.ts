@@ -1,6 +1,7 @@
 // `--token-jwks-url`: where each issuer's keys are. An issuer without a URL is discovered at its well-known addresses.
 import { isIPv4 } from 'node:net';
 import { InvalidValue } from './faults.js';
+import { parseList } from './values.js';
 
 /** The URL of an issuer's JWK set; `undefined`: discovered from the issuer's metadata. */
 export interface IssuerKeySource {
@@ -10,11 +11,7 @@ export interface IssuerKeySource {
 
 /** Comma-separated items: `issuer=url`, or just an issuer that is a URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
-  const sources = text.split(',').map((item, index) => {
-    const source = parseSource(item.trim());
-    if (typeof source !== 'string') return source;
-    throw new InvalidValue(`entry ${index + 1} ${source}`);
-  });
+  const sources = parseList(text, parseSource);
   sources.forEach(({ issuer }, index) => {
     if (sources.findIndex((other) => other.issuer === issuer) === index) return;
     throw new InvalidValue(`entry ${index + 1} has the same issuer as an earlier entry; name each issuer once`);
@@ -33,14 +30,13 @@ export function isPlainText({ issuer, url }: IssuerKeySource): boolean {
   return /^http:/i.test(url ?? issuer);
 }
 
-/** @returns a source, or a text that says what is wrong. */
-function parseSource(item: string): IssuerKeySource | string {
+function parseSource(item: string): IssuerKeySource {
   const end = item.indexOf('=');
   const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];
-  if (issuer === '') return 'names no issuer; write issuer=https://…';
+  if (issuer === '') throw new InvalidValue('names no issuer; write issuer=https://…');
   if (isKeyUrl(url ?? issuer, true)) return { issuer, url };
   const what = url === undefined ? 'an issuer whose keys can be discovered' : 'the address of a JWK set';
-  return `is not ${what}: write an https URL, or an http one of a loopback address, without a user`;
+  throw new InvalidValue(`is not ${what}: write an https URL, or an http one of a loopback address, without a user`);
 }
 
 function isLoopback(hostname: string): boolean {

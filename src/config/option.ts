@@ -32,6 +32,8 @@ export interface OptionReader {
   known<Value>(option: Option<Value>): Value;
   /** Adds a fault of one option, or of one in relation to others. */
   fault(option: Option<unknown>, problem: string): void;
+  /** Adds this fault of each of the options that is given. */
+  faultGiven(options: readonly Option<unknown>[], problem: string): void;
   /** Adds a fault of something else than an option. */
   faultBesides(words: string): void;
 }

@@ -86,6 +86,10 @@ class RequestReader implements OptionReader {
     this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
   }
 
+  faultGiven(options: readonly Option<unknown>[], problem: string): void {
+    for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
+  }
+
   faultBesides(words: string): void {
     this.#faults.push(words);
   }

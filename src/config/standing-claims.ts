@@ -2,6 +2,7 @@
 import { limits } from '../shared/limits.js';
 import { roles, type Role } from '../shared/roles.js';
 import { InvalidValue } from './faults.js';
+import { parseList } from './values.js';
 
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
@@ -23,29 +24,20 @@ export function parseClaimPath(text: string): readonly string[] {
 
 /** Comma-separated `role=value`: the values that stand for a role, instead of its own name. */
 export function parseRoleNames(text: string): RoleNames {
-  const named: Record<Role, string[]> = { reader: [], editor: [], admin: [] };
-  for (const [index, item] of text.split(',').entries()) {
-    const [, left = '', value = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/s.exec(item) ?? [];
+  const named = parseList(text, (item) => {
+    const [, left = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
     const role = roles.find((each) => each === left);
-    if (role === undefined || value === '') {
-      throw new InvalidValue(
-        `entry ${index + 1} is not role=value, e.g. editor=mcp-editors; roles: ${roles.join(', ')}`,
-      );
-    }
-    named[role].push(value);
-  }
-  const values = roles.flatMap((role) => named[role]);
+    if (role !== undefined && value !== '') return { role, value };
+    throw new InvalidValue(`is not role=value, e.g. editor=mcp-editors; roles: ${roles.join(', ')}`);
+  });
+  const values = named.map(({ value }) => value);
   const twice = values.find((value, index) => values.indexOf(value) !== index);
   if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; each value can mean only one role`);
-  return {
-    reader: orItself('reader', named.reader),
-    editor: orItself('editor', named.editor),
-    admin: orItself('admin', named.admin),
+  const namesOf = (role: Role): readonly string[] => {
+    const names = named.filter((each) => each.role === role).map(({ value }) => value);
+    return names.length === 0 ? OWN_ROLE_NAMES[role] : names;
   };
-}
-
-function orItself(role: Role, names: readonly string[]): readonly string[] {
-  return names.length === 0 ? [role] : names;
+  return { reader: namesOf('reader'), editor: namesOf('editor'), admin: namesOf('admin') };
 }
 
 /** Used when `--token-role-names` is not given. */

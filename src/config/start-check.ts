@@ -2,22 +2,23 @@
 // been read successfully. Cold path.
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command.js';
-import type { RedisPlace, StoreOptions } from './dataplane-options.js';
+import type { DataplaneOptions, RedisPlace, StoreOptions } from './dataplane-options.js';
+import { hasKeys } from './table/token-options.js';
 
-/** The options that the text describes. */
-interface CheckedStart {
-  readonly store: StoreOptions;
-  /** Which listeners there are, and where. */
-  readonly listeners: Readonly<Record<string, string>>;
-  readonly hasKeys: boolean;
-}
-
-/** Text for a person. It shows no secrets, as these are in files and options hold only their paths. */
-export function startInWords({ command, given }: CommandWords, { store, listeners, hasKeys }: CheckedStart): string {
+/**
+ * Text for a person. It shows no secrets, as these are in files and options hold only their paths.
+ * @param listeners which there are, and where.
+ */
+export function startInWords(
+  { command, given }: CommandWords,
+  { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
+  listeners: Readonly<Record<string, string>>,
+): string {
   const lines = [`The ${command} would start:`];
   for (const [what, where] of Object.entries(listeners)) lines.push(`  ${what.padEnd(16)}${where}`);
   lines.push(`  ${'user configs'.padEnd(16)}${storeInWords(store)}`);
-  if (!hasKeys) lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
+  if (!hasKeys(token))
+    lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
   const set = [...given].flatMap(([name, { text, variable }]) => {
     if (name === 'check' || text === '') return [];
     return [`  --${name} ${text}${variable === undefined ? '' : `  (from ${variable})`}`];

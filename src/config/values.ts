@@ -27,10 +27,6 @@ export function parseText(text: string): string {
   return text;
 }
 
-export function parseAnyText(text: string): string {
-  return text;
-}
-
 /** A flag given without a value arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
@@ -96,10 +92,10 @@ function sizeText(bytes: number): string {
 }
 
 /** Port 0 means any free port. */
-export function parseListenAddress(text: string): ListenAddress {
+export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
-  throw new InvalidValue('expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port');
+  throw new InvalidValue(`expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port${others}`);
 }
 
 function addressOf(text: string): ListenAddress | undefined {
@@ -127,13 +123,7 @@ export function parseAdminAddress(text: string): ListenAddress {
 
 /** A listen address, or `off` for no listener: `undefined`. */
 export function parseListenAddressOrOff(text: string): ListenAddress | undefined {
-  if (text === 'off') return undefined;
-  try {
-    return parseListenAddress(text);
-  } catch (error) {
-    if (!(error instanceof InvalidValue)) throw error;
-    throw new InvalidValue(`${error.message}; off for none`);
-  }
+  return text === 'off' ? undefined : parseListenAddress(text, '; off for none');
 }
 
 /** A host without a port; an IPv6 address with or without brackets. */
@@ -225,11 +215,16 @@ export function parseDigest(text: string): string {
   throw new InvalidValue('expects 64 hexadecimal digits, or none');
 }
 
+/** http or https, without user, query and fragment. */
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text) || /[?#]/.test(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return username === '' && password === '' && /^https?:$/.test(protocol);
+}
+
 /** Scheme, host and port, optionally with a path that a proxy has added. @returns it without a trailing slash. */
 export function parseBaseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(text);
-  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  if (isPlainUrl(text)) return new URL(text).href.replace(/\/+$/, '');
   throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
 }
 
@@ -246,9 +241,7 @@ export function parsePublicUrl(text: string): string {
 /** Comma-separated URLs, returned unchanged, because tokens name issuers with exactly these characters. */
 export function parseIssuers(text: string): readonly string[] {
   return parseList(text, (item) => {
-    const url = URL.canParse(item) ? new URL(item) : undefined;
-    const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(item);
-    if (isPlain && /^https?:$/.test(url.protocol)) return item;
+    if (isPlainUrl(item)) return item;
     throw new InvalidValue('is not an issuer, as in https://idp.example/realms/one: no user, query and fragment');
   });
 }
@@ -260,7 +253,8 @@ export function parseShare(text: string): number {
   throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
 }
 
-function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
+/** Items between commas; a fault says which one it is of. */
+export function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
   return text.split(',').map((item, index) => {
     try {
       return parseItem(item.trim());

@@ -64,7 +64,7 @@ const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
-const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
+export const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
 /** @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
@@ -77,7 +77,9 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
     throw new InvalidValue('holds a key whose end is missing or damaged; write the file again');
   }
   refuseChain(blocks);
-  const keys = blocks.map((block, index) => keyOfBlock(block, count === 1 ? '' : `key ${index + 1} in the file `));
+  const keys = blocks.map((block, index) =>
+    keyOfBlock(block, count === 1 ? 'holds a key that ' : `key ${index + 1} in the file `),
+  );
   return checked(keys);
 }
 
@@ -135,14 +137,10 @@ export function checked(keys: readonly VerificationKey[]): readonly Verification
 const MEND_KEY = 'write it again with `openssl pkey -pubout`, or remove it';
 
 function keyOfBlock(block: string, which: string): VerificationKey {
-  const key = tryRead(
-    () => createPublicKey(block),
-    `${which === '' ? 'holds a key that ' : which}cannot be parsed; ${MEND_KEY}`,
-  );
+  const key = tryRead(() => createPublicKey(block), `${which}cannot be parsed; ${MEND_KEY}`);
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
-  const what = which === '' ? 'holds a key that ' : which;
-  throw new InvalidValue(`${what}cannot be used for signing tokens; use ${KINDS}`);
+  throw new InvalidValue(`${which}cannot be used for signing tokens; use ${KINDS}`);
 }
 
 /** The CA keys in a chain would verify tokens as well. */
@@ -221,7 +219,8 @@ function verificationKey(
   return { key, algorithms, id, digest };
 }
 
-function tryRead<Value>(read: () => Value, problem: string): Value {
+/** @throws {InvalidValue} with this problem. */
+export function tryRead<Value>(read: () => Value, problem: string): Value {
   try {
     return read();
   } catch (error) {

@@ -62,7 +62,7 @@ async function scene(t: Test, ...answers: readonly Answer[]): Promise<Scene> {
     asked,
     url,
     connection: new ControlPlaneConnection(url, 'x.y.z'),
-    terminal: { columns: undefined },
+    columns: undefined,
     print: async () => {},
   };
 }

@@ -167,7 +167,7 @@ t.test('a check tells everything that is wrong, with its place, and stores nothi
   t.notMatch(JSON.stringify([broken, unknown, many]), /hunter2/, 'a value is never repeated');
   const { answer, text } = await commands.schema();
   t.match(answer, { $schema: /json-schema/ });
-  t.same(JSON.parse(String(text)), answer);
+  t.equal(text, '');
   await t.rejects(commands.check({ file: join(path, 'none') }), { name: 'CliFault' });
 });
 

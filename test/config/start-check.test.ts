@@ -24,10 +24,12 @@ t.test('the check shows what would start, and where each option comes from', asy
   const path = join(createScratchDirectory(t), 'store');
   const line = ['--check', '--store-path', path];
   const words = readCommandLine(line, commands, { SWITCHYARD_LOG_LEVEL: 'debug' }) as CommandWords;
-  const { store } = optionLoader('dataplane', dataplaneOptions).load(line);
-  const said = (hasKeys: boolean): string => startInWords(words, { store, listeners: { MCP: '[::]:1' }, hasKeys });
+  const options = optionLoader('dataplane', dataplaneOptions).load(line);
+  const said = (publicKey?: string): string => {
+    return startInWords(words, { ...options, token: { ...options.token, publicKey } }, { MCP: '[::]:1' });
+  };
   t.equal(
-    said(true),
+    said('a key'),
     [
       'The dataplane would start:',
       '  MCP             [::]:1',
@@ -39,7 +41,7 @@ t.test('the check shows what would start, and where each option comes from', asy
     ].join('\n'),
   );
   mkdirSync(path);
-  t.match(said(false), `the embedded store in ${path}\n  tokens          no key or secret is configured`);
+  t.match(said(), `the embedded store in ${path}\n  tokens          no key or secret is configured`);
 });
 
 t.test('the program ends without opening anything', async (t) => {

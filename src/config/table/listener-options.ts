@@ -42,11 +42,12 @@ const privateKey = option(
 );
 
 function checkTls(reader: OptionReader): void {
-  const isWanted = reader.isGiven(tlsAddress);
-  for (const file of [certificate, privateKey]) {
-    if (isWanted && !reader.isGiven(file)) reader.fault(file, 'is required by --tls-address; give a PEM file');
-    if (!isWanted && reader.isGiven(file))
-      reader.fault(file, 'has no effect without --tls-address; give both or neither');
+  const files = [certificate, privateKey];
+  if (!reader.isGiven(tlsAddress))
+    reader.faultGiven(files, 'has no effect without --tls-address; give both or neither');
+  for (const file of files) {
+    if (reader.isGiven(tlsAddress) && !reader.isGiven(file))
+      reader.fault(file, 'is required by --tls-address; give a PEM file');
   }
   checkPair(reader, certificate, privateKey);
   const [plain, tls] = [reader.value(address), reader.value(tlsAddress)];

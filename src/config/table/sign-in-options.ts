@@ -48,12 +48,8 @@ const details = {
 
 /** What would fail only at the first sign-in is refused at start-up, where it is noticed. */
 function checkSignIn(reader: OptionReader): void {
-  if (!reader.isGiven(issuer)) {
-    for (const option of Object.values(details)) {
-      if (reader.isGiven(option)) reader.fault(option, 'has no effect without --sign-in-issuer; give that, too');
-    }
-    return;
-  }
+  if (!reader.isGiven(issuer))
+    return reader.faultGiven(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');
   for (const option of [clientId, connectUrl]) {
     if (!reader.isGiven(option)) reader.fault(issuer, `needs --${option.name}; give that, too`);
   }

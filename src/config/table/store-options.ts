@@ -121,21 +121,15 @@ function checkStore(reader: OptionReader): void {
   const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
   const [place, ...more] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
   if (place === undefined) {
-    for (const option of Object.values(redis).filter((each) => reader.isGiven(each))) {
-      reader.fault(
-        option,
-        'has no effect without --redis-address, --redis-sentinels or --redis-cluster; give both or neither',
-      );
-    }
-    return;
+    const places = '--redis-address, --redis-sentinels or --redis-cluster';
+    return reader.faultGiven(Object.values(redis), `has no effect without ${places}; give both or neither`);
   }
-  for (const option of more) reader.fault(option, `contradicts --${place.name}; give one of them`);
-  if (place !== address && reader.isGiven(port)) {
-    reader.fault(port, `contradicts --${place.name}, whose addresses include ports; leave it out`);
-  }
-  for (const option of [sentinelName, sentinelUsername, sentinelPassword]) {
-    if (!reader.isGiven(sentinels) && reader.isGiven(option))
-      reader.fault(option, 'has no effect without --redis-sentinels; give both or neither');
+  reader.faultGiven(more, `contradicts --${place.name}; give one of them`);
+  if (place !== address)
+    reader.faultGiven([port], `contradicts --${place.name}, whose addresses include ports; leave it out`);
+  if (!reader.isGiven(sentinels)) {
+    const details = [sentinelName, sentinelUsername, sentinelPassword];
+    reader.faultGiven(details, 'has no effect without --redis-sentinels; give both or neither');
   }
   checkTls(reader);
 }
@@ -143,16 +137,13 @@ function checkStore(reader: OptionReader): void {
 function checkTls(reader: OptionReader): void {
   const { mode, trustBundle, clientCertificate, clientPrivateKey } = redis;
   const wanted = reader.value(mode);
-  if (wanted === 'plain-text' && reader.isGiven(trustBundle)) {
-    reader.fault(trustBundle, 'contradicts --redis-mode plain-text; use the mode tls or mtls');
-  }
-  for (const file of [clientCertificate, clientPrivateKey]) {
-    const isGiven = reader.isGiven(file);
-    if (wanted === 'mtls' && !isGiven) reader.fault(file, 'is required by --redis-mode mtls; give a PEM file');
-    if (wanted !== 'mtls' && wanted !== undefined && isGiven) {
-      reader.fault(file, `contradicts --redis-mode ${wanted}; use the mode mtls`);
-    }
-  }
+  const files = [clientCertificate, clientPrivateKey];
+  if (wanted === 'plain-text')
+    reader.faultGiven([trustBundle], 'contradicts --redis-mode plain-text; use the mode tls or mtls');
+  if (wanted === 'mtls') {
+    for (const file of files.filter((each) => !reader.isGiven(each)))
+      reader.fault(file, 'is required by --redis-mode mtls; give a PEM file');
+  } else if (wanted !== undefined) reader.faultGiven(files, `contradicts --redis-mode ${wanted}; use the mode mtls`);
   checkPair(reader, clientCertificate, clientPrivateKey);
 }
 

@@ -127,10 +127,8 @@ export const standingOptions = section(
   { role, roleNames, teams },
   {
     check: (reader) => {
-      if (reader.isGiven(role)) return;
-      for (const option of [roleNames, teams]) {
-        if (reader.isGiven(option)) reader.fault(option, 'has no effect without --token-roles-claim; give that, too');
-      }
+      if (!reader.isGiven(role))
+        reader.faultGiven([roleNames, teams], 'has no effect without --token-roles-claim; give that, too');
     },
     arrange: ({ role, roleNames, teams }) => (role === undefined ? undefined : { role, roleNames, teams }),
   },
