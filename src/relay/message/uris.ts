@@ -162,7 +162,7 @@ function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): 
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;
   for (const [uriName, candidate] of backendsByUriName) {
-    const isLike = uriName.length === name.length && uriName.toLowerCase() === name.toLowerCase();
+    const isLike = uriName.toLowerCase() === name.toLowerCase();
     if (isLike && !candidate.hasTwin) return candidate;
   }
   return undefined;

@@ -1,7 +1,10 @@
 import t from 'tap';
+import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { metadataFor } from '../../../src/relay/exchange/passthrough.js';
+import { tracedMessage } from '../../../src/relay/message/trace-passing.js';
 import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 
 const virtualHost = virtualHostOf({
@@ -71,4 +74,39 @@ t.test('the request id is passed on, unless the caller sends its own to this bac
     NO_METADATA,
     'nothing is made of nothing',
   );
+});
+
+t.test('a trace goes to the backend in a header, and in the message where the caller has it there', async (t) => {
+  const params = (traceparent: string, more = ''): string =>
+    `{"name":"x","_meta":{"a":1.0${traceparent === '' ? '' : `,"traceparent":${traceparent}`}}${more}}`;
+  const call = (of: string): string => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${of}}`;
+  const trace = { traceparent: '00-own', tracestate: 's=1' };
+  const rows: readonly (readonly [params: string, heard: string, sent: string])[] = [
+    [params(''), '', params('')],
+    [params('"00-callers"'), '00-callers', params('"00-own"')],
+    [params('7'), '', params('7')],
+    [params('"1","traceparent":"2"'), '', params('"1","traceparent":"2"')],
+    ['{"name":"x","traceparent":"00-other"}', '', '{"name":"x","traceparent":"00-other"}'],
+    ['{"name":"x","_meta":"traceparent"}', '', '{"name":"x","_meta":"traceparent"}'],
+  ];
+  for (const [given, heard, sent] of rows) {
+    for (const ownHeader of [[], ['traceparent', '00-header']]) {
+      const body = Buffer.from(call(given));
+      const exchange = new RecordedExchange({ body });
+      const told: string[] = [];
+      const onSending = (inMessage: string): typeof trace => (told.push(inMessage), trace);
+      exchange.watcher = { isTraced: true, onSending } as unknown as NonNullable<typeof exchange.watcher>;
+      const plan = {
+        exchange,
+        message: readClientMessage(body) as ClientMessage,
+        metadata: { ...NO_METADATA, headers: ownHeader },
+      };
+      const outgoing = tracedMessage(plan, { body }, { bytes: Buffer.from('1'), start: 0, end: 1 });
+      t.same(told, [heard], given);
+      const { start, end } = outgoing.leftOut ?? { start: 0, end: 0 };
+      const { putIn = '' } = outgoing;
+      t.equal(`${body.toString('utf8', 0, start)}${putIn.toString()}${body.toString('utf8', end)}`, call(sent));
+      t.same(outgoing.trace, ownHeader.length === 0 ? trace : undefined, 'the caller’s own header counts');
+    }
+  }
 });

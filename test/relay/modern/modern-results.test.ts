@@ -70,8 +70,13 @@ t.test('what was read may not be cached unless its backend says so, and never fo
     methods: { 'resources/read': () => results.shift() },
   });
   const caller = new WiredRelay(t).caller({ b: backend.url });
-  const read = async (): Promise<unknown> =>
-    (await answerOf(post(caller, 'resources/read', { params: { uri: 'b+x://y' } }))).result;
+  const read = async (): Promise<unknown> => {
+    const exchange = post(caller, 'resources/read', { params: { uri: 'b+x://y' } });
+    const { result } = await answerOf(exchange);
+    for (const name of ['resultType', 'ttlMs', 'cacheScope'])
+      t.equal(String(exchange.answer?.body).split(`"${name}":`).length, 2, `${name}, once`);
+    return result;
+  };
   const told = [{ uri: 'b+x://y', text: '"ttlMs"' }];
   t.strictSame(await read(), { ...extras, contents: told });
   t.strictSame(await read(), { ...extras, ttlMs: 5, contents: told });

@@ -163,6 +163,13 @@ t.test('when too many events wait the oldest are lost, and the client is told ho
   t.equal(others.length, limits.sessionStreamWaitingMax - 1);
 });
 
+t.test('what withdraws a question is told like any message', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open();
+  scene.stream.withdraw(Buffer.from('1'), [Buffer.from('{"method":'), Buffer.from('"x"}')]);
+  t.same(readEvents(exchange.written), ['{"method":"x"}']);
+});
+
 t.test('a loss with nothing behind it is told with the id of what was lost, so that it is told once', async (t) => {
   const scene = new Scene(t, ANSWERS);
   const exchange = scene.open(true);
