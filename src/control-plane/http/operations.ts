@@ -222,8 +222,3 @@ export const operations: readonly Operation[] = [
   ...viewOperations,
   ...mcpOperations,
 ];
-
-/** The operation with this id. */
-export function operationOf(id: string): Operation {
-  return operations.find((each) => each.id === id)!;
-}

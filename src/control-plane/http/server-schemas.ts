@@ -200,6 +200,11 @@ function listed(key: string): JsonSchema {
 
 const serverInput = inputSchemaOf(server, serverSaid, ['name', 'url']);
 
+/** As in `toolsAdded`. */
+const REPORTED = ['tools', 'prompts', 'resources', 'templates'].flatMap((list) =>
+  ['Added', 'Updated', 'Removed'].map((change) => list + change),
+);
+
 export const serverSchemas = {
   Server: server,
   ServerInput: serverInput,
@@ -218,18 +223,7 @@ export const serverSchemas = {
   RefreshReport: exactly(
     {
       status,
-      toolsAdded: count,
-      toolsUpdated: count,
-      toolsRemoved: count,
-      promptsAdded: count,
-      promptsUpdated: count,
-      promptsRemoved: count,
-      resourcesAdded: count,
-      resourcesUpdated: count,
-      resourcesRemoved: count,
-      templatesAdded: count,
-      templatesUpdated: count,
-      templatesRemoved: count,
+      ...Object.fromEntries(REPORTED.map((name) => [name, count])),
       durationMs: { type: 'number', minimum: 0 },
       refreshedAt: time,
       error: { ...text, description: 'Why the server could not be read.' },

@@ -18,6 +18,7 @@ import { ProbeFault } from './probe-fault.js';
 
 // Reads all of a server's tools, page by page, with every member that the server gave them.
 
+const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolPageSchema = z.looseObject({
   tools: z.array(
     z.looseObject({ name: z.string().min(1), description: z.string().optional(), inputSchema: z.unknown() }),
@@ -25,34 +26,46 @@ const toolPageSchema = z.looseObject({
   nextCursor: z.string().nullish(),
 });
 
-/**
- * In the server's order; of tools with one name, the first. A list whose pages lead back to one that was read, or are too many, is cut
- * there. Throws if the response is no list, or the list is too long.
- */
+/** In the server's order; of tools with one name, the first. Throws if the response is no list, or the list is too long. */
 export async function readTools(client: ProbeClient, signal: AbortSignal): Promise<readonly ServerTool[]> {
   if (client.capabilities['tools'] === undefined) return [];
   const tools = new Map<string, ServerTool>();
-  const asked = new Set<string>();
-  let cursor: string | undefined;
-  for (let pages = 0; pages < limits.listPagesMax; pages++) {
-    const params = cursor === undefined ? {} : { cursor };
-    // Not `listTools`, which would also compile the tools' schemas: they are not needed here.
-    const page = await client.ask('tools/list', params, toolPageSchema).catch((error: unknown) => {
-      if (cursor === '' && error instanceof McpError && !signal.aborted) return undefined;
-      throw error;
-    });
-    // An empty cursor may be a cursor like any other, or an empty word for the end.
-    if (page === undefined) break;
+  // Not `listTools`, which would also compile the tools' schemas: they are not needed here.
+  for await (const page of pagesOf(client, 'tools/list', toolPageSchema, signal)) {
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
       if (tools.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');
     }
+  }
+  return [...tools.values()];
+}
+
+/** A list whose pages lead back to one that was read, or are too many, is cut there. */
+async function* pagesOf<Page extends z.infer<typeof pageSchema>>(
+  client: ProbeClient,
+  method: string,
+  schema: z.ZodType<Page>,
+  signal: AbortSignal,
+): AsyncGenerator<Page, void> {
+  const asked = new Set<string>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < limits.listPagesMax; pages++) {
+    const page = await client.ask(method, cursor === undefined ? {} : { cursor }, schema).catch((error: unknown) => {
+      if (cursor === '' && isRefusal(error, signal)) return undefined;
+      throw error;
+    });
+    // An empty cursor may be a cursor like any other, or an empty word for the end.
+    if (page === undefined) return;
+    yield page;
     const { nextCursor } = page;
-    if (typeof nextCursor !== 'string' || asked.has(nextCursor)) break;
+    if (typeof nextCursor !== 'string' || asked.has(nextCursor)) return;
     asked.add(nextCursor);
     cursor = nextCursor;
   }
-  return [...tools.values()];
+}
+
+function isRefusal(error: unknown, signal: AbortSignal): boolean {
+  return error instanceof McpError && !signal.aborted;
 }
 
 /** A value nested more deeply than JSON readers elsewhere accept must not get into the store. */
@@ -61,9 +74,7 @@ export function isDeeperThan(value: unknown, depthMax: number): boolean {
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }
 
-const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
-
-/** A list whose pages lead back to one that was read, or are too many, is cut there; a list that is too long counts as not given. */
+/** A list that is too long counts as not given. */
 export async function readServerLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
   return {
     prompts: await readList(client, 'prompts', signal),
@@ -99,21 +110,17 @@ async function readItems(
 ): Promise<ReadonlyMap<string, KnownItem> | undefined> {
   const kind = listKinds[name];
   const known = new Map<string, KnownItem>();
-  const asked = new Set<string>();
   const { allowedAs } = kind;
   if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return known;
-  let cursor: string | undefined;
-  for (let pages = 0; pages < limits.listPagesMax; pages++) {
-    const page = await pageAt(client, kind, cursor, signal);
-    if (page === undefined && cursor === '') break;
-    if (page === undefined || !addItems(known, page[kind.member], kind)) return undefined;
-    if (known.size > limits.probeToolsMax) return undefined;
-    const { nextCursor } = page;
-    if (typeof nextCursor !== 'string' || asked.has(nextCursor)) break;
-    asked.add(nextCursor);
-    cursor = nextCursor;
+  try {
+    for await (const page of pagesOf(client, kind.method, pageSchema, signal)) {
+      if (!addItems(known, page[kind.member], kind) || known.size > limits.probeToolsMax) return undefined;
+    }
+    return known;
+  } catch (error) {
+    if (isRefusal(error, signal)) return undefined;
+    throw error;
   }
-  return known;
 }
 
 /** Skips items without a key, which nobody can ask for. @returns false if the list is no array, or an item is nested too deeply. */
@@ -127,20 +134,4 @@ function addItems(known: Map<string, KnownItem>, items: unknown, { key }: ListKi
     if (!known.has(keyDigest)) known.set(keyDigest, { item, digest: digestOfItem(item) });
   }
   return true;
-}
-
-/** `undefined` when the server responds with an error. */
-async function pageAt(
-  client: ProbeClient,
-  { method }: ListKind,
-  cursor: string | undefined,
-  signal: AbortSignal,
-): Promise<z.infer<typeof pageSchema> | undefined> {
-  const params = cursor === undefined ? {} : { cursor };
-  try {
-    return await client.ask(method, params, pageSchema);
-  } catch (error) {
-    if (error instanceof McpError && !signal.aborted) return undefined;
-    throw error;
-  }
 }

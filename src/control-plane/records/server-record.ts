@@ -90,20 +90,13 @@ export interface ServerPreview {
   readonly toolsJson: Uint8Array;
 }
 
-export interface RefreshReport {
+type ReportedList = 'tools' | 'prompts' | 'resources' | 'templates';
+
+/** For each list, how many of its items are new, changed and gone. */
+export type ReportedCounts = Readonly<Record<`${ReportedList}${'Added' | 'Updated' | 'Removed'}`, number>>;
+
+export interface RefreshReport extends ReportedCounts {
   readonly status: ServerStatus;
-  readonly toolsAdded: number;
-  readonly toolsUpdated: number;
-  readonly toolsRemoved: number;
-  readonly promptsAdded: number;
-  readonly promptsUpdated: number;
-  readonly promptsRemoved: number;
-  readonly resourcesAdded: number;
-  readonly resourcesUpdated: number;
-  readonly resourcesRemoved: number;
-  readonly templatesAdded: number;
-  readonly templatesUpdated: number;
-  readonly templatesRemoved: number;
   readonly durationMs: number;
   readonly refreshedAt: string;
   /** Why the server could not be read; absent if it was. */

@@ -10,7 +10,7 @@ import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { notFound } from '../common/control-plane-fault.js';
 import { serverListNames, type ServerLists, listsChanged, type ServerListName } from '../records/server-lists.js';
-import type { RefreshReport, ServerRecord, ServerStatus } from '../records/server-record.js';
+import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 
@@ -63,34 +63,19 @@ async function compareLists(
   return changes;
 }
 
-type ReportedCounts = Omit<RefreshReport, 'status' | 'durationMs' | 'refreshedAt' | 'error'>;
+const LISTS = ['tools', ...serverListNames] as const;
 
-function reportedCounts({ tools, prompts, resources, templates }: ServerChanges): ReportedCounts {
-  return {
-    toolsAdded: tools.added.length,
-    toolsUpdated: tools.updated.length,
-    toolsRemoved: tools.removed.length,
-    promptsAdded: prompts.added.length,
-    promptsUpdated: prompts.updated.length,
-    promptsRemoved: prompts.removed.length,
-    resourcesAdded: resources.added.length,
-    resourcesUpdated: resources.updated.length,
-    resourcesRemoved: resources.removed.length,
-    templatesAdded: templates.added.length,
-    templatesUpdated: templates.updated.length,
-    templatesRemoved: templates.removed.length,
-  };
-}
-
-/** For the log: one entry for each list that has changed. */
-function changesInNumbers(
-  changes: ServerChanges,
-): readonly { readonly list: string; readonly added: number; readonly updated: number; readonly removed: number }[] {
-  return (['tools', ...serverListNames] as const).flatMap((list) => {
+/** As in `toolsAdded`. */
+function reportedCounts(changes: ServerChanges): ReportedCounts {
+  const counts = LISTS.flatMap((list) => {
     const { added, updated, removed } = changes[list];
-    if (added.length + updated.length + removed.length === 0) return [];
-    return [{ list, added: added.length, updated: updated.length, removed: removed.length }];
+    return [
+      [`${list}Added`, added.length],
+      [`${list}Updated`, updated.length],
+      [`${list}Removed`, removed.length],
+    ];
   });
+  return Object.fromEntries(counts) as ReportedCounts;
 }
 
 /** The effect of a probe on a server; `unsettled` when it is no longer the server that was probed. */
@@ -175,7 +160,9 @@ export class Settlements {
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged)
       this.#logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
-    for (const { list, ...counts } of changesInNumbers(changes)) {
+    for (const list of LISTS.filter((each) => areChanged(changes[each]))) {
+      const { added, updated, removed } = changes[list];
+      const counts = { added: added.length, updated: updated.length, removed: removed.length };
       this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
     }
     // Nothing depends on the contents of the other lists.
