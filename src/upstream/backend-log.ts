@@ -9,7 +9,7 @@ import { loggedReason, type UpstreamFault, faultReason } from './http/upstream-f
 // fails.
 
 /** Backend origins whose last failure a worker remembers. Beyond it, the oldest is forgotten. */
-const LAST_FAULTS_KEPT = 1_024;
+export const LAST_FAULTS_KEPT = 1_024;
 
 export interface LastFault {
   /** The backend's name in the config of the caller whose request failed. */

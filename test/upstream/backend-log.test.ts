@@ -1,6 +1,6 @@
 // What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
-import { BackendLog, BACKEND_OBSTACLES_LOGGED } from '../../src/upstream/backend-log.js';
+import { BackendLog, BACKEND_OBSTACLES_LOGGED, LastFaults, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
@@ -91,4 +91,39 @@ t.test('an origin that is never connected to is logged once, whichever config na
   for (let port = 1; port <= BACKEND_OBSTACLES_LOGGED; port += 1)
     log.onUnavailable(backendAt(`http://b.example:${port}/`), fault);
   t.equal(lines.length, BACKEND_OBSTACLES_LOGGED, 'not without bound');
+});
+
+t.test('settings of extensions that differ are logged once for each virtual host', async (t) => {
+  const lines: string[] = [];
+  const log = new BackendLog(logInto(lines));
+  const hosts = [virtualHostOf({ a: {} }), virtualHostOf({ b: {} })];
+  for (const host of [...hosts, ...hosts]) log.onExtensionsDiffering(host, ['x/y']);
+  t.equal(lines.length, 2);
+  t.match(parse(lines[0] ?? ''), { level: 40, virtualHost: hosts[0]?.id, extensions: ['x/y'] });
+});
+
+t.test('of each origin the last failure is known, and of very many origins those that failed last', async (t) => {
+  const faults = new LastFaults();
+  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  const originOf = (number: number): string => `https://b${number}.example`;
+  const fail = (number: number): void =>
+    faults.note(
+      { ...backend, target: { origin: originOf(number), path: '/' } },
+      upstreamFault('answer-timeout'),
+      'request',
+    );
+  for (let number = 0; number < LAST_FAULTS_KEPT; number += 1) fail(number);
+  fail(0);
+  t.match(faults.of(originOf(0)), {
+    backend: 'a',
+    kind: 'answer-timeout',
+    during: 'request',
+    reason: 'no response in time',
+  });
+  t.ok(faults.of(originOf(1)), 'what failed again takes no other room');
+  fail(LAST_FAULTS_KEPT);
+  t.same(
+    [0, 1, 2, LAST_FAULTS_KEPT].map((number) => faults.of(originOf(number)) !== undefined),
+    [true, false, true, true],
+  );
 });

@@ -212,6 +212,17 @@ t.test('an unfinished event counts as memory once it is large, and until it is w
   t.equal(held(), 0);
 });
 
+t.test('an event for which there is no room in time ends the stream', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  const account = scene.context.accounts.of('alice').answerBytes;
+  account.take(Number.MAX_SAFE_INTEGER - limits.countedFromBytes);
+  scene.get.data(`data: "${'x'.repeat(limits.countedFromBytes)}`);
+  t.ok(scene.get.isPaused, 'no room at the moment');
+  t.same(scene.heard, []);
+  scene.context.advance(limits.messageWaitMsMax + 100);
+  t.match(scene.heard, [/^owner: answers-/, /^1: answers-/]);
+});
+
 t.test('a large answer is given at once, however many small ones wait for their turn', async (t) => {
   const scene = new Scene(t).open().ask(1).ask(2);
   while (wokenTurns.tryPass()) /* uses up the time of this turn */ ;
