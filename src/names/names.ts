@@ -10,7 +10,7 @@
 import { Resolver } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
-import { limits } from '../shared/limits.js';
+import { limits, perSubject } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
 import { AddressGuard, createGuardedLookup } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
@@ -129,8 +129,8 @@ export class Names {
   /** Look-ups in progress by subject; subjects with none have no entry. */
   readonly #asking = new Map<string, number>();
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>({
-    itemsMax: limits.nameLookUpsWaitingMax,
-    itemsPerKeyMax: limits.nameLookUpsWaitingPerSubjectMax,
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
   });
   #askingCount = 0;
   #resolver: Resolver | undefined;

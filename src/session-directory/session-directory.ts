@@ -3,7 +3,7 @@
 import type { SealedRead, SealedSession, SealedSessions } from '../store/sealed-sessions.js';
 import { BoundedCounts } from '../shared/share.js';
 import { FairQueue } from '../shared/fair-queue.js';
-import { limits } from '../shared/limits.js';
+import { limits, perSubject } from '../shared/limits.js';
 import { type Logger, RepeatedLog } from '../shared/logger.js';
 import {
   sealRecord,
@@ -96,13 +96,13 @@ export class SessionDirectory {
   readonly #log = new RepeatedLog();
   /** Look-ups waiting for their turn, by subject. */
   readonly #waiting = new FairQueue<() => void>({
-    itemsMax: limits.sessionLookUpsWaitingMax,
-    itemsPerKeyMax: limits.sessionLookUpsWaitingPerSubjectMax,
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
   });
   /** Writes in progress, by subject. */
   readonly #writesUnderWay = new BoundedCounts({
-    totalMax: limits.sessionWritesMax,
-    perKeyMax: limits.sessionWritesPerSubjectMax,
+    totalMax: limits.waitingMax,
+    perKeyMax: perSubject(limits.waitingMax),
   });
   /** Notifications being passed on, by subject. */
   readonly #passesUnderWay = new BoundedCounts({

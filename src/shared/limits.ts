@@ -40,3 +40,8 @@ export const limits = Object.freeze({
   ...hopLimits,
   ...controlPlaneLimits,
 });
+
+/** One subject's part of what all subjects of a process may have together, or of a queue that they wait in: a quarter. */
+export function perSubject(total: number): number {
+  return Math.ceil(total / 4);
+}

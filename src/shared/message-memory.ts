@@ -8,7 +8,7 @@
 import type { Account, Accounts } from './accounts.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairPlace } from './fair-queue.js';
-import { limits } from './limits.js';
+import { limits, perSubject } from './limits.js';
 import type { Holding, ShareBound } from './share.js';
 
 interface MessageMemoryParts {
@@ -32,8 +32,8 @@ export class MessageMemory {
   readonly #parts: MessageMemoryParts;
   /** While a subject's share is full, its line is held back until it gives something back. */
   readonly #queue = new FairQueue<MessageHold>({
-    itemsMax: limits.messagesWaitingMax,
-    itemsPerKeyMax: limits.messagesWaitingPerSubjectMax,
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
   });
   /** The hold whose turn it is, while there is no room for it in total. */
   #next: MessageHold | undefined;

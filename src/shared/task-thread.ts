@@ -23,7 +23,7 @@ export class TaskThread<Task, Outcome> {
       minThreads: 0,
       maxThreads: 1,
       idleTimeout: CONFIG_THREAD_IDLE_MS,
-      maxQueue: limits.largeConfigsWaitingMax,
+      maxQueue: limits.waitingMax,
     });
     return (await this.#piscina.run(task)) as Outcome;
   }

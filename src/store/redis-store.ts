@@ -176,7 +176,7 @@ export class RedisStore implements Store {
     const key = encodeStoreKey(name) && redisRecordKey({ space, key: name });
     if (key === undefined) return unencodable;
     const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
-    if (waiting >= limits.redisReadsInFlightMax) return overloaded;
+    if (waiting >= limits.waitingMax) return overloaded;
     const term = this.#term!;
     /** Returns false when the read was overtaken by a change. */
     const settle = (): boolean => pending.get(name) === answer && pending.delete(name);

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';
 import { until } from '../support/until.js';
 
@@ -123,7 +123,7 @@ t.test('the dataplane is not asked while nobody watches', async (t) => {
 
 t.test('the number of watchers is bounded, in all and per subject', async (t) => {
   const live = liveOf(t, dataplane().ask);
-  const own = Array.from({ length: limits.liveStreamsPerSubjectMax }, () => live.open('ann', true));
+  const own = Array.from({ length: perSubject(limits.liveStreamsMax) }, () => live.open('ann', true));
   t.equal(live.open('ann', true), undefined);
   for (let n = own.length; n < limits.liveStreamsMax; n++) t.ok(live.open(`s${n}`, true));
   t.equal(live.open('late', true), undefined);

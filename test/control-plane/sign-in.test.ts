@@ -9,7 +9,7 @@ import type { Verified } from '../../src/auth/token-verifier.js';
 import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX, SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { Names } from '../../src/names/names.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 
 const NOW_MS = 1_000_000;
 
@@ -65,9 +65,9 @@ t.test('the number of sign-ins in progress is bounded, in all and per address', 
   const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people are signing in/ };
   const waiting: Promise<unknown>[] = [];
   const begin = (address: string): void => void waiting.push(signIn.begin(address).catch((error: unknown) => error));
-  const addresses = limits.signInsAtOnceMax / limits.signInsAtOncePerAddressMax;
+  const addresses = limits.signInsAtOnceMax / perSubject(limits.signInsAtOnceMax);
   for (let address = 0; address < addresses; address++) {
-    for (let i = 0; i < limits.signInsAtOncePerAddressMax; i++) begin(`a${address}`);
+    for (let i = 0; i < perSubject(limits.signInsAtOnceMax); i++) begin(`a${address}`);
     if (address === 0) await t.rejects(signIn.begin('a0'), full, 'one address has its share');
   }
   await t.rejects(signIn.begin('another'), full, 'and all of them a bound');

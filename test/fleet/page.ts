@@ -51,7 +51,7 @@ session is adopted with its client's next request: ${words(failure.adoptedInFirs
 ${failure.secondsUntilAllButOneInAHundred} s, and never more than ${failure.adoptedByOneInASecondMax} a second on one machine. In the first second Redis carries out ${words(failure.adoptedInFirstSecond * commandsOf(adoption))} more
 commands, ${percent((failure.adoptedInFirstSecond * commandsOf(adoption)) / figures.commands)} of its usual load. Clients with an open GET stream all reconnect at once; if every client did, that would be
 ${words(stormCommands)} commands and ${stormSeconds.toFixed(1)} s of CPU time in total, spread over ${nodes} nodes. Each worker looks up at most ${words(SESSION_LOOK_UPS_MAX)} sessions at a time,
-and up to ${words(limits.sessionLookUpsWaitingMax)} more look-ups wait.
+and up to ${words(limits.waitingMax)} more look-ups wait.
 
 **Without affinity** everything still works, but nearly every request reaches a machine that does not have its session: ${words(scattered.perSecond)}
 adoptions a second, ${words(scattered.commands)} commands and ${scattered.cores.toFixed(0)} cores of Redis, and each machine holds many times as many sessions. A fleet of

@@ -2,7 +2,7 @@
 import { mock } from 'node:test';
 import t from 'tap';
 import type { NameOutcome } from '../../src/names/names.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { startNameServer } from '../support/name-server.js';
 import { start } from './names-scene.js';
 import { SECOND_ADDRESS_KIND_MS } from '../../src/names/name-query.js';
@@ -73,7 +73,7 @@ t.test('stale addresses are served to a subject whose queue of look-ups is full'
   await lookUp('a.test');
   pass(60_000);
   nameServer.isHeld = () => true;
-  for (let index = 0; index <= limits.nameLookUpsWaitingPerSubjectMax; index += 1) {
+  for (let index = 0; index <= perSubject(limits.waitingMax); index += 1) {
     names.lookUp(`n${index}.test`, 'mallory', () => undefined);
   }
   t.same(await lookUp('a.test', 'mallory'), ['127.0.0.1']);

@@ -2,7 +2,7 @@
 // call that makes room for it, so these tests wait for no timers.
 import t, { type Test } from 'tap';
 import type { NameOutcome, NamesOptions } from '../../src/names/names.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { roundsOf, start, type Scene } from './names-scene.js';
 import { NAME_FAULT_KEPT_MS } from '../../src/names/names.js';
 
@@ -61,7 +61,7 @@ t.test('a name takes one place in the queue of its subject, however often it is 
   const { ask, answer, names, pass } = await startTurns(t, { lookUpsMax: 9, lookUpsPerSubjectMax: 1 });
   ask('alice', 'a1.test');
   const outcomes: NameOutcome[] = [];
-  for (let count = 0; count <= limits.nameLookUpsWaitingPerSubjectMax; count++) {
+  for (let count = 0; count <= perSubject(limits.waitingMax); count++) {
     names.lookUp('a2.test', 'alice', (outcome) => outcomes.push(outcome));
   }
   await new Promise(setImmediate);
@@ -70,7 +70,7 @@ t.test('a name takes one place in the queue of its subject, however often it is 
   await answer('a1.test');
   t.ok(names.isAsking('a2.test'));
   await answer('a2.test');
-  t.equal(outcomes.length, limits.nameLookUpsWaitingPerSubjectMax + 1);
+  t.equal(outcomes.length, perSubject(limits.waitingMax) + 1);
 
   pass(NAME_FAULT_KEPT_MS);
   ask('alice', 'a3.test', 'a2.test');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { roundsOf, start } from './names-scene.js';
 import { NAME_FILE_BYTES_MAX, NAME_FILE_CHECK_MS } from '../../src/names/watched-file.js';
@@ -149,7 +149,7 @@ t.test('look-ups beyond the bound on waiting ones are refused, and the refusal n
   const scene = await start(t, {}, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
   scene.nameServer.isSilent = true;
   const refusals: string[] = [];
-  for (let index = 0; index <= limits.nameLookUpsWaitingPerSubjectMax + 1; index += 1) {
+  for (let index = 0; index <= perSubject(limits.waitingMax) + 1; index += 1) {
     scene.names.lookUp(`n${index}.test`, 'mallory', (outcome) => refusals.push(String(outcome)));
   }
   await until(() => refusals.length > 0, 'the refusal');

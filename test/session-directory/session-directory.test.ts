@@ -7,7 +7,7 @@ import {
   SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
   SESSION_LOOK_UPS_MAX,
 } from '../../src/session-directory/session-directory.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import type { SealedRead, SessionPeers } from '../../src/store/sealed-sessions.js';
 import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
@@ -52,7 +52,7 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
   const sessions = new SlowSessions();
   const directory = directoryOf(sessions);
   const outcomes: LookUp[] = [];
-  const waitingMax = limits.sessionLookUpsWaitingPerSubjectMax;
+  const waitingMax = perSubject(limits.waitingMax);
   const flood = SESSION_LOOK_UPS_MAX + waitingMax + 5;
   for (let id = 0; id < flood; id++) {
     void Promise.resolve(directory.find(`id-${id}`, ownedBy('mallory'))).then((outcome) => outcomes.push(outcome));
@@ -111,7 +111,8 @@ t.test(
     const sessions = new MemorySessions();
     sessions.mood = 'silent';
     const directory = directoryOf(sessions);
-    const { sessionWritesPerSubjectMax, sessionWritesMax } = limits;
+    const sessionWritesPerSubjectMax = perSubject(limits.waitingMax);
+    const sessionWritesMax = limits.waitingMax;
     const write = (subject: string, id: string): Promise<string> => directory.write(id, ownedBy(subject), RECORD, 0);
     for (let each = 0; each < sessionWritesPerSubjectMax; each += 1) void write('mallory', `m-${each}`);
     t.equal(await write('mallory', 'one-more'), 'failed');
@@ -132,11 +133,11 @@ t.test('a write that succeeded or failed makes room for the next', async (t) => 
     ['prompt', 'written'],
   ] as const) {
     sessions.mood = mood;
-    const writes = Array.from({ length: limits.sessionWritesPerSubjectMax }, (_, n) =>
+    const writes = Array.from({ length: perSubject(limits.waitingMax) }, (_, n) =>
       directory.write(`${mood}-${n}`, ownedBy('alice'), RECORD, 0),
     );
     t.same(new Set(await Promise.all(writes)), new Set([outcome]));
-    t.equal(sessions.writesCount, limits.sessionWritesPerSubjectMax);
+    t.equal(sessions.writesCount, perSubject(limits.waitingMax));
     sessions.writesCount = 0;
   }
 });

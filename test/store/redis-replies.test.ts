@@ -228,9 +228,9 @@ t.test('the number of reads that wait for Redis is bounded, and one more is refu
   const store = await RedisStore.open(await redis.start(t), logger);
   t.teardown(() => store.close());
   redis.reply = Buffer.alloc(0);
-  for (let count = 0; count < limits.redisReadsInFlightMax; count++) void store.read(`subject-${count}`);
+  for (let count = 0; count < limits.waitingMax; count++) void store.read(`subject-${count}`);
   t.match(store.read('one more'), { kind: 'failed', reason: 'too many reads wait for Redis' });
-  redis.answerAll('$-1\r\n', limits.redisReadsInFlightMax);
+  redis.answerAll('$-1\r\n', limits.waitingMax);
 });
 
 t.test('a read that a flush overtook is not cached', async (t) => {

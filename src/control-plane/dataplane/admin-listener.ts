@@ -2,7 +2,7 @@
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
 import type { ListenAddress } from '../../config/dataplane-options.js';
 import { bodyText } from '../../shared/body-text.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 interface AdminAnswer {
@@ -35,7 +35,7 @@ export class AdminListener {
   /** On behalf of a subject, within its share. Throws a `ControlPlaneFault`; 404 counts as an answer. */
   async askFor(subject: string, path: string): Promise<AdminAnswer> {
     const own = this.#asking.get(subject) ?? 0;
-    if (own >= limits.dataplaneQuestionsPerSubjectMax || this.#askingCount >= limits.dataplaneQuestionsMax) {
+    if (own >= perSubject(limits.dataplaneQuestionsMax) || this.#askingCount >= limits.dataplaneQuestionsMax) {
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     }
     this.#askingCount += 1;

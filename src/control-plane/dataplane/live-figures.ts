@@ -4,7 +4,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { Figures, Interval } from '../../shared/figures.js';
 import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import type { AdminListener } from './admin-listener.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { understood } from './dataplane-views.js';
@@ -53,7 +53,7 @@ export class LiveFigures {
   /** @returns `undefined` when there are too many watchers, in all or of this subject. */
   open(subject: string, isAdmin: boolean): Readable | undefined {
     const own = [...this.#watchers].filter((each) => each.subject === subject).length;
-    if (own >= limits.liveStreamsPerSubjectMax || this.#watchers.size >= limits.liveStreamsMax) return undefined;
+    if (own >= perSubject(limits.liveStreamsMax) || this.#watchers.size >= limits.liveStreamsMax) return undefined;
     const stream = new PassThrough();
     const watcher = { subject, isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
     this.#watchers.add(watcher);

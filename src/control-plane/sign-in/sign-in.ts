@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { TokenEndpointResponse, AuthorizationServer } from 'oauth4webapi';
 import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-verifier.js';
 import type { SignInOptions } from '../../config/control-plane-options.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
@@ -344,7 +344,7 @@ export class SignIn {
 
   async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
     const own = this.#underWay.get(address) ?? 0;
-    if (own >= limits.signInsAtOncePerAddressMax || this.#underWayCount >= limits.signInsAtOnceMax)
+    if (own >= perSubject(limits.signInsAtOnceMax) || this.#underWayCount >= limits.signInsAtOnceMax)
       throw new ControlPlaneFault('sign-ins-full', 'Too many people are signing in at the moment: try again.');
     this.#underWay.set(address, own + 1);
     this.#underWayCount += 1;

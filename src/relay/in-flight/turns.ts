@@ -3,7 +3,7 @@
 // are visited at once, which is all that most sessions need; the others get a few milliseconds of each turn of the event loop, shared
 // by all sessions, with subjects taking turns. Cold path.
 import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
 /** Requests that end at once with their session, at a tenth of a millisecond each. Beyond it, the others wait for turns. */
@@ -105,8 +105,8 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
 }
 
 const waiting: FairQueueBounds = {
-  itemsMax: limits.sessionTurnsWaitingMax,
-  itemsPerKeyMax: limits.sessionTurnsWaitingPerSubjectMax,
+  itemsMax: limits.waitingMax,
+  itemsPerKeyMax: perSubject(limits.waitingMax),
 };
 
 export const backendTurnRules: TurnRules = {

@@ -9,8 +9,6 @@ export const connectionLimits = {
    * turn
    */
   upstreamTurnMsMax: 5,
-  /** requests per worker and backend origin that wait for a connection → fault `backend-busy` */
-  upstreamRequestsWaitingMax: 16_384,
   /**
    * highest `--upstream-connections`: connections per worker to all backends, and at most half of the files it may open → idle ones are
    * closed; if there is none, requests wait for one of their origin, or fault `connections-used`
@@ -22,12 +20,7 @@ export const connectionLimits = {
    */
   upstreamShareDivisor: 4,
   /**
-   * backend origins that a worker keeps connections for at once → an idle origin is dropped; when all are busy, fault `connections-used`
+   * backend origins that a worker keeps connections for at once, of which one subject may be the first to call a quarter → an idle origin is dropped; when all are busy, fault `connections-used` or `connections-share-used`
    */
   upstreamOriginsMax: 16_384,
-  /**
-   * backend origins that one subject was the first to call, of those of a worker → one of its idle origins is dropped; when all are busy,
-   * fault `connections-share-used`
-   */
-  upstreamOriginsPerSubjectMax: 1_024,
 } as const;

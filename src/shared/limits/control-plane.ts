@@ -48,14 +48,10 @@ export const controlPlaneLimits = {
   dataplaneAnswerBytesMax: 4 * MIB,
   /** time for a dataplane's admin listener to answer the control plane → the asker is told that it does not answer */
   dataplaneAnswerMsMax: 5_000,
-  /** queries of a control plane to a dataplane's admin listener at once; each takes time of every worker → 503 */
-  dataplaneQuestionsMax: 6,
-  /** such queries of one subject at once → 503 */
-  dataplaneQuestionsPerSubjectMax: 2,
-  /** streams of live figures at once, one per open page → 503 */
+  /** queries of a control plane to a dataplane's admin listener at once; each takes time of every worker; one subject a quarter → 503 */
+  dataplaneQuestionsMax: 8,
+  /** streams of live figures at once, one per open page; one subject a quarter → 503 */
   liveStreamsMax: 64,
-  /** streams of live figures of one subject at once → 503 */
-  liveStreamsPerSubjectMax: 8,
   /** file that `servers import` reads → refused */
   importFileBytesMax: 16 * MIB,
   /** servers in one file that `servers import` reads → refused */

@@ -48,10 +48,8 @@ export const credentialLimits = {
   connectAnswerBytesMax: 64 * KIB,
   /** time to sign in to the console by OpenID Connect, from start to end → the page says so, and the user starts again */
   signInMs: 600_000,
-  /** sign-in steps in progress at once, each with a request to the issuer → 503, with an explanation */
+  /** sign-in steps in progress at once, each with a request to the issuer; one address a quarter → 503, with an explanation */
   signInsAtOnceMax: 64,
-  /** sign-in steps from one address in progress at once → 503, with an explanation */
-  signInsAtOncePerAddressMax: 16,
   /** the parameters that the issuer sends the browser back with → 422, with an explanation */
   signInAnswerCharsMax: 8_192,
 } as const;

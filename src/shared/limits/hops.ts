@@ -5,8 +5,4 @@ export const hopLimits = {
   hopConnectMsMax: 2_000,
   /** time that a request waits for the owner of its session to be restarted after it died → 503 `owner-starting` */
   ownerWaitMsMax: 30_000,
-  /** requests of a worker that wait for owners to restart; each is held in memory → 503 `owner-starting` */
-  ownerWaitsMax: 10_000,
-  /** requests of one subject that wait for owners to restart, per worker → 503 `owner-starting` */
-  ownerWaitsPerSubjectMax: 1_000,
 } as const;

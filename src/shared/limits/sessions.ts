@@ -12,15 +12,17 @@ export const sessionLimits = {
    * it is refused
    */
   messageWaitMsMax: 5_000,
-  /** large messages of one worker that wait for room at once → one more is refused */
-  messagesWaitingMax: 16_384,
-  /** large messages of one subject that wait for room at once, per worker → one more is refused */
-  messagesWaitingPerSubjectMax: 1_024,
   /**
    * estimate of what a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions; resident
    * memory grew by 5.3 KiB for each of 2,000 sessions with one backend → when the shares are full, `initialize` is refused
    */
   sessionBytesEach: 3 * KIB,
+  /**
+   * requests, messages or sessions of one process that wait for the same thing: room for a large message, a connection to a backend, the
+   * look-up of a name or of a session, an owner's restart, Redis, the config thread, turns of large sessions, a record to be written; one
+   * subject a quarter → what they wait for fails, with an error that names it; a record is written when it changes again
+   */
+  waitingMax: 16_384,
   /** one session's record in the session directory → its subscriptions are left out; a record that is still too long is not written */
   sessionRecordBytesMax: 256 * KIB,
   /**
@@ -39,17 +41,6 @@ export const sessionLimits = {
    * anyway; such a machine may serve the session once more
    */
   sessionEndWaitMsMax: 2_000,
-  /** records that a worker writes at once; each is held in memory → one more is not written until it changes again or is renewed */
-  sessionWritesMax: 10_000,
-  /**
-   * records of one subject's sessions that a worker writes at once, so that a slow session directory is not taken up by one subject → one
-   * more is not written until it changes again or is renewed
-   */
-  sessionWritesPerSubjectMax: 2_500,
-  /** look-ups of unknown sessions that wait in a worker, subjects in turn → 503 `directory-failed` */
-  sessionLookUpsWaitingMax: 10_000,
-  /** look-ups of one subject's unknown sessions that wait in a worker → 503 `directory-failed` */
-  sessionLookUpsWaitingPerSubjectMax: 1_000,
   /**
    * interval between a worker's sweeps of an embedded session directory for expired records and for files without a record, which nothing
    * else removes → the next sweep; until then they stay, and are never served
@@ -74,16 +65,6 @@ export const sessionLimits = {
    * rest wait for the next turn
    */
   requestTurnMs: 5,
-  /**
-   * per worker, sessions and lists with backends that wait for turns, and ending sessions with requests that do → the backends are reported
-   * as `not ready yet`, and opened when needed; the requests end at once
-   */
-  sessionTurnsWaitingMax: 16_384,
-  /**
-   * sessions and lists of one subject in each of these two queues of a worker → the backends are reported as `not ready yet`, and opened
-   * when needed; the requests end at once
-   */
-  sessionTurnsWaitingPerSubjectMax: 1_024,
   /**
    * calls of one session in flight, so that one caller does not hold every connection to a backend → JSON-RPC error -32000, `Too many
    * requests in flight in this session`

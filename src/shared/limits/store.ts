@@ -6,11 +6,6 @@ export const storeLimits = {
   userConfigBytesMax: 4 * MIB,
   /** a user config that is parsed on the event loop, in up to 8 ms → a larger one is parsed in a thread, and its first request waits */
   userConfigInlineBytesMax: 32 * KIB,
-  /**
-   * large user configs that wait for the config thread, per worker → one more request fails: 500 `config-failed`; the next request tries
-   * again
-   */
-  largeConfigsWaitingMax: 10_000,
   /** path of a faulty member in a report; keys may be of any length → the rest is cut off */
   userConfigIssuePathCharsMax: 256,
   /**
@@ -32,8 +27,6 @@ export const storeLimits = {
    * and read again when needed
    */
   storeCacheBytesMax: 128 * MIB,
-  /** reads of one worker that wait for Redis at once, one per subject → one more fails: 500 `config-failed` */
-  redisReadsInFlightMax: 10_000,
   /**
    * one value read from Redis; the record of a server with all its tools needs up to a quarter of this → it is not kept, and counts as
    * unreadable: 500 `config-failed` for a user config

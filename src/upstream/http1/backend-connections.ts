@@ -35,8 +35,8 @@ const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
   connectionsPerSubjectMax: shareOf(shareOf(REPLY_CONNECTIONS_MAX)),
   connectingMax: connectionBounds.upstreamConnectingMax,
-  waitingMax: limits.upstreamRequestsWaitingMax,
-  waitingPerSubjectMax: shareOf(limits.upstreamRequestsWaitingMax),
+  waitingMax: limits.waitingMax,
+  waitingPerSubjectMax: shareOf(limits.waitingMax),
 };
 
 export class BackendConnections {

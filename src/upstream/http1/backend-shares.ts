@@ -2,7 +2,7 @@
 // connections that carry its requests; idle connections are charged to nobody. Hot path: two counters per request.
 import { readFileSync } from 'node:fs';
 import { ListNode } from '../../shared/list-node.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 
 /** One subject's share of a process's connections and origins. */
 export class SubjectUse {
@@ -53,7 +53,7 @@ export class BackendShares {
       connectionsMax,
       connectionsPerSubjectMax: Math.ceil(connectionsMax / limits.upstreamShareDivisor),
       poolsMax: limits.upstreamOriginsMax,
-      poolsPerSubjectMax: limits.upstreamOriginsPerSubjectMax,
+      poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
       ...bounds,
     };
   }

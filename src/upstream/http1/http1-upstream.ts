@@ -31,8 +31,8 @@ const POOL_BOUNDS: PoolBounds = {
   connectionsMax: limits.upstreamConnectionsTotalMax,
   connectionsPerSubjectMax: Math.ceil(limits.upstreamConnectionsTotalMax / limits.upstreamShareDivisor),
   connectingMax: connectionBounds.upstreamConnectingMax,
-  waitingMax: limits.upstreamRequestsWaitingMax,
-  waitingPerSubjectMax: Math.ceil(limits.upstreamRequestsWaitingMax / limits.upstreamShareDivisor),
+  waitingMax: limits.waitingMax,
+  waitingPerSubjectMax: Math.ceil(limits.waitingMax / limits.upstreamShareDivisor),
 };
 
 export class Http1Upstream implements HttpUpstream, PoolOwner {

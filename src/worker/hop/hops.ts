@@ -9,7 +9,7 @@ import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 import { BoundedCounts } from '../../shared/share.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import { hopBounds } from './hop-bounds.js';
 
 /**
@@ -17,7 +17,7 @@ import { hopBounds } from './hop-bounds.js';
  * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
  */
 export class OwnerWaits {
-  readonly #counts = new BoundedCounts({ totalMax: limits.ownerWaitsMax, perKeyMax: limits.ownerWaitsPerSubjectMax });
+  readonly #counts = new BoundedCounts({ totalMax: limits.waitingMax, perKeyMax: perSubject(limits.waitingMax) });
 
   /**
    * @param sinceMs when the request was first passed on, on the clock of `performance.now()`.

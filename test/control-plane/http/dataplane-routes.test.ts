@@ -10,7 +10,7 @@ import { DataplaneViews } from '../../../src/control-plane/dataplane/dataplane-v
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
 import { subjectHash } from '../../../src/shared/logger.js';
-import { limits } from '../../../src/shared/limits.js';
+import { limits, perSubject } from '../../../src/shared/limits.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { findFreePort } from '../../support/free-port.js';
 import { mint } from '../../support/tokens.js';
@@ -163,7 +163,7 @@ t.test('one subject’s requests leave room for others’', async (t) => {
   const held: ServerResponse[] = [];
   const { port, asked } = await startAdmin(t, (_request, response) => void held.push(response));
   const app = await appOf(t, viewsOf(port));
-  const own = limits.dataplaneQuestionsPerSubjectMax;
+  const own = perSubject(limits.dataplaneQuestionsMax);
   const subjects = Array.from({ length: limits.dataplaneQuestionsMax / own }, (_, n) => `s${n}`);
   const first = Array.from({ length: own }, () => get(app, '/dataplane/sessions', 's0', 'admin'));
   await until(() => asked.length === own, 'the first are asked');

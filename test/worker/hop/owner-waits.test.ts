@@ -1,5 +1,5 @@
 import t from 'tap';
-import { limits } from '../../../src/shared/limits.js';
+import { limits, perSubject } from '../../../src/shared/limits.js';
 import { OwnerWaits } from '../../../src/worker/hop/hops.js';
 import { until } from '../../support/until.js';
 
@@ -23,14 +23,14 @@ t.test('one subject has its share of the places, and gets them back', async (t) 
   const waits = new OwnerWaits();
   let times = 0;
   const wait = (subject: string): boolean => waits.tryWait(subject, performance.now(), () => (times += 1));
-  for (let count = 0; count < limits.ownerWaitsPerSubjectMax; count++) if (!wait('mallory')) t.fail('there is room');
+  for (let count = 0; count < perSubject(limits.waitingMax); count++) if (!wait('mallory')) t.fail('there is room');
   t.equal(wait('mallory'), false);
   t.equal(wait('alice'), true);
-  await until(() => times === limits.ownerWaitsPerSubjectMax + 1, 'all to be passed on');
+  await until(() => times === perSubject(limits.waitingMax) + 1, 'all to be passed on');
   t.equal(wait('mallory'), true);
-  const subjects = limits.ownerWaitsMax / limits.ownerWaitsPerSubjectMax;
+  const subjects = limits.waitingMax / perSubject(limits.waitingMax);
   for (let subject = 1; subject < subjects; subject++) {
-    for (let count = 0; count < limits.ownerWaitsPerSubjectMax; count++) wait(`tenant ${subject}`);
+    for (let count = 0; count < perSubject(limits.waitingMax); count++) wait(`tenant ${subject}`);
   }
   while (wait('mallory'));
   t.equal(wait('somebody else'), false, 'all together have a bound, too');
