@@ -15,7 +15,6 @@ import { RecentRequests } from '../observation/recent-requests.js';
 import { RequestWatch } from '../observation/request-watch.js';
 import type { Tracer } from '../observation/tracer.js';
 import { HostPolicy } from '../shared/host-policy.js';
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RequestIds } from '../shared/request-ids.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
@@ -43,6 +42,7 @@ import { ProbeCredentials, CredentialedProber } from './prober/probe-credentials
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
+import { TRACE_FLUSH_MS_MAX } from '../observation/tracer.js';
 
 /** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond it, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
@@ -194,7 +194,7 @@ export class ControlPlane {
     await changes.stop();
     await store?.close();
     await records.close();
-    await tracer?.close(limits.traceFlushMsMax);
+    await tracer?.close(TRACE_FLUSH_MS_MAX);
   }
 }
 

@@ -17,6 +17,11 @@ import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
 
+/** Host names whose addresses are cached, per process. Beyond it, the least recently used is dropped. */
+export const NAMES_MAX = 16_384;
+/** Time for one look-up, including the search list. After it, it has failed. */
+export const NAME_LOOK_UP_MS_MAX = 5_000;
+
 /**
  * Time that a request waits for name servers when there are expired addresses. After it, the expired ones are used, and the new ones once
  * they arrive.
@@ -219,7 +224,7 @@ export class Names {
     // Moved to the end, so that the first entry is the least recently used.
     if (known !== undefined) this.#entries.delete(name);
     this.#entries.set(name, entry);
-    if (this.#entries.size > limits.namesMax) this.#dropOne();
+    if (this.#entries.size > NAMES_MAX) this.#dropOne();
     return entry;
   }
 
@@ -256,7 +261,7 @@ export class Names {
     this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
     // A silent name server is not waited for while there are addresses that were good a moment ago.
     const patience = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
-    const end = setTimeout(() => finish({ kind: 'failed' }), limits.nameLookUpMsMax);
+    const end = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
     let isOver = false;
     const finish = (answer: NameAnswer): void => {
       if (!isOver) {

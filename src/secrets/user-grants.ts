@@ -1,11 +1,13 @@
 // What users have granted the gateway at backends: access and refresh tokens, sealed in the store by subject and backend. Opened
 // once, and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
 import { createHash } from 'node:crypto';
-import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 import { MIB } from '../shared/limits/units.js';
+
+/** Users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */
+export const GRANTS_KNOWN_MAX = 8_192;
 
 /** Bytes of the users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
@@ -98,7 +100,7 @@ export class UserGrants {
   readonly #keys: SecretKeys;
   readonly #key: SecretKey;
   readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
-    limits.grantsKnownMax,
+    GRANTS_KNOWN_MAX,
     GRANTS_KNOWN_BYTES_MAX,
     // The opened text takes as much again, in up to two bytes per character.
     ({ bytes }) => 3 * bytes.length,

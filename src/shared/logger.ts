@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { OutsideFault } from './outside-fault.js';
 import { KIB, MIB } from './limits/units.js';
-import { limits } from './limits.js';
+
+/** Interval between log lines about failed requests to one backend. After it, failures in between are counted in the next line. */
+export const FAILURE_LOG_INTERVAL_MS = 10_000;
 
 // How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
 // that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
@@ -31,7 +33,7 @@ export class LineShares {
   /** @returns whether the event may be logged. */
   tryTake(who: string): boolean {
     const nowMs = this.#nowMs();
-    if (nowMs - this.#sinceMs >= limits.failureLogIntervalMs) {
+    if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
       this.#sinceMs = nowMs;
       this.#left = PROBLEM_LINES_MAX;
       this.#taken.clear();
@@ -105,7 +107,7 @@ export class RepeatedLog {
   #take(kind: string, who = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
-    if (known !== undefined && nowMs - known.loggedAtMs < limits.failureLogIntervalMs) {
+    if (known !== undefined && nowMs - known.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
       known.unloggedCount += 1;
       return undefined;
     }

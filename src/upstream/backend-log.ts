@@ -1,9 +1,9 @@
 // Logs, once per change and backend, that a backend has become unavailable or available again: with thousands of sessions on one backend, a
 // line for each session would bury everything else.
 import type { Logger } from '../shared/logger.js';
-import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { loggedReason, type UpstreamFault, faultReason } from './http/upstream-fault.js';
+import { FAILURE_LOG_INTERVAL_MS } from '../shared/logger.js';
 
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
 // fails.
@@ -80,7 +80,7 @@ export class BackendLog {
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     const nowMs = this.#nowMs();
     const last = this.#failures.get(backend);
-    if (last !== undefined && nowMs - last.loggedAtMs < limits.failureLogIntervalMs) {
+    if (last !== undefined && nowMs - last.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
       last.unloggedCount += 1;
       return;
     }

@@ -15,7 +15,6 @@ import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
-import { limits } from '../shared/limits.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, subjectHash, type Logger, RepeatedLog } from '../shared/logger.js';
@@ -45,6 +44,7 @@ import { Overload } from '../process/overload.js';
 import { OverloadDoor } from '../process/overload-door.js';
 import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
+import { TRACE_FLUSH_MS_MAX } from '../observation/tracer.js';
 
 /**
  * This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
@@ -292,7 +292,7 @@ export class Worker {
     const answered = Promise.all([this.#drained, hopListener.leave()]);
     await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX), undefined, { ref: false })]);
     await ended;
-    const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, limits.traceFlushMsMax));
+    const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();
     predecessor.close();
     await Promise.all([hopListener.close(), passedBack.close()]);

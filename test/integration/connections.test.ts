@@ -1,12 +1,12 @@
 // Names and connections in the whole program: a failing name server, name or subject does not affect the others.
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { rpc } from '../support/mcp-caller.js';
 import { startNameServer } from '../support/name-server.js';
 import { SpeakingBackend } from '../support/speaking-backend.js';
 import { until } from '../support/until.js';
+import { NAME_LOOK_UP_MS_MAX } from '../../src/names/names.js';
 
 const nameServer = await startNameServer({
   'silent.test': 'silent',
@@ -101,6 +101,6 @@ t.test("one subject's look-ups of silent names take only its own share of the lo
   nameServer.records['another-good.test'] = { addresses: ['127.0.0.1'] };
   const session = await (await deployment.caller({ good: { url } })).openSession();
   t.match(rpc(await session.call('good-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
-  t.ok(asked().length === 2 || performance.now() - beganMs >= limits.nameLookUpMsMax, `${asked().length} at once`);
+  t.ok(asked().length === 2 || performance.now() - beganMs >= NAME_LOOK_UP_MS_MAX, `${asked().length} at once`);
   await opening;
 });

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { NameOutcome, NamesOptions } from '../../src/names/names.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { roundsOf, start, type Scene } from './names-scene.js';
-import { NAME_FAULT_KEPT_MS } from '../../src/names/names.js';
+import { NAME_FAULT_KEPT_MS, NAMES_MAX } from '../../src/names/names.js';
 
 interface Turns extends Scene {
   /** Looks up names whose responses are held back; returns those that are being queried. */
@@ -91,7 +91,7 @@ t.test('when too many names are known, the least recently used one that nobody w
   await scene.lookUp('first.test');
   nameServer.isSilent = true;
   names.lookUp('asked.test', 'mallory', () => {});
-  for (let count = 0; count < limits.namesMax - 2; count++) names.lookUp(`n${count}.test`, `s${count}`, () => {});
+  for (let count = 0; count < NAMES_MAX - 2; count++) names.lookUp(`n${count}.test`, `s${count}`, () => {});
   t.same(names.known('first.test'), ['127.0.0.1'], 'it was used since');
   t.equal(names.refreshed('second.test', 'alice'), undefined);
   t.ok(names.isAsking('asked.test'));

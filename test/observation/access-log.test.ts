@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
-import { subjectHash, PROBLEM_LINES_MAX } from '../../src/shared/logger.js';
+import { subjectHash, PROBLEM_LINES_MAX, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
@@ -356,7 +356,7 @@ t.test('a subject refused a thousand times leaves lines for others, and cannot f
   t.ok(Number(late[0]?.['withoutRoom']) > 100, 'and what found no line is counted');
   for (let n = 0; n < 2_000; n++) refuse(`another-${n}`);
   t.equal(lines.length, PROBLEM_LINES_MAX);
-  nowMs += limits.failureLogIntervalMs;
+  nowMs += FAILURE_LOG_INTERVAL_MS;
   refuse('later');
   t.ok(lines.length > PROBLEM_LINES_MAX, 'for a while');
 });

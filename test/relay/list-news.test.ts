@@ -11,6 +11,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { LIST_CHANGES_MS } from '../../src/relay/stream/session-stream.js';
+import { LISTEN_CONFIG_MS } from '../../src/relay/session/config-rounds.js';
 
 const VERSION = '2026-07-28';
 const URLS = { a: { url: 'https://a.example/mcp' }, b: { url: 'https://b.example/mcp' } };
@@ -82,7 +83,7 @@ class Scene extends RelayScene {
     numberConfig({ virtualHosts: new Map([['vh', virtualHost]]) }, nextConfigNumber());
     this.hostNow = virtualHost;
     await until(() => {
-      this.context.advance(limits.listenConfigMs + 200);
+      this.context.advance(LISTEN_CONFIG_MS + 200);
       return isApplied();
     }, 'the new config');
     this.pass(2 * LIST_CHANGES_MS);
@@ -105,7 +106,7 @@ for (const era of ['legacy', 'modern'] as const) {
     scene.greet('b');
     scene.pass(2 * LIST_CHANGES_MS);
     t.same(told(stream), ['tools', 'resources']);
-    scene.pass(2 * limits.listenConfigMs);
+    scene.pass(2 * LISTEN_CONFIG_MS);
     t.same(told(stream).length, 2, 'once');
   });
 
@@ -115,7 +116,7 @@ for (const era of ['legacy', 'modern'] as const) {
     const method = era === 'modern' ? 'server/discover' : 'initialize';
     const first = scene.latest('b', method);
     first?.empty(503);
-    scene.pass(4 * limits.backendStreamDelayMsMin);
+    scene.pass(4 * limits.retryDelayMsMin);
     t.not(scene.latest('b', method), first, 'tried again although nothing is requested');
     scene.greet('b');
     scene.pass(2 * LIST_CHANGES_MS);
@@ -142,7 +143,7 @@ t.test('a backend that a new config adds is announced when it is there', async (
   await scene.configure(virtualHostOf(URLS), () => scene.latest('b', 'initialize') !== undefined);
   t.same(told(stream), []);
   // The clock has gone beyond the timeout of the first try.
-  scene.pass(4 * limits.backendStreamDelayMsMin);
+  scene.pass(4 * limits.retryDelayMsMin);
   scene.greet('b');
   scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources']);
@@ -153,7 +154,7 @@ t.test('a backend that stays away is announced as gone once, and again when it i
   const stream = scene.listen('a', 'b');
   const lose = (): void => {
     scene.latest('b', 'GET')?.end();
-    scene.pass(2 * limits.backendStreamDelayMsMin);
+    scene.pass(2 * limits.retryDelayMsMin);
     scene.latest('b', 'GET')?.empty(404);
     // A refused GET alone shows nothing: the backend is asked.
     scene.latest('b', 'ping')?.empty(404);
@@ -168,17 +169,17 @@ t.test('a backend that stays away is announced as gone once, and again when it i
   };
   fail();
   for (let round = 0; round < 10; round += 1) {
-    scene.pass(limits.backendStreamDelayMsMin);
+    scene.pass(limits.retryDelayMsMin);
     fail();
   }
   t.same(told(stream), [], 'a restart is no news');
   for (let round = 0; round < 120; round += 1) {
-    scene.pass(limits.backendStreamDelayMsMin);
+    scene.pass(limits.retryDelayMsMin);
     fail();
   }
   t.same(told(stream), ['tools', 'resources']);
   for (let round = 0; round < 60 && tried.has(scene.latest('b', 'initialize')!); round += 1)
-    scene.pass(limits.backendStreamDelayMsMin);
+    scene.pass(limits.retryDelayMsMin);
   scene.greet('b');
   scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources', 'tools', 'resources']);

@@ -9,6 +9,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { LATE_REPORT_MS } from '../../src/relay/request/answered-request.js';
+import { LISTEN_CONFIG_MS } from '../../src/relay/session/config-rounds.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
 const PAST_LATE_REPORTS = LATE_REPORT_MS + 200;
@@ -280,7 +281,7 @@ t.test(
   'a client that only listens is checked against the config, and may listen again when its virtual host is back',
   async (t) => {
     const scene = new Scene(t);
-    const look = (): void => scene.context.advance(limits.listenConfigMs + 200);
+    const look = (): void => scene.context.advance(LISTEN_CONFIG_MS + 200);
     const listened = (): ScriptedCall[] => scene.http.calls.filter(({ request }) => request.method === 'GET');
     scene.hostNow = 'unknown';
     look();

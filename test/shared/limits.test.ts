@@ -10,10 +10,11 @@ import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { connectionBounds } from '../../src/upstream/http/connection-bounds.js';
 import { hopBounds } from '../../src/worker/hop/hop-bounds.js';
-import { NAME_STALE_AFTER_MS } from '../../src/names/names.js';
+import { NAME_STALE_AFTER_MS, NAMES_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/names/names.js';
 import { FAREWELLS_MS_MAX } from '../../src/relay/relay.js';
 import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/relay/session/farewells.js';
 import { UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
+import { CONTROL_PLANE_VIRTUAL_HOSTS_MAX } from '../../src/control-plane/mcp/mcp-endpoints.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
@@ -79,8 +80,8 @@ const orders: readonly (readonly [small: string | number, large: string | number
     'waitingMax',
     'one session alone does not use up the share of its subject',
   ],
-  ['upstreamOriginsMax', 'namesMax', 'the name of every backend in use is kept'],
-  [NAME_STALE_AFTER_MS, 'nameLookUpMsMax', 'what is out of date serves before the look-up has failed'],
+  ['upstreamOriginsMax', NAMES_MAX, 'the name of every backend in use is kept'],
+  [NAME_STALE_AFTER_MS, NAME_LOOK_UP_MS_MAX, 'what is out of date serves before the look-up has failed'],
   ['upstreamConnectionIdleMs', 'upstreamConnectionIdleMsMax', 'an announcement is for more'],
   ['upstreamConnectingMax', 'upstreamConnectionsTotalMax', 'what is being opened is counted'],
   ['listBytesInlineMax', 'upstreamMessageBytesMax', 'some lists are for the event loop'],
@@ -109,7 +110,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['userConfigBytesMax', 'storeCacheBytesMax', 'the largest config can be kept'],
   ['userConfigIssuePathCharsMax', 'userConfigBytesMax', 'a path is part of a config'],
   ['compositionBytesMax', 'userConfigBytesMax', 'a composition fits into a user config'],
-  ['serversMax', 'controlPlaneVirtualHostsMax', 'what is used by all stays compiled'],
+  ['serversMax', CONTROL_PLANE_VIRTUAL_HOSTS_MAX, 'what is used by all stays compiled'],
   ['storeKeyBytesMax', 1_978, 'LMDB takes no longer key'],
   [UNIX_SOCKET_PATH_BYTES_MAX, 107, 'unix(7)'],
   ['redisCommandMsMax', 'redisConnectMsMax', 'connecting takes a few commands'],

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
-import { RepeatedLog, REPEATED_LOG_KINDS_MAX } from '../../src/shared/logger.js';
+import { RepeatedLog, REPEATED_LOG_KINDS_MAX, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
 import { logInto } from '../support/log-lines.js';
 
 interface Line {
@@ -16,11 +15,11 @@ t.test('the first of a kind is logged, the others are counted on the next', asyn
   const log = new RepeatedLog(() => nowMs);
   for (let i = 0; i < 5; i++) log.error(logger, 'a', { who: 'a' }, 'broken');
   log.warn(logger, 'b', { who: 'b' }, 'odd');
-  nowMs += limits.failureLogIntervalMs - 1;
+  nowMs += FAILURE_LOG_INTERVAL_MS - 1;
   log.error(logger, 'a', { who: 'a' }, 'broken');
   nowMs += 1;
   log.error(logger, 'a', { who: 'a' }, 'broken');
-  nowMs += limits.failureLogIntervalMs;
+  nowMs += FAILURE_LOG_INTERVAL_MS;
   log.error(logger, 'a', { who: 'a' }, 'broken');
   const told = lines
     .map((line) => JSON.parse(line) as Line)
@@ -51,7 +50,7 @@ t.test('the kind that was logged longest ago is the one that is forgotten', asyn
   let nowMs = 0;
   const log = new RepeatedLog(() => nowMs);
   for (let i = 0; i < REPEATED_LOG_KINDS_MAX - 1; i++) log.error(logger, String(i), {}, 'broken');
-  nowMs += limits.failureLogIntervalMs;
+  nowMs += FAILURE_LOG_INTERVAL_MS;
   log.error(logger, '0', {}, 'broken');
   for (const kind of ['the last that has room', 'one more']) log.error(logger, kind, {}, 'broken');
   lines.length = 0;

@@ -2,10 +2,10 @@
 import t from 'tap';
 import { BackendLog, BACKEND_OBSTACLES_LOGGED, LastFaults, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
-import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
+import { FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
 
 function parse(line: string): unknown {
   return JSON.parse(line);
@@ -24,7 +24,7 @@ t.test('the first failed request is logged at once, the rest as a count', async 
     { backend: 'a', origin: originOf('a'), reason: 'invalid response' },
     { backend: 'b', origin: originOf('b'), reason: 'connection lost' },
   ]);
-  nowMs += limits.failureLogIntervalMs;
+  nowMs += FAILURE_LOG_INTERVAL_MS;
   log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
   t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no response in time', notLogged: 3 });
   t.equal(lines.length, 3);

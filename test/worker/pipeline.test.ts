@@ -266,7 +266,7 @@ for (const way of ['from callers', 'by a hop'] as const) {
     const passing = 2 * limits.requestsUntimedMax;
     for (let each = 0; each < passing; each += 1) send();
     t.equal(scene.relayed.length, passing);
-    nowMs = limits.requestTurnMs;
+    nowMs = limits.turnMs;
     const waiting = Array.from({ length: 500 }, send);
     t.equal(scene.relayed.length, passing, 'no more in this turn');
     for (let each = waiting.length; each < limits.requestsWaitingPerSubjectMax; each += 1) waiting.push(send());

@@ -12,9 +12,9 @@ import { until } from '../support/until.js';
 /** How long a request takes unless a test says otherwise: a power of two, so that sums are exact. */
 const REQUEST_MS = 0.125;
 /** How many requests pass in a turn: those before the first look at the clock, plus those of the time that starts with it. */
-const PASSING = limits.requestsUntimedMax + limits.requestTurnMs / REQUEST_MS;
+const PASSING = limits.requestsUntimedMax + limits.turnMs / REQUEST_MS;
 /** How many waiting requests one turn serves. */
-const SERVED_EACH_TURN = limits.requestTurnMs / REQUEST_MS;
+const SERVED_EACH_TURN = limits.turnMs / REQUEST_MS;
 
 interface SentRequest {
   readonly exchange: Exchange;
@@ -116,7 +116,7 @@ t.test('a turn ends when its time is over, and the rest follows', async (t) => {
 });
 
 t.test('of costly requests few pass, and of those that cost nothing thousands', async (t) => {
-  const dear = createScene(createAccounts(), limits.requestTurnMs);
+  const dear = createScene(createAccounts(), limits.turnMs);
   dear.send('alice', 100);
   t.equal(dear.served.length, 2 * limits.requestsUntimedMax, 'those of two looks at the clock');
   for (let turn = 1; turn <= 5; turn += 1) {

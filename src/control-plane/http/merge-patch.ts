@@ -11,6 +11,11 @@ import { shapeOf } from './schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';
 import { readings } from '../../protocol/reading-queue.js';
 
+/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond it, refused as a conflict. */
+const PATCH_TRIES_MAX = 10;
+/** Nesting depth of objects in a merge patch. Beyond it, refused. */
+const PATCH_DEPTH_MAX = 64;
+
 // Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of
 // the event loop, and refused when it has so many values that parsing them would block the event loop.
 
@@ -58,7 +63,7 @@ export function readPatches(app: FastifyInstance): void {
 
 /** Members that are `null` in the patch are removed. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
-  if (depth > limits.patchDepthMax) throw new HttpRefusal(422, 'the body is nested too deeply');
+  if (depth > PATCH_DEPTH_MAX) throw new HttpRefusal(422, 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
   const members = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch)) {
@@ -93,7 +98,7 @@ export async function patchThing<Thing>(
       return await change(thing, whole, ChangeCondition.of(tag(thing)));
     } catch (error) {
       const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
-      if (!mayGoOn || tries >= limits.patchTriesMax || !isChanged) throw error;
+      if (!mayGoOn || tries >= PATCH_TRIES_MAX || !isChanged) throw error;
     }
   }
 }

@@ -33,6 +33,9 @@ import { RecentMap } from '../../shared/recent-map.js';
 import { mapsAsObjects } from '../../user-config/known-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
+/** Compiled virtual hosts that the control plane caches. Beyond it, the least recently used is dropped, and compiled again when needed. */
+export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
+
 interface Compiled {
   /** What it was compiled from: this and the next two members. */
   readonly exposure: Exposure;
@@ -48,7 +51,7 @@ interface Compiled {
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #compiled = new RecentMap<Compiled>(
-    limits.controlPlaneVirtualHostsMax,
+    CONTROL_PLANE_VIRTUAL_HOSTS_MAX,
     limits.userConfigCacheBytesMax,
     ({ text }) => text.length,
   );

@@ -14,6 +14,7 @@ import type { Caller } from '../exchange/exchange.js';
 import type { PassOn } from '../session/session-plan.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
+import { LEASE_SHARE_OF_FREE } from '../session/request-room.js';
 
 /** The leases of one subject. */
 interface SubjectLeases {
@@ -127,7 +128,7 @@ export class Leases {
     const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
     const busyOf = (keys: Iterable<string>): number => [...keys].filter((key) => leases.byKey.get(key)?.isBusy).length;
     const free = max - busyOf(leases.byKey.keys());
-    if (busyOf(leases.byHeaders.get(headers) ?? []) >= limits.leaseShareOfFree * free) return false;
+    if (busyOf(leases.byHeaders.get(headers) ?? []) >= LEASE_SHARE_OF_FREE * free) return false;
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 

@@ -26,6 +26,7 @@ import { filterJson, type ListChange, type ListenFilter } from '../message/liste
 import { RESULT_META } from './modern-results.js';
 import { SUBSCRIPTION_ID_KEY, taggedNotification } from '../message/tagged-notification.js';
 import { readMember } from '../../protocol/json-member.js';
+import { LISTEN_CONFIG_MS } from '../session/config-rounds.js';
 
 // The stream of one `subscriptions/listen`: takes what the session's own stream would carry, the unrequested messages of backends, and
 // passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement.
@@ -303,7 +304,7 @@ export class Listening extends RequestInFlight {
   #watchConfig(): void {
     const { context, readHost, caller } = this.#plan;
     if (readHost === undefined) return;
-    this.#configWatch = context.deadlines.after(limits.listenConfigMs, () => {
+    this.#configWatch = context.deadlines.after(LISTEN_CONFIG_MS, () => {
       void Promise.resolve(readHost(caller.subject, caller.virtualHost.id)).then((host) => this.#onHost(host));
     });
   }

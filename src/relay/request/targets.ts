@@ -19,6 +19,12 @@ import { bareTaskEdit } from '../message/task-ids.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { routeUri } from '../message/uris.js';
 
+/**
+ * Silence of a backend while a task's result is awaited, unless `--call-timeout` is longer. After it, the caller is answered -32603, and
+ * may ask again.
+ */
+const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
+
 /** The methods whose requests go to one backend. */
 export type TargetMethod =
   | 'tools/call'
@@ -386,7 +392,7 @@ function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): Out
 
 /** How long a backend may be silent, ms: longer for the result of a task, which comes only when the task has ended. */
 export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
-  return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
+  return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
 }
 
 function withBareTask(outgoing: OutgoingMessage, message: ClientMessage, backend: CompiledBackend): OutgoingMessage {

@@ -6,6 +6,12 @@ import type { CurrentHost, ReadHost } from '../../user-config/user-configs.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 
+/**
+ * Interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one. After it, if it
+ * changed, the former ends, and its client listens again; for the latter, the session adopts the new config.
+ */
+export const LISTEN_CONFIG_MS = 10_000;
+
 /** User configs that are read at once for sessions' streams, per worker. Beyond it, the next one follows when one is read. */
 export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
@@ -21,7 +27,7 @@ export class ConfigRounds {
 
   constructor(deadlines: DeadlineWheel, readHost: ReadHost) {
     this.#readHost = readHost;
-    this.#round = deadlines.after(limits.listenConfigMs, () => void this.#goRound());
+    this.#round = deadlines.after(LISTEN_CONFIG_MS, () => void this.#goRound());
     this.#round.cancel();
   }
 

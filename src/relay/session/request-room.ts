@@ -1,12 +1,18 @@
 // Whether there is room for another request in flight: in its session, in its subject's share and in the total. Hot path.
 import { fullRequestShare } from '../../shared/full-share.js';
-import { limits } from '../../shared/limits.js';
 import { refusals } from '../../shared/refusals.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
 import { answerError, refuse } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+
+/**
+ * Requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
+ * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond it, 429
+ * `lease-requests-full`, `subject-leases-full`.
+ */
+export const LEASE_SHARE_OF_FREE = 3;
 
 /** Whether another request may be in flight; if not, it has been refused. */
 export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
@@ -24,5 +30,5 @@ export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boole
 
 /** A lease may hold only a multiple of its subject's free room, so that a busy lease always leaves room for the others. */
 function isLeaseFull({ inFlight, account }: Session): boolean {
-  return inFlight.isFull || inFlight.count >= limits.leaseShareOfFree * account.requests.room;
+  return inFlight.isFull || inFlight.count >= LEASE_SHARE_OF_FREE * account.requests.room;
 }

@@ -38,7 +38,7 @@ class Reopening {
   readonly #deadlines: DeadlineWheel;
   readonly #upstream: UpstreamSession;
   #metadata: RequestMetadata = NO_METADATA;
-  readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
+  readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
   readonly #onGone: () => void;
   #openedAtMs = 0;
   #lostAtMs = 0;
@@ -60,7 +60,7 @@ class Reopening {
   onLost(metadata: RequestMetadata): void {
     this.#metadata = metadata;
     this.#lostAtMs = this.#deadlines.nowMs();
-    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax) this.#backoff.reset();
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.retryDelayMsMax) this.#backoff.reset();
     this.#wait();
   }
 
@@ -81,7 +81,7 @@ class Reopening {
       if (this.#state === 'idle') return;
       if (fault === undefined) this.#settle();
       else if (this.#upstream.state !== 'closed') {
-        if (this.#deadlines.nowMs() - this.#lostAtMs >= limits.backendStreamDelayMsMax) this.#onGone();
+        if (this.#deadlines.nowMs() - this.#lostAtMs >= limits.retryDelayMsMax) this.#onGone();
         this.#wait();
       }
     });

@@ -19,6 +19,12 @@ import type { Exchange } from '../exchange/exchange.js';
 import { lossNotification, WRITTEN_BYTES_KEPT } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
+/**
+ * Time that a backend's request on a session's stream waits for the client's `notifications/initialized`. After it, the backend's request
+ * is refused.
+ */
+export const CLIENT_READY_MS_MAX = 5_000;
+
 /** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */
 export const LIST_CHANGES_MS = 50;
 
@@ -213,7 +219,7 @@ export class SessionStream implements AskingStream {
 
   /** Holds back requests until the client is ready; if it does not say so in time, they are lost. */
   #awaitReadiness(): void {
-    this.#readyDeadline ??= this.#deadlines.after(limits.clientReadyMsMax, () => {
+    this.#readyDeadline ??= this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       this.#readyDeadline = undefined;
       // Another process may have heard that the client is ready.
       if (this.#isReady()) return this.#flush();

@@ -7,11 +7,6 @@ export const backendRequestLimits = {
   /** requests of one backend that a session's client has not answered → one more is refused to the backend */
   backendRequestsOpenMax: 64,
   /**
-   * silence of a backend while a task's result is awaited, unless `--call-timeout` is longer → the caller is answered -32603, and may ask
-   * again
-   */
-  taskResultSilenceMsMax: 3_600_000,
-  /**
    * id of a backend's request, which becomes part of the id sent to the client, and its progress token → a longer id is refused, a longer
    * token ignored
    */

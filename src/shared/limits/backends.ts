@@ -2,6 +2,10 @@
 import { KIB, MIB } from './units.js';
 
 export const backendLimits = {
+  /** first wait before a stream or an access token is asked for again; a stream's `retry` may ask for longer → it is tried, and the wait doubles */
+  retryDelayMsMin: 1_000,
+  /** longest such wait → the wait grows no further */
+  retryDelayMsMax: 60_000,
   /** one JSON answer or one event of a backend; it is held in memory as a whole → fault `answer-too-large` */
   upstreamMessageBytesMax: 64 * MIB,
   /** body of a backend's HTTP error response, which may contain a JSON-RPC error → only the status counts */

@@ -5,11 +5,6 @@ export const connectionLimits = {
   /** header bytes of one backend response → fault `answer-invalid` */
   upstreamHeaderBytesMax: 64 * KIB,
   /**
-   * time spent reading answers in one turn of the event loop; small events cost up to 4 ms for 64 KiB → the rest is read later, subjects in
-   * turn
-   */
-  upstreamTurnMsMax: 5,
-  /**
    * highest `--upstream-connections`: connections per worker to all backends, and at most half of the files it may open → idle ones are
    * closed; if there is none, requests wait for one of their origin, or fault `connections-used`
    */

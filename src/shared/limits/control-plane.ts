@@ -20,10 +20,6 @@ export const controlPlaneLimits = {
   serverTagCharsMax: 64,
   /** curation of a server, or of a server in one composition, as JSON; it is copied into user configs → refused, naming the member */
   curationBytesMax: 64 * KIB,
-  /** nesting depth of objects in a merge patch → refused */
-  patchDepthMax: 64,
-  /** times that a patch without `If-Match` is applied again because others changed the record meanwhile → refused as a conflict */
-  patchTriesMax: 10,
   /** bytes of all answers to one probe → the server counts as failed */
   probeBytesMax: 8 * MIB,
   /** items in each list of one server → for tools the server counts as failed; any other list counts as missing, and the log says so */
@@ -40,8 +36,6 @@ export const controlPlaneLimits = {
   toolPatternsMax: 8,
   /** one tool pattern, and a tool name that a pattern may match → a longer pattern is refused; a longer name is never matched */
   toolPatternCharsMax: 128,
-  /** compiled virtual hosts that the control plane caches → the least recently used is dropped, and compiled again when needed */
-  controlPlaneVirtualHostsMax: 16_384,
   /** one changed member in the log line about a change → its beginning, its length and a hash are logged */
   auditValueCharsMax: 512,
   /** one answer of a dataplane's admin listener to the control plane → the asker is told to request less */

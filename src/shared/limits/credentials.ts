@@ -22,18 +22,8 @@ export const credentialLimits = {
   tokenBytesMax: 16 * KIB,
   /** time to obtain a token from an authorization server, all requests included → no token: fault `token-unavailable` */
   tokenFetchMsMax: 10_000,
-  /** first wait after an authorization server failed before it is asked again → until then requests fail at once with the same fault */
-  tokenRetryDelayMsMin: 1_000,
-  /**
-   * longest wait after an authorization server failed; it doubles with each failure → until then requests fail at once with the same fault
-   */
-  tokenRetryDelayMsMax: 60_000,
-  /** least time between two replacements of an access token that a backend refuses → until then the backend's 401 is passed on */
-  tokenRenewalGapMs: 10_000,
   /** one member of an `auth` of the type `oauth2-user` → the config, or the server, is refused */
   userAuthMemberCharsMax: 512,
-  /** users' grants that a process caches → the others are read and unsealed again when needed */
-  grantsKnownMax: 8_192,
   /** a refresh token, and each other part of a grant that an authorization server chooses → no token: fault `token-unavailable` */
   refreshTokenBytesMax: 16 * KIB,
   /** validity of a link by which a user gives consent, and time for the consent itself → the page says so: the call has to be made again */

@@ -15,8 +15,4 @@ export const figureLimits = {
   adminViewsAtOnceMax: 8,
   /** sessions on one page → the page says where the next one begins */
   adminSessionsPageMax: 200,
-  /** interval between log lines about failed requests to one backend → failures in between are counted in the next line */
-  failureLogIntervalMs: 10_000,
-  /** time that a process which ends has to send its last spans → they are lost and counted */
-  traceFlushMsMax: 2_000,
 } as const;

@@ -28,11 +28,6 @@ export const listLimits = {
    * whose headers the gateway has to supply fails with -32602, which says so; the pages stay out of reach
    */
   mirroredToolBytesMax: 256 * KIB,
-  /**
-   * tools with `x-mcp-header` kept per upstream session, as JSON → further ones are not kept, except the tool whose call was last refused,
-   * which comes first when the list is read for it
-   */
-  mirrorsCharsMax: 32 * KIB,
   /** a backend's `nextCursor`, which is sent with the next request → fault `answer-invalid` */
   cursorBytesMax: 64 * KIB,
   /** pages of one list of a backend; some lists never end → what was read is listed, with fault `list-cut` */

@@ -2,6 +2,11 @@
 import { KIB } from './units.js';
 
 export const requestLimits = {
+  /**
+   * time in one turn of the event loop for each kind of work that comes in waves: requests on arrival, those that
+   * waited, answers of backends → the rest waits for the next turn, subjects in turn
+   */
+  turnMs: 5,
   /** header bytes of one request; a bearer token alone can exceed uWebSockets.js' own 4 KiB → 431 */
   requestHeaderBytesMax: 32 * KIB,
   /** header fields of one request over `--listener node` → 431 */

@@ -31,12 +31,6 @@ export const sessionLimits = {
    */
   leasesPerSubjectMax: 256,
   /**
-   * requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
-   * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others → 429
-   * `lease-requests-full`, `subject-leases-full`
-   */
-  leaseShareOfFree: 3,
-  /**
    * time that a DELETE waits for other machines to learn of the session's end, and for each of them to acknowledge it → it is answered
    * anyway; such a machine may serve the session once more
    */
@@ -52,7 +46,7 @@ export const sessionLimits = {
    */
   upstreamSessionBytesEach: 1_664,
   /**
-   * requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each → after `requestTurnMs` further
+   * requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each → after `turnMs` further
    * requests of that turn of the event loop wait, subjects in turn, and count as in flight
    */
   requestsUntimedMax: 8,
@@ -60,11 +54,6 @@ export const sessionLimits = {
   requestsWaitingMax: 65_536,
   /** requests of one subject that wait for their turn in a worker → one more is answered 429 `subject-requests-full` */
   requestsWaitingPerSubjectMax: 4_096,
-  /**
-   * time in one turn of the event loop for requests served on arrival, and as much again for those that wait, all subjects together → the
-   * rest wait for the next turn
-   */
-  requestTurnMs: 5,
   /**
    * calls of one session in flight, so that one caller does not hold every connection to a backend → JSON-RPC error -32000, `Too many
    * requests in flight in this session`

@@ -12,26 +12,12 @@ export const streamLimits = {
    */
   sessionStreamWaitingBytesMax: MIB,
   /**
-   * time that a backend's request on a session's stream waits for the client's `notifications/initialized` → the backend's request is
-   * refused
-   */
-  clientReadyMsMax: 5_000,
-  /**
    * one event on a backend's own stream; what has arrived of it counts in the share of session bytes → the stream is closed, and opened
    * again behind the event
    */
   backendStreamEventBytesMax: 128 * KIB,
-  /** first wait before a backend's stream is opened again; its `retry` may ask for longer → it is opened, and the wait doubles */
-  backendStreamDelayMsMin: 1_000,
-  /** longest wait before a backend's stream is opened again → the wait grows no further */
-  backendStreamDelayMsMax: 30_000,
   /** `subscriptions/listen` requests of one subject in progress, per worker; each has its own session with each backend → -32603 */
   listensPerSubjectMax: 64,
   /** `subscriptions/listen` requests of all subjects in progress, per worker; each has its own session with each backend → -32603 */
   listensMax: 16_384,
-  /**
-   * interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one → if it changed, the
-   * former ends, and its client listens again; for the latter, the session adopts the new config
-   */
-  listenConfigMs: 10_000,
 } as const;

@@ -9,6 +9,9 @@ import { limits } from '../../shared/limits.js';
 import { isShareFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { IssuedToken } from './token-endpoint.js';
 
+/** Least time between two replacements of an access token that a backend refuses. After it, until then the backend's 401 is passed on. */
+export const TOKEN_RENEWAL_GAP_MS = 10_000;
+
 /** How long an access token is used, and when it is renewed: on the clock of this process, in milliseconds. */
 interface TokenLife {
   readonly goodUntilMs: number;
@@ -88,7 +91,7 @@ export class Token {
     if (!this.#isRefused) {
       const nowMs = this.#clock.nowMs();
       if (nowMs < this.#replaceableAtMs) return false;
-      this.#replaceableAtMs = nowMs + limits.tokenRenewalGapMs;
+      this.#replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
       this.#isRefused = true;
     }
     return this.#fault === undefined;
@@ -137,10 +140,10 @@ export class Token {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
       // A share fault says nothing about the authorization server: only a renewal, which no request waits for, is postponed.
-      if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.tokenRetryDelayMsMin;
+      if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
       return;
     }
-    this.#backoff ??= new Backoff(limits.tokenRetryDelayMsMin, limits.tokenRetryDelayMsMax);
+    this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
     this.#retryAtMs = nowMs + this.#backoff.nextSpread(this.#clock.random());
     this.#fault = fault;
   }

@@ -15,9 +15,10 @@ import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { ConnectLinks } from './connect-links.js';
 import type { OAuthMeans } from './oauth-fetch.js';
-import { type CredentialRead, type TokenClock, tokenLife } from './token.js';
+import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
 import { tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
+import { GRANTS_KNOWN_MAX } from '../../secrets/user-grants.js';
 
 /** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
 const GRANT_LEASE_MS = 25_000;
@@ -69,7 +70,7 @@ export class UserTokens {
   readonly #self = randomUUID();
   readonly #shown = new WeakMap<UserGrant, ShownToken>();
   readonly #byHeaders = new WeakMap<readonly string[], ShownToken>();
-  readonly #renewals = new RecentMap<Renewals>(limits.grantsKnownMax, limits.grantsKnownMax, () => 1);
+  readonly #renewals = new RecentMap<Renewals>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
   /** @param clock the wall clock: its times are stored and used by other processes. */
@@ -100,7 +101,7 @@ export class UserTokens {
     const nowMs = this.#clock.nowMs();
     // This may be the token that just replaced a rejected one.
     if (!token.isRefused && nowMs < renewals.replaceableAtMs) return renewals.fault === undefined;
-    if (!token.isRefused) renewals.replaceableAtMs = nowMs + limits.tokenRenewalGapMs;
+    if (!token.isRefused) renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
     token.isRefused = true;
     return renewals.fault === undefined;
   }
@@ -249,7 +250,7 @@ export class UserTokens {
     const known = this.#renewals.get(key);
     if (known !== undefined) return known;
     const renewals: Renewals = {
-      backoff: new Backoff(limits.tokenRetryDelayMsMin, limits.tokenRetryDelayMsMax),
+      backoff: new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax),
       ...{ fault: undefined, retryAtMs: 0, replaceableAtMs: 0 },
     };
     this.#renewals.set(key, renewals);

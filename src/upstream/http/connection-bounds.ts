@@ -5,7 +5,7 @@ export const connectionBounds = {
   /** buffer that all backend connections of a worker read into, one after another → the rest is read next */
   upstreamReadBytes: 64 * KIB,
   /**
-   * a read that counts as small and waits for no larger one; small reads of a turn have an `upstreamTurnMsMax` of their own → beyond that
+   * a read that counts as small and waits for no larger one; small reads of a turn have an `turnMs` of their own → beyond that
    * time small reads wait, by subject
    */
   upstreamSmallReadBytesMax: 4 * KIB,
@@ -23,6 +23,6 @@ export const connectionBounds = {
   upstreamUnsentTriesMax: 3,
   /** connections per worker and origin being opened at once, so that a starting backend is not flooded → further requests wait */
   upstreamConnectingMax: 128,
-  /** small reads processed between two looks at the clock → the clock is read; beyond `upstreamTurnMsMax` small reads wait, by subject */
+  /** small reads processed between two looks at the clock → the clock is read; beyond `turnMs` small reads wait, by subject */
   upstreamSmallReadsUntimedMax: 8,
 } as const;

@@ -175,7 +175,7 @@ export class ReadTurns {
 
   #isSmallKept(bytes: number): boolean {
     if (this.#smallEndMs === -1) {
-      this.#smallEndMs = this.#nowMs() + limits.upstreamTurnMsMax;
+      this.#smallEndMs = this.#nowMs() + limits.turnMs;
       this.#planTurn();
     }
     if (this.#nowMs() < this.#smallEndMs) {
@@ -192,7 +192,7 @@ export class ReadTurns {
   #isOver(): boolean {
     if (this.#isUsedUp) return true;
     if (!this.#isTimed) this.#time();
-    if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.upstreamTurnMsMax) return false;
+    if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.turnMs) return false;
     this.#isUsedUp = true;
     this.#stopAll();
     return true;
@@ -235,7 +235,7 @@ export class ReadTurns {
   /** Small reads have a time budget of their own between turns; while some wait, all do, so that each has its turn. */
   #serveSmall(): void {
     if (this.#small.hasTurn) {
-      const endMs = this.#nowMs() + limits.upstreamTurnMsMax;
+      const endMs = this.#nowMs() + limits.turnMs;
       do {
         const place = this.#small.take();
         if (place === undefined) break;

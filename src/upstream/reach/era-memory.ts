@@ -1,7 +1,12 @@
 // Which eras of MCP a backend has shown that it does not speak: remembered for a limited time, since backends get upgraded. Cold path:
 // asked once per opening.
 import type { Era } from '../../protocol/protocol-versions.js';
-import { limits } from '../../shared/limits.js';
+
+/**
+ * Time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced. After it, it is
+ * asked again.
+ */
+export const ERA_KNOWN_MS = 600_000;
 
 export class EraMemory {
   /** Whether the backend kept no session for the client of the modern era for which it was opened last. Hot path. */
@@ -38,7 +43,7 @@ export class EraMemory {
   }
 
   isRefused(era: Era, nowMs: number): boolean {
-    return nowMs - this.#refusedAtMs[era] < limits.eraKnownMs;
+    return nowMs - this.#refusedAtMs[era] < ERA_KNOWN_MS;
   }
 }
 

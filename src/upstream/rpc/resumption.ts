@@ -25,7 +25,7 @@ export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;
   /** Grows from one attempt to the next, until something is received. */
-  readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
+  readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
 
   /** The event after which to resume; `''` when there is none. */
   get lastEventId(): string {

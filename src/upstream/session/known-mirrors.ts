@@ -1,8 +1,14 @@
 // What calls of tools depend on, as the backend last listed it to this upstream session; the lists of other sessions do not count: tool
 // parameters that calls must repeat in `mcp-param-*` headers, and what apps call the backend by. Kept in the session's memory, if any.
-import { limits } from '../../shared/limits.js';
 import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
 import type { WordMemory } from './upstream-session-record.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * Tools with `x-mcp-header` kept per upstream session, as JSON. Beyond it, further ones are not kept, except the tool whose call was last
+ * refused, which comes first when the list is read for it.
+ */
+export const MIRRORS_CHARS_MAX = 32 * KIB;
 
 export class KnownMirrors {
   readonly #memory: WordMemory;
@@ -23,11 +29,11 @@ export class KnownMirrors {
     let text = '';
     for (const tool of this.#inOrder(tools)) {
       const words = JSON.stringify(tool);
-      if (text.length + words.length > limits.mirrorsCharsMax) break;
+      if (text.length + words.length > MIRRORS_CHARS_MAX) break;
       text += words;
       kept.push(tool);
     }
-    const names = apps.filter((name) => (text.length + name.length <= limits.mirrorsCharsMax ? (text += name) : ''));
+    const names = apps.filter((name) => (text.length + name.length <= MIRRORS_CHARS_MAX ? (text += name) : ''));
     const bytes = this.#memory.tryKeepText(text);
     if (bytes === undefined) return;
     this.#bytes = bytes;

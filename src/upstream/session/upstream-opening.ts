@@ -13,7 +13,6 @@ import type { CompiledBackend, UpstreamTarget } from '../../user-config/compiled
 import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
 import { Backoff } from '../../shared/backoff.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
-import { limits } from '../../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from '../credentials/credentials.js';
 import { openInEra, type EraOpeningPlan, type EraOpeningHandler } from './era-opening.js';
@@ -26,6 +25,7 @@ import type { UpstreamContext } from '../upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { SseStream } from '../sse/sse-stream.js';
+import { ERA_KNOWN_MS } from '../reach/era-memory.js';
 
 // The opening of a session with a server of the 2024-11-05 transport: first its stream, on which it names the URL for messages, and then
 // the handshake of any session (C05, C06). One deadline covers everything. Cold path: once per session with such a server.
@@ -359,7 +359,7 @@ export abstract class UpstreamOpening {
   #askAgain(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
     if (nowMs < this.#askAgainAtMs) return;
-    this.#askAgainAtMs = nowMs + limits.eraKnownMs;
+    this.#askAgainAtMs = nowMs + ERA_KNOWN_MS;
     this.#handshake = openModernHandshake(this.context, this.#openingPlan(metadata), {
       onOpen: (result) => {
         if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
@@ -407,7 +407,7 @@ export abstract class UpstreamOpening {
 
   /** Notes the era in which the session is open from now on. */
   protected noteEra(era: Era): void {
-    this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + limits.eraKnownMs : Infinity;
+    this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
   /** Keeps the result of the handshake; the state is `open` already. */

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { ToolMirrors } from '../../../src/protocol/tool-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
-import { KnownMirrors } from '../../../src/upstream/session/known-mirrors.js';
+import { KnownMirrors, MIRRORS_CHARS_MAX } from '../../../src/upstream/session/known-mirrors.js';
 import { backendFor } from '../../support/deployment.js';
 import { Failure } from '../../support/mcp-backend.js';
 import {
@@ -332,7 +332,7 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   const mirrors = new KnownMirrors(memory);
   const half = (name: string): ToolMirrors => [
     name,
-    [{ header: 'mcp-param-a', path: ['x'.repeat(limits.mirrorsCharsMax / 2)] }],
+    [{ header: 'mcp-param-a', path: ['x'.repeat(MIRRORS_CHARS_MAX / 2)] }],
   ];
   const small = (name: string): ToolMirrors => [name, [{ header: 'mcp-param-a', path: ['a'] }]];
   mirrors.learn([small('one'), half('two'), half('three')]);

@@ -13,6 +13,7 @@ import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.
 import { RelayScene } from '../relay-scene.js';
 import { virtualHostOf } from '../virtual-host.js';
 import { LIST_CHANGES_MS } from '../../../src/relay/stream/session-stream.js';
+import { LISTEN_CONFIG_MS } from '../../../src/relay/session/config-rounds.js';
 
 const META = 'io.modelcontextprotocol/';
 const TAG = `${META}subscriptionId`;
@@ -199,13 +200,13 @@ t.test('a changed config ends a listening request, so that its client listens ag
     // A config that cannot be read changes nothing.
     for (const same of [scene.virtualHost, 'unknown'] as const) {
       scene.hostNow = same;
-      scene.context.advance(limits.listenConfigMs + 200);
+      scene.context.advance(LISTEN_CONFIG_MS + 200);
       await Promise.resolve();
       await Promise.resolve();
       t.equal(exchange.outcome, 'streaming');
     }
     scene.hostNow = next;
-    scene.context.advance(limits.listenConfigMs + 200);
+    scene.context.advance(LISTEN_CONFIG_MS + 200);
     await until(() => exchange.outcome === 'ended', 'its end');
     t.match(messages(exchange).at(-1), { id: 7, result: { resultType: 'complete', _meta: { [TAG]: 7 } } });
     t.equal(scene.relay.sessionCount, 0, 'and what it has listened with');

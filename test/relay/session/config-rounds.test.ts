@@ -1,8 +1,11 @@
 // Sessions whose clients only listen: when they are checked against the config, how many at once, and what becomes of them.
 import t, { type Test } from 'tap';
-import { ConfigRounds, LISTEN_CONFIGS_AT_ONCE_MAX } from '../../../src/relay/session/config-rounds.js';
+import {
+  ConfigRounds,
+  LISTEN_CONFIGS_AT_ONCE_MAX,
+  LISTEN_CONFIG_MS,
+} from '../../../src/relay/session/config-rounds.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import type { CurrentHost, ReadHost } from '../../../src/user-config/user-configs.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { until } from '../../support/until.js';
@@ -48,7 +51,7 @@ class Scene {
 
   /** Advances the clock by a whole round, in which every session is checked. */
   goRound(): void {
-    this.#nowMs += limits.listenConfigMs + 200;
+    this.#nowMs += LISTEN_CONFIG_MS + 200;
     this.#deadlines.tick();
   }
 }

@@ -97,14 +97,14 @@ t.test('a backend that lost its session is reopened for a client that only liste
   for (const stream of scene.streams) stream.head(200, 'text/event-stream');
   const sentCount = scene.http.calls.length;
   scene.streams[0]!.end();
-  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  scene.context.advance(2 * limits.retryDelayMsMin);
   const again = scene.http.last;
   t.equal(again.summary, 'GET', 'the stream is opened again');
   again.empty(404);
-  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  scene.context.advance(2 * limits.retryDelayMsMin);
   t.same(scene.http.summary.slice(sentCount), ['GET', 'ping'], 'a refused GET alone shows nothing');
   scene.http.last.empty(404);
-  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  scene.context.advance(2 * limits.retryDelayMsMin);
   t.same(scene.http.summary.slice(sentCount), ['GET', 'ping', 'initialize']);
 });
 
@@ -119,7 +119,7 @@ t.test('a backend that refuses the stream but answers keeps its session', async 
       const body = answer === 'result' ? { result: {} } : { error: { code: -32601, message: 'Method not found' } };
       call.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, ...body }));
     }
-    scene.context.advance(limits.backendStreamDelayMsMax);
+    scene.context.advance(limits.retryDelayMsMax);
     t.same(scene.http.summary.slice(sentCount), ['ping', 'ping'], answer);
   }
 });

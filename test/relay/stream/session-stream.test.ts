@@ -2,7 +2,7 @@
 import { answerOptions } from '../../support/answer-options.js';
 import t, { type Test } from 'tap';
 import type { AnswerOptions } from '../../../src/config/dataplane-options.js';
-import { SessionStream, LIST_CHANGES_MS } from '../../../src/relay/stream/session-stream.js';
+import { SessionStream, LIST_CHANGES_MS, CLIENT_READY_MS_MAX } from '../../../src/relay/stream/session-stream.js';
 import { StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
 import type { Accounts } from '../../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -67,7 +67,7 @@ t.test('questions wait until the client is ready, with what is said after them, 
     scene.stream.tell([Buffer.from('notice 2')]);
     scene.tell('question 2', lost);
     scene.stream.tell([Buffer.from('notice 3')]);
-    scene.advance(limits.clientReadyMsMax - 100);
+    scene.advance(CLIENT_READY_MS_MAX - 100);
     exchange.drain();
     t.same(heard(), ['notice 1']);
     t.same(lost, []);
@@ -86,7 +86,7 @@ t.test('questions wait until the client is ready, with what is said after them, 
     scene.isReady = true;
     scene.tell('question 3', lost);
     t.equal(heard().at(-1), 'question 3');
-    scene.advance(limits.clientReadyMsMax + 200);
+    scene.advance(CLIENT_READY_MS_MAX + 200);
     t.same(lost, isReadyInTime ? [] : questions, 'later ones are not lost for it');
   }
 });
@@ -99,7 +99,7 @@ t.test('a stream that ends before the client is ready loses its questions', asyn
   scene.tell('question', lost);
   scene.stream.end();
   t.same(lost, ['question']);
-  scene.advance(limits.clientReadyMsMax + 200);
+  scene.advance(CLIENT_READY_MS_MAX + 200);
   t.same(lost, ['question'], 'once');
   t.equal(scene.waitingBytes, 0);
 });

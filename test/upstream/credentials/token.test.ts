@@ -1,7 +1,7 @@
 // One access token; the test sets the clock: when the token is requested, how many callers share a request, and how failures are handled.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
-import { Token, type CredentialRead } from '../../../src/upstream/credentials/token.js';
+import { Token, type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../../src/upstream/credentials/token.js';
 import type { IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
 import {
   Tokens,
@@ -90,14 +90,14 @@ t.test('a failed renewal keeps the valid token, and is retried only after a whil
   await scene.settle(upstreamFault('token-unavailable', true));
   t.same(scene.read(), issued('one').headers);
   t.equal(scene.fetches.length, 2, 'not at once');
-  scene.nowMs += limits.tokenRetryDelayMsMin;
+  scene.nowMs += limits.retryDelayMsMin;
   t.same(scene.read(), issued('one').headers);
   t.equal(scene.fetches.length, 3);
 });
 
 t.test('a failing authorization server is asked less and less often, and delays nobody meanwhile', async (t) => {
   const scene = new Scene();
-  for (let delayMs = limits.tokenRetryDelayMsMin; delayMs <= 16_000; delayMs *= 2) {
+  for (let delayMs = limits.retryDelayMsMin; delayMs <= 16_000; delayMs *= 2) {
     const waiting = scene.read();
     t.ok(waiting instanceof Promise);
     await scene.settle(upstreamFault('token-unavailable', true));
@@ -128,7 +128,7 @@ t.test('a token that the backend refuses is replaced once, and not again for a w
   t.same(scene.read(), second, 'and is not thrown away for what was shown before it');
   t.equal(scene.token.refuse(scene.read() as readonly string[]), false, 'a backend that takes none');
   t.same(scene.read(), second);
-  scene.nowMs += limits.tokenRenewalGapMs;
+  scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   t.equal(scene.token.refuse(scene.read() as readonly string[]), true);
   t.equal(scene.fetches.length, 2);
 });
@@ -146,12 +146,12 @@ t.test('a token that a backend refuses is still shown as long as there is no oth
   t.equal(scene.read(), shown, 'at once');
   t.equal(scene.token.refuse(shown), false, 'nobody tries again who would have nothing else to show');
   t.equal(scene.fetches.length, 2);
-  scene.nowMs += limits.tokenRetryDelayMsMin;
+  scene.nowMs += limits.retryDelayMsMin;
   t.equal(scene.read(), shown, 'nobody waits for an authorization server that fails');
   t.equal(scene.fetches.length, 3);
   await scene.issue('two');
   t.same(scene.read(), issued('two').headers);
-  scene.nowMs += limits.tokenRenewalGapMs;
+  scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   const second = scene.read() as readonly string[];
   t.equal(scene.token.refuse(second), true);
   t.ok(scene.read() instanceof Promise, 'it is waited for again once the authorization server answers');
@@ -192,7 +192,7 @@ t.test('an exhausted share is reported to its own subject alone', async (t) => {
   await fresh.settle(used);
   t.same(fresh.token.read('bob'), issued('one').headers, 'a renewal that fails so takes nothing away');
   t.equal(fresh.fetches.length, 3);
-  fresh.nowMs += limits.tokenRetryDelayMsMin;
+  fresh.nowMs += limits.retryDelayMsMin;
   void fresh.token.read('bob');
   t.same(fresh.subjects, ['mallory', 'bob', 'mallory', 'bob']);
 });

@@ -24,6 +24,7 @@ import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
 import { until } from '../../support/until.js';
+import { TOKEN_RENEWAL_GAP_MS } from '../../../src/upstream/credentials/token.js';
 
 const LIFE_MS = 100_000;
 const AUTH: UserAuth = { type: 'oauth2-user' };
@@ -230,7 +231,7 @@ t.test('a failing authorization server ends no grant', async (t) => {
   t.match(await scene.read(), { kind: 'token-unavailable' });
   t.equal(scene.asked, 2, 'nor by each request that has no other token');
   scene.status = 200;
-  scene.nowMs += 2 * limits.tokenRetryDelayMsMax;
+  scene.nowMs += 2 * limits.retryDelayMsMax;
   t.match(await scene.read(), ['authorization', /^Bearer access-/]);
   t.equal(scene.thefts, 0);
 });
@@ -285,7 +286,7 @@ t.test('a token that the backend refuses is replaced once in a while, and its re
   if ('kind' in next) throw new Error('no headers');
   t.equal(one.refuse(scene.wanted(), next), true);
   t.same(await scene.read(), bearer(1), 'so soon nothing is asked for');
-  scene.nowMs += limits.tokenRenewalGapMs;
+  scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   one.refuse(scene.wanted(), next);
   t.same(await scene.read(), bearer(2));
 });

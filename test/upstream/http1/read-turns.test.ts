@@ -168,7 +168,7 @@ t.test('costly answers that arrive at once are handled a few a turn, whole, howe
     );
   }
   // The reads of one turn, plus the kept pieces that are processed between two turns.
-  const most = 2 * (1 + Math.ceil(limits.upstreamTurnMsMax / 2));
+  const most = 2 * (1 + Math.ceil(limits.turnMs / 2));
   t.ok(piecesMost <= most, `${piecesMost} pieces in one turn`);
 });
 
@@ -220,8 +220,8 @@ t.test('small costly answers take turns by subject, and never wait for large one
   }
   // The reads of a turn, with up to two looks at the clock, plus the time for kept pieces between two turns.
   const upstreamSmallReadsUntimedMax = connectionBounds.upstreamSmallReadsUntimedMax;
-  const upstreamTurnMsMax = limits.upstreamTurnMsMax;
-  const most = 2 * upstreamSmallReadsUntimedMax + 2 * upstreamTurnMsMax;
+  const { turnMs } = limits;
+  const most = 2 * upstreamSmallReadsUntimedMax + 2 * turnMs;
   t.ok(servedMost > 0 && servedMost <= most, `${servedMost} answers in one turn, ${most} at most`);
 });
 
@@ -271,11 +271,11 @@ t.test('small reads are counted, then timed, then kept, and have turns of their 
   const turns = new ReadTurns(() => nowMs);
   const untimed = connectionBounds.upstreamSmallReadsUntimedMax;
   const bytes = connectionBounds.upstreamSmallReadBytesMax;
-  const upstreamTurnMsMax = limits.upstreamTurnMsMax;
+  const { turnMs } = limits;
   const read = (count: number): number =>
     Array.from({ length: count }, () => turns.isKept(bytes)).filter(Boolean).length;
   t.equal(read(untimed + 1), 0);
-  nowMs += upstreamTurnMsMax;
+  nowMs += turnMs;
   t.equal(read(untimed - 1), 0, 'the clock is looked at now and then');
   t.equal(read(10), 10, 'the time is over');
   t.notOk(turns.isKept(bytes + 1), 'that of larger ones is another');
@@ -295,7 +295,7 @@ t.test('small reads are counted, then timed, then kept, and have turns of their 
   const slow = Array.from({ length: 4 }, () => new Reader('a'));
   for (const reader of slow) {
     reader.onLetGo = () => {
-      nowMs += upstreamTurnMsMax / 2;
+      nowMs += turnMs / 2;
     };
     turns.rest(reader.place, true);
   }
@@ -322,7 +322,7 @@ t.test('a turn that takes long is used up before its bytes are', async (t) => {
   await until(() => slow.letGoCount === 1 && idle.letGoCount === 1, 'their turns');
   await new Promise(setImmediate);
   t.notOk(turns.notePiece(10, slow.place));
-  nowMs += limits.upstreamTurnMsMax - 1;
+  nowMs += limits.turnMs - 1;
   t.notOk(turns.notePiece(10, slow.place));
   t.ok(idle.isReading);
   nowMs += 1;
@@ -348,7 +348,7 @@ t.test('a connection that was let go but had no time to be read from is the firs
     if (reader === undefined) continue;
     order.push(readers.indexOf(reader));
     turns.notePiece(10, reader.place);
-    nowMs += limits.upstreamTurnMsMax;
+    nowMs += limits.turnMs;
     turns.notePiece(10, reader.place);
   }
   const inOrder = [...readers.keys()];
@@ -366,7 +366,7 @@ t.test('connections with nothing to read do not keep the others waiting', async 
     await new Promise(setImmediate);
     // Reads of other connections use the turn up.
     turns.notePiece(10, undefined);
-    nowMs += limits.upstreamTurnMsMax;
+    nowMs += limits.turnMs;
     turns.notePiece(10, undefined);
   }
   t.ok(waiting.letGoCount > 0);
@@ -378,9 +378,9 @@ t.test('what the event loop does between letting go and reading is not counted',
   const reader = new Reader('a');
   turns.rest(reader.place);
   await new Promise(setImmediate);
-  nowMs += 10 * limits.upstreamTurnMsMax;
+  nowMs += 10 * limits.turnMs;
   t.equal(turns.notePiece(10, reader.place), false);
-  nowMs += limits.upstreamTurnMsMax;
+  nowMs += limits.turnMs;
   t.equal(turns.notePiece(10, reader.place), true);
 });
 
@@ -406,7 +406,7 @@ t.test('connections whose kept piece ends the answer are as many in a turn as th
   const readers = Array.from({ length: 40 }, (_, index) => {
     const reader = new Reader(`subject ${index % 2}`);
     reader.onLetGo = () => {
-      nowMs += limits.upstreamTurnMsMax / 20;
+      nowMs += limits.turnMs / 20;
       turns.noteLast(5_000);
       turns.leave(reader.place);
     };
@@ -451,7 +451,7 @@ t.test('a connection that resumes while its kept piece is handled, and has used 
     return { connection, pace };
   });
   connections[0]!.pace.onPiece(1, 'alice');
-  nowMs = limits.upstreamTurnMsMax + 1;
+  nowMs = limits.turnMs + 1;
   for (const { connection, pace } of connections) {
     t.ok(pace.tryKeep(kept, 'alice'), 'kept: the turn is used up');
     connection.isReading = false;

@@ -129,14 +129,14 @@ t.test('without a `retry`, a stream that progresses is resumed soon, and one tha
   const further = new Scene(t);
   further.begin('id: a\ndata:\n\n').end();
   for (let time = 1; time <= 10; time += 1) {
-    further.context.advance(2 * limits.backendStreamDelayMsMin);
+    further.context.advance(2 * limits.retryDelayMsMin);
     t.equal(further.askedCount, time);
     further.last.head(200, STREAM).data(`id: ${time}\ndata: ${NOTICE}\n\n`).end();
   }
   const stuck = new Scene(t, { deadlineMs: 400_000 });
   stuck.begin('id: a\ndata:\n\n').end();
   for (let time = 1; time <= 10; time += 1) {
-    stuck.context.advance(2 * limits.backendStreamDelayMsMin);
+    stuck.context.advance(2 * limits.retryDelayMsMin);
     if (stuck.last.request.method === 'GET') stuck.last.head(200, STREAM).end();
   }
   t.ok(stuck.askedCount < 8, `${stuck.askedCount} times`);
@@ -180,7 +180,7 @@ t.test('a refusal is a definite fault; a failure is retried', async (t) => {
     t.equal(call.isAborted, typeof fail === 'number', 'nobody reads why');
     scene.context.advance(RETRY_MS);
     t.equal(scene.askedCount, asked, `${fail}: later than the retry`);
-    scene.context.advance(limits.backendStreamDelayMsMax);
+    scene.context.advance(limits.retryDelayMsMax);
     t.equal(scene.askedCount, asked + 1, `${fail}: again`);
   }
   scene.last.head(200, STREAM).data(`data: ${RESULT}\n\n`);

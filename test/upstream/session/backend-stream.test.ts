@@ -67,7 +67,7 @@ t.test('a response that is no stream is not requested again', async (t) => {
   for (const status of [202, 301, 400, 404, 405]) {
     const { context, lost } = listen(t);
     context.http.last.empty(status);
-    context.advance(2 * limits.backendStreamDelayMsMax);
+    context.advance(2 * limits.retryDelayMsMax);
     t.equal(context.http.calls.length, 1, String(status));
     t.equal(lost(), status === 404 ? 1 : 0);
   }
@@ -82,7 +82,7 @@ t.test('a backend that had a stream, and refuses it now, may no longer know the 
   ] as const) {
     const { context, lost } = listen(t);
     context.http.last.head(200, 'text/event-stream').end();
-    context.advance(2 * limits.backendStreamDelayMsMin);
+    context.advance(2 * limits.retryDelayMsMin);
     t.equal(context.http.calls.length, 2);
     context.http.last.empty(status);
     t.equal(lost(), isDoubtful, String(status));
@@ -93,13 +93,13 @@ t.test('a response in another format is no stream either', async (t) => {
   const { context, heard } = listen(t);
   context.http.last.head(200, 'application/json').data(MESSAGE);
   t.same(heard, []);
-  context.advance(2 * limits.backendStreamDelayMsMax);
+  context.advance(2 * limits.retryDelayMsMax);
   t.equal(context.http.calls.length, 1);
 });
 
 t.test('a failing backend is asked less and less often, and from the beginning once it responds', async (t) => {
   const { context, heard } = listen(t);
-  for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
+  for (let delayMs = limits.retryDelayMsMin; delayMs < limits.retryDelayMsMax; delayMs *= 2) {
     const { length } = context.http.calls;
     if (length % 4 === 3) context.http.last.empty(409);
     else if (length % 3 === 0) context.http.last.empty(429);
@@ -113,13 +113,13 @@ t.test('a failing backend is asked less and less often, and from the beginning o
   for (let tries = 0; tries < 2; tries += 1) {
     const { length } = context.http.calls;
     context.http.last.empty(503);
-    context.advance(limits.backendStreamDelayMsMax + 20);
+    context.advance(limits.retryDelayMsMax + 20);
     t.equal(context.http.calls.length, length + 1, 'no longer than the longest wait');
   }
   context.http.last.head(200, 'text/event-stream').data(MESSAGE).end();
   t.equal(heard.length, 1);
   const { length } = context.http.calls;
-  context.advance(limits.backendStreamDelayMsMin + 20);
+  context.advance(limits.retryDelayMsMin + 20);
   t.equal(context.http.calls.length, length + 1);
 });
 
@@ -155,7 +155,7 @@ t.test('an event that is too large ends the stream; answers and invalid messages
   t.equal(heard.length, 1);
   call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
   t.ok(call.isAborted);
-  context.advance(limits.backendStreamDelayMsMin + 20);
+  context.advance(limits.retryDelayMsMin + 20);
   t.equal(context.http.calls.length, 2);
   context.http.last.head(200, 'text/event-stream').data(MESSAGE);
   t.equal(heard.length, 2, 'the next stream is read anew');
@@ -174,7 +174,7 @@ t.test('an event that is too large is not requested again, one without room for 
     const call = context.http.last.head(200, 'text/event-stream');
     for (const event of events.slice(Number(from))) call.data(event);
     if (!call.isAborted) call.end();
-    context.advance(limits.backendStreamDelayMsMax + 20);
+    context.advance(limits.retryDelayMsMax + 20);
   }
   t.same(asked, ['', '2', '3', '3']);
   t.equal(heard.length, 2, 'nothing twice');
@@ -185,13 +185,13 @@ t.test('a closed stream reports and requests nothing more', async (t) => {
   const call = context.http.last.head(200, 'text/event-stream');
   stream.close();
   t.ok(call.isAborted);
-  context.advance(2 * limits.backendStreamDelayMsMax);
+  context.advance(2 * limits.retryDelayMsMax);
   t.equal(context.http.calls.length, 1);
   t.same(heard, []);
   const other = listen(t);
   other.context.http.last.empty(503);
   other.stream.close();
-  other.context.advance(2 * limits.backendStreamDelayMsMax);
+  other.context.advance(2 * limits.retryDelayMsMax);
   t.equal(other.context.http.calls.length, 1, 'while it waited');
 });
 
@@ -205,14 +205,14 @@ t.test('the received part of an event counts until the event is complete, or the
   t.equal(memory.heldBytes, 0);
   context.http.last.data(begun).end();
   t.equal(memory.heldBytes, 0, 'nothing is kept of a stream that has ended');
-  context.advance(limits.backendStreamDelayMsMin + 20);
+  context.advance(limits.retryDelayMsMin + 20);
   memory.bytesMax = 5_000;
   context.http.last.head(200, 'text/event-stream').data(MESSAGE).data(begun);
   t.equal(heard.length, 1, 'what is whole is heard');
   t.ok(context.http.last.isAborted, 'without room the stream is closed');
   t.equal(memory.heldBytes, 0);
   const { length } = context.http.calls;
-  context.advance(2 * limits.backendStreamDelayMsMin + 20);
+  context.advance(2 * limits.retryDelayMsMin + 20);
   t.equal(context.http.calls.length, length + 1, 'and opened again');
   context.http.last.head(200, 'text/event-stream').data('data: x');
   t.ok(memory.heldBytes > 0);
@@ -264,7 +264,7 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
   acknowledge();
   t.notOk(told.includes('lost'));
   context.http.last.end();
-  context.advance(2 * limits.backendStreamDelayMsMin);
+  context.advance(2 * limits.retryDelayMsMin);
   context.http.last.empty(404);
   t.ok(told.includes('lost'), 'a backend that no longer knows the method');
   t.ok(listening.isOver);

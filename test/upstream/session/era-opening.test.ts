@@ -2,13 +2,13 @@
 import { capability } from '../../../src/protocol/capabilities.js';
 import t, { type Test } from 'tap';
 import type { Era } from '../../../src/protocol/protocol-versions.js';
-import { limits } from '../../../src/shared/limits.js';
 import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
+import { ERA_KNOWN_MS } from '../../../src/upstream/reach/era-memory.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example/mcp' } }), 'b');
 const INTRODUCTION = {
@@ -110,7 +110,7 @@ t.test('a backend without sessions is opened for a client that has one, and next
   scene.open('legacy');
   t.same(scene.sent, ['initialize', 'server/discover', 'server/discover']);
   scene.result(DISCOVERED);
-  scene.context.advance(limits.eraKnownMs);
+  scene.context.advance(ERA_KNOWN_MS);
   scene.open('legacy');
   t.equal(scene.sent.at(-1), 'initialize', 'it may have been replaced');
 });
@@ -124,7 +124,7 @@ t.test(
     const upstream = scene.open('modern');
     scene.result(DISCOVERED);
     const use = (): void => upstream.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'used'));
-    scene.context.advance(limits.eraKnownMs - 1);
+    scene.context.advance(ERA_KNOWN_MS - 1);
     use();
     t.same(scene.sent, ['server/discover'], 'not yet');
     scene.context.advance(1);
@@ -144,7 +144,7 @@ t.test(
         'as if it had sessions now: whoever asks for something finds out',
       ],
     ] as const) {
-      scene.context.advance(limits.eraKnownMs);
+      scene.context.advance(ERA_KNOWN_MS);
       const sentCount = scene.sent.length;
       use();
       t.equal(scene.sent.length, sentCount + 1, why);
@@ -154,13 +154,13 @@ t.test(
       t.same(changed, ['b'], why);
     }
 
-    scene.context.advance(limits.eraKnownMs);
+    scene.context.advance(ERA_KNOWN_MS);
     use();
     scene.result({ ...DISCOVERED, capabilities: { prompts: {}, experimental: { 'a/b': {} } } });
     t.same(changed, ['b', 'b'], 'another experimental capability');
     t.same(upstream.named, [{ name: 'a/b', value: '{}' }]);
 
-    scene.context.advance(limits.eraKnownMs);
+    scene.context.advance(ERA_KNOWN_MS);
     use();
     upstream.close(NO_METADATA);
     t.ok(scene.context.http.last.isAborted, 'it ends with the session');
@@ -172,7 +172,7 @@ t.test('a backend with sessions states its capabilities once a session', async (
   const upstream = scene.open('legacy');
   scene.initialized();
   const sentCount = scene.sent.length;
-  scene.context.advance(2 * limits.eraKnownMs);
+  scene.context.advance(2 * ERA_KNOWN_MS);
   upstream.whenOpen(NO_METADATA, () => undefined);
   t.equal(scene.sent.length, sentCount);
 });

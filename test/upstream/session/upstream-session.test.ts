@@ -17,6 +17,7 @@ import {
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
 import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
+import { MIRRORS_CHARS_MAX } from '../../../src/upstream/session/known-mirrors.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
@@ -681,7 +682,7 @@ t.test('a backend’s notice that a list has changed is passed on, and no other'
 
 t.test('of what calls of tools depend on, as much is kept as has room', async (t) => {
   const { session } = sceneIn(t, 'open');
-  const half = 'x'.repeat(limits.mirrorsCharsMax / 2);
+  const half = 'x'.repeat(MIRRORS_CHARS_MAX / 2);
   session.learnMirrors([[half, []]], ['a', half, 'b']);
   t.same(session.mirrors?.of(half), []);
   t.same(
