@@ -289,6 +289,16 @@ t.test('very many small tools count for the memory that they take', async (t) =>
   });
 });
 
+t.test('very many tools that name a page are listed', async (t) => {
+  const { exchange, calls } = ask(t, 'b');
+  const names = ['ui/resourceUri', 'openai/outputTemplate'];
+  const meta = `{"ui":{"resourceUri":"ui://x"},${names.map((name) => `"${name}":"ui://x"`).join()}}`;
+  const tools = Array.from({ length: 50_000 }, (_, n) => `{"name":"${n}","_meta":${meta}}`);
+  feed(at(calls, 0).head(200, 'application/json'), answerWith(tools)).end();
+  const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: unknown[] } };
+  t.equal(result.tools.length, tools.length);
+});
+
 t.test('of many lists at once, those that find room are whole: memory that one gives up serves another', async (t) => {
   const { scene } = ask(t, 'b');
   const size = answerWith([tool('x')]).length + limits.listToolBytesEach;

@@ -237,8 +237,9 @@ export class ListPages implements RequestHandler {
   }
 
   #take({ tools, invalid, apps = [] }: PageMirrors): void {
-    this.#mirrors.push(...tools);
-    this.#apps.push(...apps);
+    // Not spread into a call, as there may be more of them than a call takes arguments.
+    this.#mirrors = this.#mirrors.concat(tools);
+    this.#apps = this.#apps.concat(apps);
     if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
   }
 
