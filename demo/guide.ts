@@ -11,10 +11,12 @@ export interface GuideFacts {
   readonly subject: string;
   readonly controlPlaneUrl: string;
   readonly compositionId: string;
+  /** `host:port` of the gateway's listener for operators. */
+  readonly adminAddress: string;
 }
 
 export function guide(facts: GuideFacts): string {
-  const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId } = facts;
+  const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId, adminAddress } = facts;
   const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
   // Such clients only start programs, and split the arguments at spaces.
   const remote = {
@@ -87,6 +89,11 @@ The control plane knows both backends, and has composed three of their tools for
   node dist-quickstart/main.js compositions show desk
   curl -sS '${controlPlaneUrl}/mcp' -H "authorization: Bearer $SWITCHYARD_TOKEN" \\
     -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+
+The gateway's listener for operators, which needs no token (/ready, /metrics, /workers):
+
+  http://${adminAddress}/ready
+  node dist-quickstart/main.js sessions --admin-address ${adminAddress}
 
 The token lasts a day. A new one:  ${tokenCommand}
 Stop with Ctrl-C.

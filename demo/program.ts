@@ -10,6 +10,9 @@ const ADDRESS_UNAVAILABLE = 69;
 const OTHER_PORTS =
   'If another quick start runs already, use that one, or stop it with Ctrl-C; or run this one on other ports: npm run quickstart -- 127.0.0.1:9001 127.0.0.1:9444';
 
+/** A child that outlived this process would keep its port. The channel between them also closes when this process is killed. */
+const END_WITH_PARENT = `data:text/javascript,process.on('disconnect',()=>process.kill(process.pid,'SIGTERM'))`;
+
 export class Program {
   /** Exit status; `null` when it was killed. */
   readonly exited: Promise<number | null>;
@@ -21,7 +24,10 @@ export class Program {
   constructor(name: string, script: string, words: readonly string[]) {
     this.#name = name;
     // In a process group of its own, so that Ctrl-C reaches it only once, through this process.
-    this.#child = spawn(process.execPath, [script, ...words], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+    this.#child = spawn(process.execPath, ['--import', END_WITH_PARENT, script, ...words], {
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      detached: true,
+    }) as ChildProcessByStdio<null, Readable, null>;
     this.#log = createInterface(this.#child.stdout).on('line', (line) => console.log(line));
     this.exited = once(this.#child, 'exit').then(([status]) => status as number | null);
   }

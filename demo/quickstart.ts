@@ -42,9 +42,10 @@ async function main(): Promise<void> {
     return program;
   };
   const gateway = start('gateway', ['dataplane', '--address', gatewayAddress, '--admin-address', '127.0.0.1:0']);
+  const adminAddress = gateway.addressIn('admin listener');
   const startControlPlane = async (): Promise<string> => {
     // The console shows what happens in the gateway.
-    const adminWords = ['--dataplane-admin-address', await gateway.addressIn('admin listener')];
+    const adminWords = ['--dataplane-admin-address', await adminAddress];
     const words = ['control-plane', '--address', controlPlaneAddress, ...adminWords];
     return start('control plane', words).addressIn('listening');
   };
@@ -60,7 +61,8 @@ async function main(): Promise<void> {
   const { compositionId } = await fillRegistry(controlPlaneUrl, token, backendUrls);
   const url = `${baseUrl}/servers/${VIRTUAL_HOST_ID}/mcp`;
   const tokenCommand = ['node', SCRIPT, ...tokenWords(keys)].map((word) => relativeWord(word)).join(' ');
-  console.log(guide({ url, token, tokenCommand, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId }));
+  const facts = { url, token, tokenCommand, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId };
+  console.log(guide({ ...facts, adminAddress: await adminAddress }));
 
   const statuses = await Promise.all(programs.map(({ exited }) => exited));
   await Promise.all(Object.values(backends).map((backend) => backend.close()));

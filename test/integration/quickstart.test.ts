@@ -1,7 +1,7 @@
 // The quick start as a newcomer sees it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
@@ -147,6 +147,9 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of its proces
     t.match(messages.at(-1), { id: 4, result: { content: [{ text: 'Lift-off!' }] } });
   });
 
+  const ready = await fetch(/^ +(http:\S+\/ready)$/m.exec(quickstart.output)?.[1] ?? '');
+  t.match(await ready.json(), { status: 'ready' }, 'the listener for operators is where it says');
+
   t.equal(await quickstart.interrupt(), 0);
   await until(() => !processes.some(isAlive), 'every process to be gone');
 });
@@ -211,6 +214,34 @@ t.test('the settings that it prints for other programs are JSON with the same UR
   const { stdout } = await promisify(execFile)('bash', ['-c', renewal], { cwd: projectRoot, env: childEnvironment() });
   t.ok(lifeS(stdout) === 86_400 && lifeS(token) === 86_400, 'tokens outlive a working day');
   t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
+});
+
+t.test('when it is killed, nothing of it is left', async (t) => {
+  const quickstart = await startQuickstart(t);
+  const processes = descendants(quickstart.pid);
+  t.ok(processes.length >= 3, 'two programs and the workers of one');
+  await quickstart.interrupt('SIGKILL');
+  await until(() => !processes.some(isAlive), 'every process to be gone');
+});
+
+t.test('`npm run quickstart` is one process beside npm, so a signal that npm passes on reaches it', async () => {
+  const { scripts } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  // As npm runs it, without the build.
+  const command = scripts['quickstart']?.replace('node scripts/build.mjs quickstart && ', '') ?? '';
+  const shell = spawn('sh', ['-c', `true && ${command} 127.0.0.1:0 127.0.0.1:0`], {
+    cwd: projectRoot,
+    env: childEnvironment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  killWithProcess(shell);
+  let output = '';
+  shell.stdout.on('data', (chunk: Buffer) => void (output += chunk.toString('utf8')));
+  await until(() => output.includes('Stop with Ctrl-C.'), 'the guide');
+  const processes = [shell.pid!, ...descendants(shell.pid!)];
+  shell.kill('SIGTERM');
+  await until(() => !processes.some(isAlive), 'every process to be gone');
 });
 
 t.test('a second quick start on other ports does not affect the first', async (t) => {
