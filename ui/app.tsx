@@ -19,6 +19,7 @@ import { Announcements } from './parts/announcements.js';
 import { Icon, Logo } from './parts/icon.js';
 import { Said } from './parts/said.js';
 import { ThemeChoice } from './parts/theme.js';
+import { mayLeave } from './parts/unsaved.js';
 
 const PLACES = [
   ['/', 'Overview', 'overview'],
@@ -31,7 +32,7 @@ const PLACES = [
 
 export function App(): JSX.Element {
   return (
-    <Router base="/ui">
+    <Router base="/ui" aroundNav={(navigate, to, options) => mayLeave() && navigate(to, options)}>
       {isSignedIn.value ? <Frame /> : <SignInPage />}
       <Announcements />
     </Router>
@@ -74,7 +75,7 @@ function Frame(): JSX.Element {
               <Icon name="theme" />
               <ThemeChoice />
             </span>
-            <button type="button" class="quiet" onClick={() => signOut('')}>
+            <button type="button" class="quiet" onClick={() => mayLeave() && signOut('')}>
               Sign out
             </button>
           </div>

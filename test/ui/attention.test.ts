@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { Composition, Server, Version } from '../../ui/api/types.js';
 import type { LiveReading } from '../../ui/api/view-types.js';
-import { concernsOf } from '../../ui/model/attention.js';
+import { calmWords, concernsOf } from '../../ui/model/attention.js';
 
 const version: Version = {
   app: { name: 'switchyard', version: '1' },
@@ -81,4 +81,12 @@ t.test('current faults of the dataplane are concerns, described even without add
     { what: /fail/, why: /^40 of 100/, page: '/explain' },
     { what: /with reduced capacity/, why: 'a worker is not listening' },
   ]);
+});
+
+t.test('all is well only where the dataplane was asked, too', async (t) => {
+  const watched = { reading: calm, fault: '', isUnnamed: false };
+  t.match(calmWords(watched), { isWell: true, words: /responds to the control plane, and everything is published\.$/ });
+  const unheard = { ...watched, reading: undefined };
+  t.match(calmWords(unheard), { isWell: false, words: /has not been heard from yet\.$/ });
+  t.match(calmWords({ ...unheard, fault: 'x', isUnnamed: true }), { isWell: false, words: /is not known here/ });
 });

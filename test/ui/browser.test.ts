@@ -429,6 +429,8 @@ t.test('the console', async (t) => {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         t.same(await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours'), [], `${path}, ${colorScheme}`);
       }
+      const hidden = `document.querySelector('nav').scrollWidth - document.querySelector('nav').clientWidth`;
+      t.ok((await page.evaluate<number>(hidden)) <= 0, 'every page is in sight in the navigation');
       const width = await page.evaluate('document.documentElement.scrollWidth');
       t.equal(width, 360, `${path} is ${String(width)} wide`);
     }

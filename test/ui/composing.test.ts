@@ -9,6 +9,7 @@ import { startControlPlane } from '../support/control-plane.js';
 import { tabTo } from '../support/keyboard.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
 
 const PAGE_MS = 20_000;
 /** Nothing listens there: the browser's response is scripted. */
@@ -187,6 +188,47 @@ t.test('composing and registering', async (t) => {
       complaints.splice(0).filter((words) => !words.includes('412')),
       [],
     );
+  });
+
+  await t.test('a page with edits that are not published is not left without a question', async (t) => {
+    const asked: string[] = [];
+    let isMeant = false;
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void (isMeant ? dialog.accept() : dialog.dismiss());
+    });
+    const edit = async (text: string): Promise<void> => {
+      await open('/compose');
+      await page.getByRole('link', { name: 'desk', exact: true }).click();
+      await page.getByLabel('Description', { exact: true }).fill(text);
+      await page.getByText('1 change is not published').waitFor();
+    };
+    const goTo = (name: string): Promise<void> => page.getByRole('link', { name, exact: true }).click();
+    const typed = (): Promise<string> => page.getByLabel('Description', { exact: true }).inputValue();
+    await edit('not published');
+    await goTo('Servers');
+    await until(() => asked.length === 1, 'the question about a link');
+    t.equal(await typed(), 'not published');
+    await page.evaluate('history.back()');
+    await until(() => asked.length === 2, 'the question about the way back');
+    t.equal(await typed(), 'not published');
+    t.match(page.url(), /\/compose\/.+/);
+    const closing = `(() => { const e = new Event('beforeunload', { cancelable: true }); dispatchEvent(e); return e.defaultPrevented; })()`;
+    t.equal(await page.evaluate(closing), true, 'closing the page asks, too');
+    isMeant = true;
+    await goTo('Servers');
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    t.same(asked, ['confirm', 'confirm', 'confirm']);
+
+    await edit('published');
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('Everything is published').waitFor();
+    t.equal(await page.evaluate(closing), false);
+    await goTo('Servers');
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    t.equal(asked.length, 3, 'nothing is asked where nothing would be lost');
+    page.removeAllListeners('dialog');
+    t.same(complaints.splice(0), []);
   });
 
   await t.test('credentials and transport are set and replaced, and a secret is never shown', async (t) => {

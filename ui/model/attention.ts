@@ -43,6 +43,16 @@ export function concernsOf(
   ];
 }
 
+/** What is said when there is no concern. Only what has been asked counts as well. */
+export function calmWords({ reading, isUnnamed }: Watched): { readonly isWell: boolean; readonly words: string } {
+  const words = 'Every server in service responds to the control plane, and everything is published.';
+  if (reading !== undefined && !isUnnamed) return { isWell: true, words };
+  const unknown = isUnnamed
+    ? 'Whether the dataplane serves clients, and reaches these servers, is not known here: the control plane was not told where to ask it.'
+    : 'The dataplane has not been heard from yet.';
+  return { isWell: false, words: `${words} ${unknown}` };
+}
+
 /** The share of failing requests from which on the dataplane is worth a look. */
 const FAILING_SHARE = 0.1;
 

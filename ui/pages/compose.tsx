@@ -14,6 +14,7 @@ import {
   type CompositionDraft,
   type Difference,
 } from '../model/composition-draft.js';
+import { counted } from '../model/counted.js';
 import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { seenOf } from '../model/seen-items.js';
 import { settingsName } from '../model/client-settings.js';
@@ -22,6 +23,7 @@ import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
+import { forgetUnsaved, useUnsaved } from '../parts/unsaved.js';
 import { ClientSettingsList } from './compose/client-settings.js';
 import { DifferenceList } from './compose/differences.js';
 import { ItemPicker } from './compose/item-picker.js';
@@ -77,16 +79,20 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       const answered = await (published === undefined
         ? ask<Composition>(`/compositions${force}`, { method: 'POST', body })
         : ask<Composition>(`${path}${force}`, { method: 'PUT', body, ifMatch: published.etag }));
+      forgetUnsaved();
       setPublished(answered);
       setDraft(compositionDraftOf(answered.value));
       setTheirs([]);
       const left = answered.unpublished;
-      announce(left > 0 ? `Saved; ${left} user configs are still being updated` : 'Published: clients can see it now');
+      announce(
+        left > 0 ? `Saved; still to be updated: ${counted(left, 'user configs')}` : 'Published: clients can see it now',
+      );
       if (published === undefined) navigate(`/compose/${answered.value.id}`, { replace: true });
     });
   const remove = (): Promise<void> =>
     run(async () => {
       await ask(path, { method: 'DELETE', ifMatch: published?.etag });
+      forgetUnsaved();
       announce(`${before.name} is gone`);
       navigate('/compose');
     });
@@ -98,6 +104,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       setOutdated(false);
     });
   const differences = differencesOf(before, draft);
+  useUnsaved(isChangeable && differences.length > 0);
   // The cached composition is shown first; a newer one that is read in the background replaces it only while the draft is unchanged.
   useEffect(() => {
     if (known === undefined || published === undefined || differences.length > 0) return;
@@ -176,7 +183,11 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             label="Subjects"
             rows={3}
             value={draft.subjects}
-            help="One subject (`sub` of a token) per line. Empty: only you."
+            help={
+              <>
+                One subject (<code>sub</code> of a token) per line. Empty: only you.
+              </>
+            }
             onChange={(subjects) => setDraft({ ...draft, subjects })}
           />
           <TeamField

@@ -7,7 +7,8 @@ import { useLive, type Live } from '../api/live.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, Server, Version } from '../api/types.js';
-import { concernsOf, type Concern } from '../model/attention.js';
+import { counted } from '../model/counted.js';
+import { calmWords, concernsOf, type Concern } from '../model/attention.js';
 import { mayMake } from '../model/permission.js';
 import { serverStates, stateOf, type ServerState } from '../model/server-state.js';
 import { Empty } from '../parts/empty.js';
@@ -51,6 +52,7 @@ export function OverviewPage(): JSX.Element {
 
 function OverviewParts({ version, servers, compositions, live }: Overview & { readonly live: Live }): JSX.Element {
   const concerns = concernsOf(version, servers, compositions, live);
+  const calm = calmWords(live);
   return (
     <>
       {!live.isUnnamed && <LiveSection live={live} />}
@@ -61,9 +63,9 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
             {concerns.length === 0 && servers.length === 0 ? (
               <FirstSteps />
             ) : concerns.length === 0 ? (
-              <div class="empty all-well">
-                <strong>Nothing</strong>
-                <p>Every server in service responds, and everything is published.</p>
+              <div class={calm.isWell ? 'empty all-well' : 'empty'}>
+                <strong>{calm.isWell ? 'Nothing' : 'Nothing that is known'}</strong>
+                <p>{calm.words}</p>
               </div>
             ) : (
               <ul class="concerns">
@@ -146,13 +148,7 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
       <dt>
         <span class={count === 0 ? 'status' : `status ${state}`}>{state}</span>
       </dt>
-      <dd>
-        {count === 0 ? (
-          'no server'
-        ) : (
-          <Link href={`/servers?status=${state}`}>{count === 1 ? '1 server' : `${count} servers`}</Link>
-        )}
-      </dd>
+      <dd>{count === 0 ? 'no server' : <Link href={`/servers?status=${state}`}>{counted(count, 'servers')}</Link>}</dd>
     </>
   );
 }

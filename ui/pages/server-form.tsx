@@ -4,6 +4,7 @@ import { useId, useState } from 'preact/hooks';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import type { Server, Tool } from '../api/types.js';
 import { useCaller } from '../api/caller.js';
+import { counted } from '../model/counted.js';
 import { authWords, BLANK_DRAFT, draftOf, requestOf, type ServerDraft } from '../model/server-draft.js';
 import { announce } from '../parts/announcements.js';
 import { Field } from '../parts/field.js';
@@ -57,9 +58,8 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
         ? ask<Server>('/servers', { method: 'POST', body: requestOf(draft) })
         : ask<Server>(`/servers/${known.value.id}`, { method: 'PUT', body: requestOf(draft), ifMatch: etag }));
       const said = known === undefined ? 'registered' : 'changed';
-      announce(
-        `${value.name} is ${said}${unpublished > 0 ? `; ${unpublished} user configs are still being updated` : ''}`,
-      );
+      const left = unpublished > 0 ? `; still to be updated: ${counted(unpublished, 'user configs')}` : '';
+      announce(`${value.name} is ${said}${left}`);
       await onDone(value);
     });
   const isNew = known === undefined;
@@ -143,5 +143,5 @@ function toldWords(isNew: boolean, preview: Preview | undefined): string {
   if (!isNew) return 'Nothing is changed until you save it';
   return preview === undefined
     ? 'Nothing is saved by looking at it'
-    : 'Clients have its tools as soon as it is registered';
+    : 'Once registered, its tools are at /mcp of the control plane; the dataplane serves those that a composition names';
 }

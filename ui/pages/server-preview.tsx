@@ -1,5 +1,6 @@
 // A preview of a server before it is registered.
 import type { JSX } from 'preact';
+import { counted } from '../model/counted.js';
 import { Empty } from '../parts/empty.js';
 import { Said } from '../parts/said.js';
 import type { Preview } from './server-form.js';
@@ -37,8 +38,9 @@ function Found({ preview: { server, tools } }: { readonly preview: Preview }): J
         <>
           <p>
             It reports its name as <Said text={name} max={100} /> <Said text={version} max={40} />, and has{' '}
-            {server.toolCount} tools, {server.promptCount ?? 0} prompts and {server.resourceCount ?? 0} resources. The
-            prefix of its tools is <code>{server.curation?.prefix ?? server.name}-</code>
+            {counted(server.toolCount, 'tools')}, {counted(server.promptCount ?? 0, 'prompts')} and{' '}
+            {counted(server.resourceCount ?? 0, 'resources')}. The prefix of its tools is{' '}
+            <code>{server.curation?.prefix ?? server.name}-</code>
           </p>
           <ul class="names">
             {tools.slice(0, SHOWN_MAX).map((tool) => (

@@ -5,6 +5,7 @@ import { Link } from 'wouter-preact';
 import { ask } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { Server, Tool } from '../api/types.js';
+import { counted } from '../model/counted.js';
 import { Empty } from '../parts/empty.js';
 import { Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../parts/said.js';
@@ -30,7 +31,7 @@ function ToolList({ server, tools }: { readonly server: Server; readonly tools: 
   return (
     <>
       <label class="inline">
-        Search its {tools.length} tools
+        Search its {counted(tools.length, 'tools')}
         <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
       </label>
       <ul class="items">

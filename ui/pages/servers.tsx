@@ -6,6 +6,7 @@ import { askAll } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Server } from '../api/types.js';
+import { counted } from '../model/counted.js';
 import { mayMake, ownerWords } from '../model/permission.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
 import { Empty } from '../parts/empty.js';
@@ -119,8 +120,8 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
       <section class="card table-card" aria-label="Servers">
         <p class="top note" role="status">
           {found.length === servers.length
-            ? `${servers.length} servers`
-            : `${found.length} of ${servers.length} servers`}
+            ? counted(servers.length, 'servers')
+            : `${found.length} of ${counted(servers.length, 'servers')}`}
         </p>
         {found.length === 0 ? (
           <Empty icon="search" title="No server matches">

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { Server } from '../../api/types.js';
 import type { CompositionDraft } from '../../model/composition-draft.js';
+import { counted } from '../../model/counted.js';
 import { pickedOf } from '../../model/composition-draft.js';
 import { isItemFound, itemKinds, type ServerItems } from '../../model/server-items.js';
 import { Empty } from '../../parts/empty.js';
@@ -53,7 +54,7 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
       </label>
       {isSearched && unread.length > 0 && (
         <p class="note" role="status">
-          The lists of {unread.length} servers are not loaded yet.{' '}
+          The lists of {counted(unread.length, 'servers')} are not loaded yet.{' '}
           {(unread.length > READ_UNASKED_MAX || lists.faults.size > 0) && (
             <button type="button" class="quiet" onClick={() => void lists.read(unread)}>
               Load and search them, too
@@ -130,5 +131,5 @@ function countWords({ toolCount, promptCount = 0, resourceCount = 0, templateCou
     [resourceCount + templateCount, 'resources'],
   ] as const;
   const there = counts.filter(([count], index) => index === 0 || count > 0);
-  return there.map(([count, kind]) => `${count} ${kind}`).join(', ');
+  return there.map(([count, kind]) => counted(count, kind)).join(', ');
 }

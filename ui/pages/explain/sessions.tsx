@@ -5,6 +5,7 @@ import { ask, faultWords } from '../../api/api.js';
 import { useCaller } from '../../api/caller.js';
 import { useQuery } from '../../api/query.js';
 import type { DataplaneSession, DataplaneSessions } from '../../api/view-types.js';
+import { counted } from '../../model/counted.js';
 import { durationWords, silenceWords } from '../../model/explanation.js';
 import { Fault, Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
@@ -84,7 +85,7 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
     <>
       {silence !== '' && <p class="bad">{silence}</p>}
       <p class="note" role="status">
-        {first.total === 1 ? '1 session' : `${first.total} sessions`}
+        {counted(first.total, 'sessions')}
       </p>
       {first.total > 0 && <SessionTable sessions={pages.flatMap(({ sessions }) => sessions)} />}
       <Fault words={fault} />

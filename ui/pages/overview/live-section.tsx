@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Live } from '../../api/live.js';
 import type { LiveReading } from '../../api/view-types.js';
+import { counted } from '../../model/counted.js';
 import { figureOf, msWords, rateWords, shareWords, sparkPoints } from '../../model/load-words.js';
 import { Reading } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
@@ -71,19 +72,19 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         figure={`${figureOf(reading.callsPerSecond)} /s`}
         values={past.map((each) => each.callsPerSecond)}
       >
-        {rateWords(requestsPerSecond)} requests of all kinds a second
+        {requestsPerSecond === 0 ? 'no' : rateWords(requestsPerSecond)} requests of all kinds a second
       </Tile>
       <Tile name="Failures" figure={shareWords(share)} isBad={share >= FAILING_SHARE} values={past.map(failingShare)}>
         {rateWords(failuresPerSecond)} failed and {rateWords(reading.refusalsPerSecond)} refused a second
       </Tile>
       <Tile name="Median time" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
-        half of the calls are faster
+        {callP50Ms === null ? 'no calls lately' : 'half of the calls are faster'}
       </Tile>
       <Tile name="99th percentile" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
         {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway itself`}
       </Tile>
       <Tile name="Sessions" figure={reading.sessions.toLocaleString()} values={past.map(({ sessions }) => sessions)}>
-        {reading.requestsInFlight.toLocaleString()} requests in flight
+        {counted(reading.requestsInFlight, 'requests in flight')}
       </Tile>
       <Tile
         name="Workers"

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
+import { counted } from '../../model/counted.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
 import { authWords } from '../../model/server-draft.js';
 import { Said } from '../../parts/said.js';
@@ -96,12 +97,12 @@ const ERA_WORDS = {
 } as const;
 
 function offerWords({ toolCount, promptCount, resourceCount, templateCount }: Server): string {
-  const counted = [
+  const counts = [
     [toolCount, 'tools'],
     [promptCount, 'prompts'],
     [resourceCount, 'resources'],
     [templateCount, 'templates of resources'],
   ] as const;
-  const told = counted.filter(([count], index) => index === 0 || count !== 0);
-  return told.map(([count, kind]) => `${count ?? '?'} ${kind}`).join(', ');
+  const told = counts.filter(([count], index) => index === 0 || count !== 0);
+  return told.map(([count, kind]) => (count === undefined ? `? ${kind}` : counted(count, kind))).join(', ');
 }
