@@ -1,6 +1,7 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { counted } from '../shared/counted.js';
 import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
 import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../shared/dataplane-load.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -67,7 +68,7 @@ function topText(answer: TopAnswer, columns: Columns): string {
   const { isReady, sessions, streams, requestsInFlight, workers, methods, backends } = answer;
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const head = [
-    `${isReady ? 'ready' : 'not ready'}, ${listening} of ${workers.length} workers, ${sessions} sessions, ${streams} streams, ${requestsInFlight} requests in flight`,
+    `${isReady ? 'ready' : 'not ready'}, ${listening} of ${counted(workers.length, 'worker')}, ${counted(sessions, 'session')}, ${counted(streams, 'stream')}, ${counted(requestsInFlight, 'request')} in flight`,
     `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${timeText(answer.gatewayP99S)}`,
   ];
   const workerTable = textTable(

@@ -344,7 +344,8 @@ export class Fleet {
 
   /** A hung worker may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
-    this.#logger.error({ workerPid: worker.pid, silentMs }, 'worker hangs: killed');
+    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.asked.slot;
+    this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
     worker.kill('SIGKILL');
   }
 

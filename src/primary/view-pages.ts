@@ -195,12 +195,15 @@ async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage>
   if (subject === '' || virtualHost === '') {
     return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });
   }
-  return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (answers) =>
-    jsonPage(200, {
+  return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (all) => {
+    // After a reload, requests are decided by the new worker of a slot; its predecessor still answers, too.
+    const serving = new Set(all.filter(({ state }) => state === 'listening').map(({ slot }) => slot));
+    const answers = all.filter(({ slot, state }) => state === 'listening' || !serving.has(slot));
+    return jsonPage(200, {
       workers: answers.flatMap(({ slot, answer }) =>
         typeof answer === 'object' && answer !== null ? [{ slot, ...answer }] : [],
       ),
       silent: silentOf(answers),
-    }),
-  );
+    });
+  });
 }

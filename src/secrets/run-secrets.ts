@@ -2,6 +2,7 @@
 // secret goes over a network interface. They print what was done, and nothing of a secret.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import { operatorName } from '../config/environment.js';
+import { counted } from '../shared/counted.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { isSecretValue } from '../shared/secret-name.js';
@@ -170,11 +171,6 @@ async function rotate(records: RecordStore, keys: SecretKeys): Promise<CommandOu
     );
   if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);
   return { text: `${lines.join('')}switchyard: encrypted ${all} again\n${words}`, exitStatus: exitStatus.refused };
-}
-
-/** @param thing a noun that takes an s in the plural. */
-function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
 type ReadValue = { readonly kind: 'value'; readonly text: string } | { readonly kind: 'fault'; readonly fault: string };

@@ -63,6 +63,12 @@ const gauges = [
   { name: 'switchyard_ready', values: [{ labels: {}, value: 1 }] },
   { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
 ];
+const one = [gauges[0]!, { name: 'switchyard_sessions', values: [{ labels: {}, value: 1 }] }];
+
+t.test('one of a thing is not called several', async (t) => {
+  const watch = watchDataplane(adminOf([one, one]), 5, undefined);
+  t.match(String((await watch.next()).value.text), /^ready, 1 of 2 workers, 1 session, 0 streams, /);
+});
 
 t.test('rates are those of the interval, and idle backends have no row', async (t) => {
   const admin = adminOf([
@@ -89,7 +95,7 @@ t.test('rates are those of the interval, and idle backends have no row', async (
     ],
   });
   const text = String(first.value.text);
-  t.match(text, /^ready, 1 of 2 workers, 3 sessions, /);
+  t.match(text, /^ready, 1 of 2 workers, 3 sessions, 0 streams, 0 requests in flight/);
   t.match(text, /\nSLOT .*\n0 +listening +ok +7 +1\.2\.3 +3 +1 +0% +128 MiB +-\n1 +starting +absent /);
   t.match(text, /\nMETHOD .*\ntools\/call +\d/);
   t.notMatch(text, /[\u001b\u202e]/, 'nothing that a terminal obeys');

@@ -213,7 +213,7 @@ t.test('a worker that hangs is replaced, and its slot serves again', async (t) =
   const caller = await deployment.caller({ one: { url: backend.url } });
   const hung = (await gateway.waitForLog(isListening(1)))['workerPid'] as number;
   process.kill(hung, 'SIGSTOP');
-  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker hangs: killed'), { workerPid: hung });
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker hangs: killed'), { slot: 1, workerPid: hung });
   await until(() => gateway.logs.filter(isListening(1)).length === 2, 'the worker that takes its place');
   await until(async () => {
     const session = await caller.openSession();

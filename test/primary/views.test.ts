@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
 import type { ToWorker } from '../../src/ipc/messages.js';
-import { viewChanges, viewPages, Views, type AskedWorker } from '../../src/primary/view-pages.js';
+import { viewChanges, viewPages, Views, type AskedWorker, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { limits } from '../../src/shared/limits.js';
 
 function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {
@@ -75,6 +75,24 @@ t.test('pages of sessions run over the slots, and say where the next one begins'
   for (const limit of ['0', 'x', '1.5', String(limits.adminSessionsPageMax + 1)]) {
     t.equal((await pages['/sessions']?.('', new URLSearchParams({ limit }), ''))?.status, 400, limit);
   }
+});
+
+t.test('an explanation has each slot once, also while the predecessor of its worker finishes', async (t) => {
+  const answered = (slot: number, state: WorkerAnswer['state'], config: string): WorkerAnswer => {
+    return { slot, pid: 1, state, storeObstacle: '', answer: { config } };
+  };
+  const pages = viewPages({
+    ask: async () => [answered(0, 'listening', 'new'), answered(1, 'draining', 'only'), answered(0, 'draining', 'old')],
+    setLogLevel: () => {},
+  });
+  const page = await pages['/explain']?.('', new URLSearchParams({ subject: 's', virtual_host: 'v' }), '');
+  t.same(JSON.parse(page?.body ?? ''), {
+    workers: [
+      { slot: 0, config: 'new' },
+      { slot: 1, config: 'only' },
+    ],
+    silent: [],
+  });
 });
 
 t.test('a log level must be one of the existing levels', async (t) => {

@@ -384,7 +384,8 @@ export class Compositions {
     const place = tools.indexOf(unknown.tool);
     const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
     const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
-    refuseMember(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
+    const said = JSON.stringify(unknown.tool.slice(0, limits.toolPatternCharsMax));
+    refuseMember(`servers.${unknown.server}.tools.${place}`, `${said} ${what}: ${advice}`);
   }
 
   /** @param published subjects that already have the composition: an obstacle to publishing to them is not this change's fault. */

@@ -205,7 +205,10 @@ t.test('a tool that its server does not have is refused unless it is forced', as
   await send('POST', '/servers', { body: server });
   const desk = (...tools: string[]) => ({ name: 'desk', servers: [{ name: 'sums', tools }] });
   const refused = await send('POST', '/compositions', { body: desk('add', 'ad') });
-  t.match([refused.status, refused.json], [422, { detail: /^servers\.0\.tools\.1 is not a tool of sums: .*force/ }]);
+  t.match(
+    [refused.status, refused.json],
+    [422, { detail: /^servers\.0\.tools\.1 "ad" is not a tool of sums: .*force/ }],
+  );
   t.match(await send('POST', '/compositions?force=maybe', { body: desk('ad') }), { status: 422 });
   const forced = await send('POST', '/compositions?force=true', { body: desk('add', 'ad') });
   t.match([forced.status, forced.json], [201, { missingTools: [{ server: 'sums', tool: 'ad' }] }]);
@@ -215,7 +218,10 @@ t.test('a tool that its server does not have is refused unless it is forced', as
     'what it has, it may keep',
   );
   const more = desk('ad', 'add', 'noww');
-  t.match(await send('PUT', '/compositions/desk', { body: more }), { status: 422, json: { detail: /tools\.2 is no/ } });
+  t.match(await send('PUT', '/compositions/desk', { body: more }), {
+    status: 422,
+    json: { detail: /tools\.2 "noww" is no/ },
+  });
   t.equal((await send('PATCH', '/compositions/desk', { body: { servers: more.servers } })).status, 422);
   t.equal((await send('PATCH', '/compositions/desk?force=true', { body: { servers: more.servers } })).status, 200);
   t.equal((await send('PUT', '/compositions/desk?force=true', { body: desk('x') })).status, 200);

@@ -52,6 +52,13 @@ t.test('each page is the same document, which is not cached and may only run the
   }
 });
 
+t.test('the address without a path leads to the console', async (t) => {
+  const app = await appOf(t, ConsoleFiles.read(directory));
+  const { statusCode, headers } = await app.inject({ url: '/' });
+  t.equal(statusCode, 302);
+  t.equal(new URL(String(headers['location']), 'http://127.0.0.1:4444/').pathname, '/ui');
+});
+
 t.test('assets are cached forever under names that contain their hash', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);

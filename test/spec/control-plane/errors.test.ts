@@ -83,7 +83,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
 
   await t.test('404 for an unknown path; 405 with Allow for another method', async (t) => {
     const caller = await controlPlane.caller(t);
-    for (const path of ['/', '/nowhere', '/servers/a/b/c', '/SERVERS', '/gw-rs/servers/x/mcp']) {
+    for (const path of ['/nowhere', '/servers/a/b/c', '/SERVERS', '/gw-rs/servers/x/mcp']) {
       const answer = await caller.get(path);
       t.equal(answer.status, 404, path);
       t.equal(detailOf(answer), 'Not Found');

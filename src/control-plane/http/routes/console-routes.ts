@@ -93,6 +93,8 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
   const config = { isOpen: true, isUncounted: true };
   // Pages have their own paths, so that they can be linked to.
   for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: answer });
+  // Relative, because a proxy may have put a prefix before it. Somebody has typed the address into a browser.
+  app.route({ method: 'GET', url: '/', config, handler: async (_, reply) => reply.redirect('ui') });
 }
 
 const NOT_BUILT = 'The console is not part of this build: `npm run build` makes it';
