@@ -18,6 +18,7 @@ type State = 'ready' | 'waiting' | 'resting';
 export class Sending {
   readonly #exchange: Exchange;
   readonly #onIdle: () => void;
+  readonly #perTurnBytes: number;
   readonly #sources: PieceSource[] = [];
   #state: State = 'ready';
   #isEnding = false;
@@ -26,7 +27,8 @@ export class Sending {
    * @param exchange must have its stream or its body open.
    * @param onIdle called whenever everything has been handed over and there is room for more, at most once per `add`.
    */
-  constructor(exchange: Exchange, onIdle: () => void) {
+  constructor(exchange: Exchange, onIdle: () => void, perTurnBytes: number = SENT_PER_TURN_BYTES) {
+    this.#perTurnBytes = perTurnBytes;
     this.#exchange = exchange;
     this.#onIdle = onIdle;
   }
@@ -56,7 +58,7 @@ export class Sending {
   }
 
   #send(): void {
-    let bytesLeft = SENT_PER_TURN_BYTES;
+    let bytesLeft = this.#perTurnBytes;
     while (this.#state === 'ready') {
       const source = this.#sources[0];
       if (source === undefined) return;

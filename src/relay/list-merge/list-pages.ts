@@ -19,9 +19,9 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
-/** When the next parts of lists are read. A few may come in one turn; where more are waited for, one does. */
+/** When the next parts of lists are read: one or two in a turn, of all lists. */
 const partTurns = new FairTurns({
-  untimedMax: 4,
+  untimedMax: 1,
   turnMs: 0,
   waiting: { itemsMax: Number.MAX_SAFE_INTEGER, itemsPerKeyMax: Number.MAX_SAFE_INTEGER },
 });

@@ -62,10 +62,11 @@ export class MergedList {
     }
     if (form === 'event' && !isStreaming) exchange.openStream();
     else if (form === 'message') exchange.openBody('application/json', bytes);
-    const sending = new Sending(exchange, () => {
+    const onSent = (): void => {
       this.#release();
       exchange.end();
-    });
+    };
+    const sending = new Sending(exchange, onSent, limits.listPartBytes);
     exchange.onAbort = () => {
       sending.cancel();
       this.#release();

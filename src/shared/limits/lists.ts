@@ -74,7 +74,7 @@ export const listLimits = {
   /** time for a task of `find_tools` to wait for the search thread and run in it → the result is an error that says so */
   listTaskMsMax: 10_000,
   /** bytes of a large list that are read from its backend in one turn, or written to its caller in one go → the rest follows */
-  listPartBytes: 256 * KIB,
+  listPartBytes: 128 * KIB,
   /**
    * multiple of `--initialize-patience` that a list waits for a backend that is being opened; few clients list twice → the list is answered
    * without it, naming it as `not ready yet`

@@ -16,7 +16,7 @@ export const messageLimits = {
    */
   readAtOnceBytesMax: 128 * KIB,
   /** time spent on slices and steps in one turn of the event loop, all large messages and lists together → the rest waits for the next turn */
-  readingTurnMs: 2,
+  readingTurnMs: 1,
   /**
    * values of one JSON text whose positions are recorded, at 24 bytes each, in memory that is reused for the next text → refused as not
    * JSON
