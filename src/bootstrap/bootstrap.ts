@@ -100,7 +100,7 @@ async function writeUserConfig(context: BootstrapContext, subject: string, body:
     await store.write(subject, body);
   } catch (error) {
     logger.error({ err: error, subject: subjectHash(subject) }, 'a user config could not be written');
-    return plainText(500, `The user config could not be stored: ${reasonOf(error)}`);
+    return plainText(500, 'The user config could not be stored. The log says why; try again.');
   }
   try {
     await context.announceWritten(subject);
