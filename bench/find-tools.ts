@@ -3,13 +3,13 @@
 // has it, and lists as large as real ones.
 import { pino } from 'pino';
 import { listKinds } from '../src/protocol/list-kinds.js';
-import { readListAnswer } from '../src/protocol/list-page.js';
+import type { ReadPage } from '../src/relay/list-merge/answer-reading.js';
 import { ListMerger, type MadeCatalogue } from '../src/relay/list-merge/list-merger.js';
-import type { ReadPage } from '../src/relay/list-merge/list-cache.js';
 import type { BackendPages } from '../src/relay/list-merge/merge.js';
 import { shareTable } from '../src/relay/relay-options.js';
 import { Accounts } from '../src/shared/accounts.js';
 import { DeadlineWheel } from '../src/shared/deadline-wheel.js';
+import { limits } from '../src/shared/limits.js';
 import { compileUserConfig } from '../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../src/user-config/user-config-schema.js';
 import { listAnswer, toolTexts } from './tool-list.js';
@@ -76,12 +76,17 @@ const merger = new ListMerger(deadlines, accounts, pino({ level: 'silent' }));
 const kind = listKinds.tools;
 const frame = { head: '{"jsonrpc":"2.0","id":1,"result":', form: 'message' } as const;
 
-function pageOf(backend: number): ReadPage {
+async function pageOf(backend: number): Promise<ReadPage> {
   const each = Math.ceil(tools / backends);
   const texts = toolTexts(each).map((text, at) => toolText(text, backend * each + at));
-  const read = readListAnswer(Buffer.from(listAnswer(ID, texts)), Buffer.from(ID), kind);
-  if (read.kind !== 'page') throw new Error(JSON.stringify(read));
-  return { ...read.page, countedBytes: 0 };
+  const reading = merger.startReading(SUBJECT, kind);
+  const answer = Buffer.from(listAnswer(ID, texts));
+  return new Promise((resolve, reject) => {
+    reading.end([answer], Buffer.from(ID), limits.listBytesInlineMax, limits.listTaskMsMax, (read) => {
+      if (typeof read === 'object' && read.kind === 'page') resolve(read.page);
+      else reject(new Error(JSON.stringify(read)));
+    });
+  });
 }
 
 async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<MadeCatalogue> {
@@ -105,7 +110,8 @@ async function ask(key: number, query: string): Promise<number> {
 // As with the first question in a process, which prepares this while the backends are asked.
 merger.prepareCatalogues(SUBJECT);
 const parts: BackendPages<ReadPage>[] = [];
-for (const [n, backend] of [...virtualHost.backends.values()].entries()) parts.push({ backend, pages: [pageOf(n)] });
+for (const [n, backend] of [...virtualHost.backends.values()].entries())
+  parts.push({ backend, pages: [await pageOf(n)] });
 const begunMs = performance.now();
 const { key, bytes } = await catalogue(parts);
 const madeMs = performance.now() - begunMs;

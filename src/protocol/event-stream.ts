@@ -26,6 +26,18 @@ const FIELD_NAME_BYTES_MAX = 5;
 export const UNKEPT_ID = '\0';
 
 const NOTHING = Buffer.alloc(0);
+const LINE_FEED = Buffer.of(LF);
+
+/** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
+export interface LargeEventTaker {
+  /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
+  readonly fromBytes: number;
+  /** Whether to take the event whose data begins with these bytes. */
+  takes(beginning: Buffer): boolean;
+  /** More of the data; `piece` is valid until the callback returns. */
+  onPiece(piece: Buffer): void;
+  onEnd(): void;
+}
 
 /**
  * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, because MCP sends such events only
@@ -52,16 +64,28 @@ export class EventStreamParser {
   #held: Buffer = NOTHING;
   readonly #data: ByteCollector;
 
+  readonly #taker: LargeEventTaker | undefined;
+  /** Bytes of the current event given to the taker. */
+  #takenBytes = 0;
+  #isInTakenLine = false;
+  /** The taker has declined the current line. */
+  #isDeclined = false;
+
   /**
    * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as the chunk is, so
    *   copy what must be kept. `event` is `''` for a message, and a long name is truncated; `lastEventId` is that of the stream so far.
    * @param eventBytesMax bound on the data of one event plus the current line.
    */
-  constructor(onEvent: (data: Buffer, event: string, lastEventId: string) => void, eventBytesMax: number) {
+  constructor(
+    onEvent: (data: Buffer, event: string, lastEventId: string) => void,
+    eventBytesMax: number,
+    taker?: LargeEventTaker,
+  ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
     this.#line = new ByteCollector(eventBytesMax);
     this.#data = new ByteCollector(eventBytesMax);
+    this.#taker = taker;
   }
 
   /** The last `retry` of the stream (C13), `undefined` when there was none. */
@@ -107,24 +131,50 @@ export class EventStreamParser {
 
   /** Handles a line, or the rest of the chunk when no line break ends it. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
-    const dataBytes = this.#held.length + this.#data.length;
+    const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
       this.#isSound = false;
       this.#lastEventId = this.#eventId;
       return false;
     }
-    if (!isLineEnd) {
+    if (this.#isInTakenLine) {
+      this.#take(chunk.subarray(start, end));
+      this.#isInTakenLine = !isLineEnd;
+    } else if (!isLineEnd) {
       // The chunk's memory must not be kept.
       this.#release();
       this.#line.append(chunk, start, end);
+      this.#offer();
     } else if (this.#line.length === 0) {
       this.#onLine(chunk, start, end);
     } else {
       this.#line.append(chunk, start, end);
       const line = this.#line.take();
+      this.#isDeclined = false;
       this.#onLine(line, 0, line.length);
     }
     return true;
+  }
+
+  /** Asks the taker whether it takes the event whose first data line is arriving. */
+  #offer(): void {
+    const taker = this.#taker;
+    if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
+    const line = this.#line.view;
+    const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
+    const nameEnd = line.indexOf(COLON, start);
+    const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
+    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !taker.takes(line.subarray(value));
+    if (this.#isDeclined) return;
+    this.#isFirstLine = false;
+    this.#dataLines = 1;
+    this.#isInTakenLine = true;
+    this.#take(this.#line.take().subarray(value));
+  }
+
+  #take(piece: Buffer): void {
+    this.#takenBytes += piece.length;
+    if (piece.length > 0) this.#taker?.onPiece(piece);
   }
 
   #onLine(bytes: Buffer, from: number, end: number): void {
@@ -150,6 +200,11 @@ export class EventStreamParser {
   }
 
   #onData(bytes: Buffer, start: number, end: number): void {
+    if (this.#takenBytes > 0) {
+      this.#take(LINE_FEED);
+      this.#take(bytes.subarray(start, end));
+      return;
+    }
     if (this.#dataLines++ === 0) {
       this.#held = bytes.subarray(start, end);
       return;
@@ -188,7 +243,12 @@ export class EventStreamParser {
     this.#held = NOTHING;
     this.#dataLines = 0;
     this.#event = '';
-    if (data.length > 0) this.#onEvent(data, event, this.#lastEventId);
+    if (this.#takenBytes > 0) {
+      this.#takenBytes = 0;
+      this.#taker?.onEnd();
+    } else if (data.length > 0) {
+      this.#onEvent(data, event, this.#lastEventId);
+    }
   }
 }
 

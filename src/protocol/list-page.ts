@@ -1,19 +1,15 @@
 // Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes every other byte of an item on as it
-// came. Hot path where lists are long: one pass over the response, no decoding, no object per item. What is done for each item is done in
-// steps, as a list may have a hundred thousand.
+// came. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { KIB, MIB } from '../shared/limits/units.js';
 import { ABSENT, findMember, isString, stringValue } from './json-member.js';
-import { backendMessageIn, messageTape } from './json-rpc.js';
-import { allSteps, type Steps } from './reading-queue.js';
+import { messageTape as tape, readBackendMessage } from './json-rpc.js';
 import { sameId } from './request-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
 import {
   isVisibleTo,
   hasMirrors,
-  MIRRORS_OVERLAP,
   readMirrors,
   type MirroredParam,
   type PageMirrors,
@@ -34,6 +30,8 @@ export interface ListPage {
   readonly bytes: Buffer;
   /** The positions of its items: a row of `SPAN_LENGTH` offsets for each, see `span`. */
   readonly spans: Int32Array;
+  /** Shared with other holders, so its memory must not be given away. */
+  readonly isShared?: true;
 }
 
 /**
@@ -71,7 +69,7 @@ export type ListAnswer =
   | { readonly kind: 'invalid' };
 
 /** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
-export const LIST_DEPTH = 4;
+const ANSWER_DEPTH = 4;
 /** In a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
@@ -88,83 +86,52 @@ const metaTape = new JsonScanner();
  * @returns `invalid` when it does not answer the request, or contains anything but items that each have one key.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isModern = false): ListAnswer {
-  const isJson = messageTape.scan(bytes, LIST_DEPTH);
-  return isJson ? allSteps(listAnswerIn(messageTape, bytes, id, kind, isModern)) : INVALID;
-}
-
-/** The same for an answer that was scanned. @param tape must stay valid until the last step. */
-export function* listAnswerIn(
-  tape: JsonScanner,
-  bytes: Buffer,
-  id: Buffer,
-  kind: ListKind,
-  isModern: boolean,
-): Steps<ListAnswer> {
-  const message = backendMessageIn(tape, bytes);
+  const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(tape, bytes) : yield* readPage(tape, bytes, kind, isModern);
+  return message.isError ? readError(bytes) : readPage(bytes, kind, isModern);
 }
 
-function readError(tape: JsonScanner, bytes: Buffer): ListAnswer {
+function readError(bytes: Buffer): ListAnswer {
   const code = findMember(tape, bytes, findMember(tape, bytes, 0, 'error'), 'code');
-  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(tape, code) <= NUMBER_BYTES_MAX;
+  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(code) <= NUMBER_BYTES_MAX;
   return {
     kind: 'error',
     code: isNumber ? Number(bytes.toString('latin1', tape.start(code), tape.end(code))) : undefined,
   };
 }
 
-function* readPage(tape: JsonScanner, bytes: Buffer, kind: ListKind, isModern: boolean): Steps<ListAnswer> {
+function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
   if (tape.kind(result) !== jsonKind.object) return INVALID;
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
-  if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(tape, cursor)) return INVALID;
-  const isComplete = isCompleteType(tape, bytes, findMember(tape, bytes, result, 'resultType'));
-  const ttlMs = ttlIn(tape, bytes, findMember(tape, bytes, result, 'ttlMs'));
-  const spans = yield* readSpans(tape, bytes, list, kind);
+  if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
+  const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
+  const spans = readSpans(bytes, list, kind);
   if (spans === undefined) return INVALID;
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  const apps = kind.name === 'tools' ? yield* appNamesOn(bytes, spans) : [];
-  if (kind.name !== 'tools' || !(yield* includesMirrors(bytes))) {
+  const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
+  if (kind.name !== 'tools' || !hasMirrors(bytes)) {
     const mirrors = apps.length === 0 ? undefined : { tools: [], invalid: [], apps };
     return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors };
   }
-  const { left, mirrors } = yield* mirrorsOn(bytes, spans, isModern);
+  const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
   return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors: { ...mirrors, apps } };
 }
 
-/** Searches natively, which takes a millisecond for some MiB. */
-function* includesMirrors(bytes: Buffer): Steps<boolean> {
-  for (let at = 0; at < bytes.length; at += SEARCHED_BYTES_EACH) {
-    if (at > 0) yield;
-    if (hasMirrors(bytes.subarray(at, at + SEARCHED_BYTES_EACH + MIRRORS_OVERLAP))) return true;
-  }
-  return false;
-}
-
-const SEARCHED_BYTES_EACH = MIB;
-
 /** @returns the rows of the tools that stay listed, and their mirrored headers. */
-function* mirrorsOn(
-  bytes: Buffer,
-  spans: Int32Array,
-  isModern: boolean,
-): Steps<{ readonly left: Int32Array; readonly mirrors: PageMirrors }> {
+function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
   const left: number[] = [];
   const tools: ToolMirrors[] = [];
   const invalid: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-    if (isStepOver(row)) yield;
     const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
-    const hasSome = yield* includesMirrors(item);
-    const params = hasSome ? readMirrors(item) : NO_PARAMS;
+    const params = hasMirrors(item) ? readMirrors(item) : NO_PARAMS;
     const isLeftOut = typeof params === 'string' && isModern;
     if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) left.push(spans[at]!);
-    if (!hasSome) continue;
-    yield;
     if (params?.length === 0) continue;
     const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
     if (typeof params !== 'string') tools.push([name, params]);
@@ -173,82 +140,57 @@ function* mirrorsOn(
   return { left: Int32Array.from(left), mirrors: { tools, invalid } };
 }
 
-/** Whether so many items were looked at that other work should have its turn. @param row of the next item. */
-export function isStepOver(row: number): boolean {
-  return row % (ITEMS_A_STEP * SPAN_LENGTH) === 0 && row > 0;
-}
-
-/** Items looked at in one step: they take some tenths of a millisecond. */
-export const ITEMS_A_STEP = 512;
-/** What is parsed or searched in one step; and what an item counts for besides its bytes, if these are looked at. */
-const STEP_BYTES = 64 * KIB;
-const ITEM_EFFORT_BYTES = STEP_BYTES / ITEMS_A_STEP;
-
 const NO_PARAMS: readonly MirroredParam[] = [];
 
 /**
  * What the pages of apps call their server by: its own names of tools, and the URIs that these name. Nothing where no tool has a page:
  * servers with apps are known by their lists, as few declare the extension. @param spans of a list of tools.
  */
-function* appNamesOn(bytes: Buffer, spans: Int32Array): Steps<readonly string[]> {
+function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-    if (isStepOver(row)) yield;
     for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
       if (spans[at] !== ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
   }
   if (names.length === 0) return names;
-  let effort = 0;
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
     const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
-    effort += ITEM_EFFORT_BYTES + item.length;
-    if (effort >= STEP_BYTES) {
-      yield;
-      effort = 0;
-    }
     if (isVisibleTo('app', item))
       names.push(stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!));
   }
   return names;
 }
 
-function ttlIn(tape: JsonScanner, bytes: Buffer, node: number): number {
-  if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(tape, node) > NUMBER_BYTES_MAX) return 0;
+function ttlIn(bytes: Buffer, node: number): number {
+  if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
   const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
   return Math.min(Math.max(0, ttlMs), LIST_TTL_MS_MAX);
 }
 
-function isCompleteType(tape: JsonScanner, bytes: Buffer, type: number): boolean {
-  return type === ABSENT || (isText(tape, type) && isString(bytes, tape.start(type), tape.end(type), 'complete'));
+function isCompleteType(bytes: Buffer, type: number): boolean {
+  return type === ABSENT || (isText(type) && isString(bytes, tape.start(type), tape.end(type), 'complete'));
 }
 
-function* readSpans(tape: JsonScanner, bytes: Buffer, list: number, kind: ListKind): Steps<Int32Array | undefined> {
+function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
   const spans: number[] = [];
   const past = tape.next(list);
   const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
-  let effort = 0;
   for (let node = list + 1; node < past; node = tape.next(node)) {
-    if (effort >= STEP_BYTES) {
-      yield;
-      effort = 0;
-    }
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : ABSENT;
-    if (!isText(tape, key)) return undefined;
-    if (tokenBytes(tape, key) - 2 > keyBytesMax) continue;
+    if (!isText(key)) return undefined;
+    if (tokenBytes(key) - 2 > keyBytesMax) continue;
     spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
-    if (isText(tape, name)) spans.push(tape.start(name), tape.end(name));
+    if (isText(name)) spans.push(tape.start(name), tape.end(name));
     else spans.push(ABSENT, ABSENT);
-    const meta = kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : ABSENT;
-    pushLinks(spans, tape, bytes, meta);
-    effort += ITEM_EFFORT_BYTES + (meta < 0 ? 0 : tokenBytes(tape, meta));
+    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : ABSENT);
   }
   return Int32Array.from(spans);
 }
 
 /** Few tools have links; the rest of a tool's `_meta` is not recorded. */
-function pushLinks(spans: number[], tape: JsonScanner, bytes: Buffer, meta: number): void {
-  if (meta < 0 || tape.kind(meta) !== jsonKind.object || tokenBytes(tape, meta) > limits.mirroredToolBytesMax) {
+function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
+  if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
     return;
   }
@@ -272,16 +214,16 @@ const LINK = 'resourceUri';
 /** The forms of the first version of MCP Apps, and of its forerunner. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
-function isText(tape: JsonScanner, node: number): boolean {
+function isText(node: number): boolean {
   return node >= 0 && tape.kind(node) === jsonKind.string;
 }
 
-function isCursor(tape: JsonScanner, node: number): boolean {
+function isCursor(node: number): boolean {
   if (node < 0) return node === ABSENT;
   const kind = tape.kind(node);
-  return (kind === jsonKind.string && tokenBytes(tape, node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
+  return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
 }
 
-function tokenBytes(tape: JsonScanner, node: number): number {
+function tokenBytes(node: number): number {
   return tape.end(node) - tape.start(node);
 }

@@ -1,7 +1,6 @@
 // Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a few milliseconds per
 // turn of the event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text
-// and the one with the least left, so that no text waits forever and a small one does not wait for a huge one. What follows from a text may
-// take long, too: it is done in steps, each in the place of a slice.
+// and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { JsonScanner } from './json-scanner.js';
@@ -15,20 +14,9 @@ export const READINGS_STARTED_MAX = 8;
 /** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond it, its other messages wait. */
 const READINGS_STARTED_PER_SUBJECT_MAX = 2;
 
-/** Work done a step at a time, each of well under a millisecond; between two steps, anything else may run. */
-export type Steps<Result = void> = Generator<undefined, Result, undefined>;
-
-/** Takes all steps now. */
-export function allSteps<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
-
-/** A text that is being read, or work that is being done. */
+/** A text that is being read. */
 export interface Reading {
-  /** Abandons it: its handler is not called any more, and no further step is taken. */
+  /** Abandons the reading: its handler is not called any more. */
   cancel(): void;
 }
 
@@ -39,11 +27,8 @@ export interface ReadingExtras {
   readonly onSlice?: (start: number, end: number) => void;
 }
 
-/**
- * @param tape `undefined` when the text is not JSON; otherwise valid until the callback returns, and until the last of the steps that it
- *   returns.
- */
-export type ReadingHandler = (tape: JsonScanner | undefined) => Steps | undefined | void;
+/** @param tape `undefined` when the text is not JSON; otherwise valid until the callback returns. */
+export type ReadingHandler = (tape: JsonScanner | undefined) => void;
 
 export class ReadingQueue {
   /** One line for each subject that has texts to read, in the order of their turns. */
@@ -79,11 +64,6 @@ export class ReadingQueue {
     return reading;
   }
 
-  /** Does other work in the same turns. The first steps are taken at once, as many as this turn has time for, unless others wait. */
-  work(subject: string, steps: Steps): Reading {
-    return this.#now(() => this.readPieces(subject, [], 0, () => steps));
-  }
-
   /**
    * Like `read`, but starts at once if no other text is being read, and calls the handler synchronously if this turn has time for the whole
    * text: so the text is parsed and processed while it is in the processor's caches.
@@ -95,12 +75,8 @@ export class ReadingQueue {
     handler: ReadingHandler,
     extras?: ReadingExtras,
   ): Reading {
-    return this.#now(() => this.read(subject, bytes, depthMax, handler, extras));
-  }
-
-  #now(add: () => Reading): Reading {
     const isFirst = this.#lines.length === 0;
-    const reading = add();
+    const reading = this.read(subject, bytes, depthMax, handler, extras);
     if (isFirst && this.#leftMs > 0) this.#turn();
     return reading;
   }
@@ -125,8 +101,12 @@ export class ReadingQueue {
       const reading = line?.next(this.#mayStart(line));
       if (line === undefined || reading === undefined) break;
       this.#start(line, reading);
-      // Removed only after the handler and its steps, so that they start no other reading synchronously.
-      if (reading.goOn()) this.#remove(line, reading);
+      const outcome = reading.readSlice();
+      if (outcome !== 'unfinished') {
+        // Removed only after the handler returns, so that the handler starts no other reading synchronously.
+        reading.handler(outcome === 'sound' ? reading.scanner : undefined);
+        this.#remove(line, reading);
+      }
       nowMs = performance.now();
     } while (nowMs - startMs < this.#leftMs);
     this.#leftMs -= nowMs - startMs;
@@ -153,7 +133,7 @@ export class ReadingQueue {
   }
 
   #start(line: Line, reading: SlicedReading): void {
-    if (reading.isStarted) return;
+    if (reading.scanner !== undefined) return;
     this.#startedCount += 1;
     line.startedCount += 1;
     reading.start(this.#spareScanners.pop() ?? new JsonScanner());
@@ -189,7 +169,7 @@ class Line {
     this.#isTurnOfOldest = !this.#isTurnOfOldest;
     let chosen: SlicedReading | undefined;
     for (const reading of this.readings) {
-      if (!reading.isStarted && !mayStart) continue;
+      if (reading.scanner === undefined && !mayStart) continue;
       if (chosen === undefined || reading.bytesLeft < chosen.bytesLeft) chosen = reading;
       if (this.#isTurnOfOldest) break;
     }
@@ -198,11 +178,9 @@ class Line {
 }
 
 class SlicedReading implements Reading {
+  readonly handler: ReadingHandler;
   /** Set once the reading has started. */
   scanner: JsonScanner | undefined;
-  readonly #handler: ReadingHandler;
-  /** What the handler has left to be done. */
-  #steps: Steps | undefined;
   readonly #pieces: readonly Uint8Array[];
   readonly #bytesTotal: number;
   readonly #depthMax: number;
@@ -224,7 +202,7 @@ class SlicedReading implements Reading {
     this.#bytesTotal = pieces.reduce((bytes, { length }) => bytes + length, 0);
     this.#depthMax = depthMax;
     this.#extras = extras;
-    this.#handler = handler;
+    this.handler = handler;
     this.#onCancel = onCancel;
   }
 
@@ -232,25 +210,12 @@ class SlicedReading implements Reading {
     return this.#bytesTotal - this.#before - this.#at;
   }
 
-  get isStarted(): boolean {
-    return this.scanner !== undefined;
-  }
-
   start(scanner: JsonScanner): void {
     scanner.begin(this.#depthMax, this.#extras?.filter);
     this.scanner = scanner;
   }
 
-  /** Reads a slice, or takes a step. @returns whether everything is done. */
-  goOn(): boolean {
-    if (this.#steps !== undefined) return this.#steps.next().done === true;
-    const outcome = this.#pieces.length === 0 ? 'unsound' : this.#readSlice();
-    if (outcome === 'unfinished') return false;
-    this.#steps = this.#handler(outcome === 'sound' ? this.scanner : undefined) ?? undefined;
-    return this.#steps === undefined;
-  }
-
-  #readSlice(): 'unfinished' | 'sound' | 'unsound' {
+  readSlice(): 'unfinished' | 'sound' | 'unsound' {
     const piece = this.#pieces[this.#index]!;
     const end = characterStart(piece, this.#at + READING_SLICE_BYTES);
     const slice = piece.subarray(this.#at, end);

@@ -1,6 +1,6 @@
 // What a tool's definition says of its calls: for whom it is meant, and which parameters calls mirror in headers, as of MCP 2026-07-28:
 // properties of its schema that have `x-mcp-header`. Cold path where no tool has one: the list is searched natively for the word. Otherwise
-// the schema is parsed as a whole.
+// the schema is parsed as a whole, on whichever thread reads the list.
 import type { Buffer } from 'node:buffer';
 import { isHttpToken } from '../shared/http-token.js';
 import { isObject } from '../shared/json-values.js';
@@ -13,7 +13,7 @@ const VISIBILITY = '"visibility"';
  * @param item as JSON.
  */
 export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
-  if (item.length > limits.mirroredToolBytesMax || !item.includes(VISIBILITY)) return true;
+  if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
   const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };
   const ui = isObject(meta) ? meta['ui'] : undefined;
   const visibility = isObject(ui) ? ui['visibility'] : undefined;
@@ -42,8 +42,6 @@ export interface PageMirrors {
 
 const ANNOTATION = 'x-mcp-header';
 const KEY = `"${ANNOTATION}"`;
-/** How far pieces of a list that are searched one by one must overlap. */
-export const MIRRORS_OVERLAP = KEY.length - 1;
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 const HEADER_PREFIX = 'mcp-param-';
 

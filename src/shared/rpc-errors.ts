@@ -157,6 +157,7 @@ export const rpcErrors = Object.freeze({
   ),
 
   // The gateway could not make, or could not keep, the response.
+  listNotMerged: fixed(rpcCodes.internalError, 'The list could not be merged'),
   toolsNotSearched: fixed(rpcCodes.internalError, 'The tools could not be searched'),
   answerTooLargeToHold: fixed(
     rpcCodes.internalError,

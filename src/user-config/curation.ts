@@ -28,7 +28,7 @@ export interface CuratedItem {
 }
 
 /** Compiled once for each config. */
-export interface CuratedItems {
+interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
   /** By the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;

@@ -1,6 +1,6 @@
-// The parts of a virtual host that decide which items its merged lists contain.
-import type { CompiledBackend } from './compiled-config.js';
-import { isGuarding } from './curation.js';
+// The parts of a virtual host that decide which items its merged lists contain, and their serialized form for another thread.
+import type { AllowedNames, CompiledBackend } from './compiled-config.js';
+import { curatedItems, entriesOf, isGuarding, type CuratedEntry } from './curation.js';
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
@@ -24,4 +24,50 @@ export function isLimited({
   curation,
 }: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {
   return tools !== undefined || prompts !== undefined || resources !== undefined || isGuarding(curation);
+}
+
+interface EncodedBackend {
+  readonly name: string;
+  readonly prefix: string;
+  readonly uriName: string;
+  readonly tools: readonly string[] | undefined;
+  readonly prompts: readonly string[] | undefined;
+  readonly resources: readonly string[] | undefined;
+  readonly curatedTools: readonly CuratedEntry[];
+  readonly curatedPrompts: readonly CuratedEntry[];
+}
+
+/** Encoded as text, because a string of any length is transferred in one step, but a set is cloned name by name. */
+export function encodeRules({ backendsByNameLength }: ListRules): string {
+  return JSON.stringify(
+    backendsByNameLength.map(
+      ({ name, prefix, uriName, allowedNames: { tools, prompts, resources }, curation }): EncodedBackend => ({
+        name,
+        prefix,
+        uriName,
+        tools: tools && [...tools],
+        prompts: prompts && [...prompts],
+        resources: resources && [...resources],
+        curatedTools: entriesOf(curation.tools),
+        curatedPrompts: entriesOf(curation.prompts),
+      }),
+    ),
+  );
+}
+
+export function decodeRules(text: string): ListRules {
+  const backends = JSON.parse(text) as EncodedBackend[];
+  return {
+    backendsByNameLength: backends.map(({ name, prefix, uriName, tools, prompts, resources, ...curated }) => ({
+      name,
+      prefix,
+      uriName,
+      allowedNames: {
+        tools: tools && new Set(tools),
+        prompts: prompts && new Set(prompts),
+        resources: resources && new Set(resources),
+      } satisfies AllowedNames,
+      curation: { tools: curatedItems(curated.curatedTools), prompts: curatedItems(curated.curatedPrompts) },
+    })),
+  };
 }

@@ -162,7 +162,7 @@ t.test('bytes in flight: large responses that are never read', async (t) => {
 
 t.test('list work: lists of megabytes', async (t) => {
   const description = 'd'.repeat(4_000);
-  const tools = Array.from({ length: 900 }, (_, n) => ({
+  const tools = Array.from({ length: 450 }, (_, n) => ({
     name: `t${n}`,
     description,
     inputSchema: { type: 'object' },
@@ -177,7 +177,7 @@ t.test('list work: lists of megabytes', async (t) => {
         const answer = answerText(await session.list());
         const isTotal = answer.includes('no memory for its list: too many bytes of large lists at once');
         const isOwn = answer.includes('list too large for your share of memory: wait for others to finish');
-        seen[answer.includes('"one-t899"') ? 'whole' : isTotal ? 'all together' : isOwn ? 'own' : 'other'] += 1;
+        seen[answer.includes('"one-t449"') ? 'whole' : isTotal ? 'all together' : isOwn ? 'own' : 'other'] += 1;
       },
     );
     t.ok(seen.whole > 0 && seen['all together'] > 0 && seen.other === 0, `the lists: ${JSON.stringify(seen)}`);

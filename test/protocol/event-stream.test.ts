@@ -181,6 +181,69 @@ void t.test('the size of an event is bounded, in whatever pieces it comes', asyn
   }
 });
 
+/** Data of all events, with a `*` before those that were taken in pieces; lines of ten bytes or more are offered to the taker. */
+function parseWithTaker(pieces: readonly Buffer[], takes: (beginning: string) => boolean): string[] {
+  const seen: string[] = [];
+  let taken: Buffer[] = [];
+  const taker = {
+    fromBytes: 10,
+    takes: (beginning: Buffer) => takes(beginning.toString()),
+    onPiece: (piece: Buffer) => void taken.push(Buffer.from(piece)),
+    onEnd: () => {
+      seen.push(`*${Buffer.concat(taken).toString()}`);
+      taken = [];
+    },
+  };
+  const parser = new EventStreamParser((data) => void seen.push(data.toString()), UNBOUNDED, taker);
+  for (const piece of pieces) {
+    const chunk = Buffer.from(piece);
+    parser.push(chunk);
+    chunk.fill(0x58);
+  }
+  return seen;
+}
+
+void t.test('a large event can be taken in pieces', async (t) => {
+  const texts = ['data: 1234567', '89', '\ndata: 0\nid: 1\ndata:a', '\n\ndata: b\n\n'];
+  const pieces = texts.map((text) => Buffer.from(text));
+  const beginnings: string[] = [];
+  t.same(
+    parseWithTaker(pieces, (beginning) => beginnings.push(beginning) > 0),
+    ['*123456789\n0\na', 'b'],
+  );
+  t.same(beginnings, ['1234567'], 'it is asked once');
+  beginnings.length = 0;
+  t.same(
+    parseWithTaker(pieces, (beginning) => beginnings.push(beginning) === 0),
+    ['123456789\n0\na', 'b'],
+  );
+  t.same(beginnings, ['1234567'], 'for each event');
+  const others = ['\ufeffdata: 123', '4567\n\nevent: 1234', '567\n: 12345678', '9\ndata: 1', '2\n\n'];
+  const ofOthers = others.map((text) => Buffer.from(text));
+  t.same(
+    parseWithTaker(ofOthers, () => true),
+    ['*1234567', '12'],
+    'a byte order mark, other fields, a short line',
+  );
+});
+
+void t.test('the size of an event that is taken in pieces is bounded too', async (t) => {
+  const taker = { fromBytes: 10, takes: () => true, onPiece: () => {}, onEnd: () => {} };
+  for (const [text, isTaken] of [
+    [`data: ${'a'.repeat(14)}\n\n`, true],
+    [`data: ${'a'.repeat(21)}\n\n`, false],
+    ['data: aaaaaaa\n'.repeat(2), true],
+    ['data: aaaaaaa\n'.repeat(3), false],
+  ] as const) {
+    const parser = new EventStreamParser(() => {}, 20, taker);
+    t.equal(
+      [...Buffer.from(text)].every((byte) => parser.push(Buffer.of(byte))),
+      isTaken,
+      printable(text),
+    );
+  }
+});
+
 const LINES = [
   ...[
     'data: {"a":1}',
@@ -213,6 +276,7 @@ const LINES = [
 void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => {
   const random = new Random(7);
   let events = 0;
+  let taken = 0;
   for (let round = 0; round < FUZZ_INPUTS; round++) {
     let text = random.chance(0.1) ? '\ufeff' : '';
     const ends = random.pick([['\n'], ['\r\n'], ['\r'], ['\n', '\r\n', '\r']]);
@@ -225,9 +289,14 @@ void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => 
       const actual = parse(random.pieces(bytes, pieceBytesMax));
       for (const event of actual.events) event.id = '';
       if (JSON.stringify(actual) !== JSON.stringify(expected)) t.fail(`${pieceBytesMax}: ${printable(text)}`);
+      const withTaker = parseWithTaker(random.pieces(bytes, pieceBytesMax), () => random.chance(0.5));
+      taken += withTaker.filter((data) => data.startsWith('*')).length;
+      const data = withTaker.map((each) => each.replace(/^\*/, ''));
+      if (data.join('|') !== expected.events.map((event) => event.data).join('|')) t.fail(`taken: ${printable(text)}`);
     }
   }
   t.ok(events > 2_000, `${events} events`);
+  t.ok(taken > 500, `${taken} taken`);
 });
 
 void t.test('fuzz: an encoded event is read back with its line breaks as LF', async (t) => {

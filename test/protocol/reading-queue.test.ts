@@ -3,7 +3,6 @@ import t from 'tap';
 import { JsonScanner } from '../../src/protocol/json-scanner.js';
 import {
   ReadingQueue,
-  type Steps,
   type Reading,
   READING_SLICE_BYTES,
   READINGS_STARTED_MAX,
@@ -76,13 +75,13 @@ t.test('a cancelled reading is not called back, and the others are', async (t) =
   const queue = new ReadingQueue();
   const text = Buffer.from(`[${'1,'.repeat(SLICE)}1]`);
   const told: string[] = [];
-  const first = queue.read('alice', text, 0, () => void told.push('first'));
+  const first = queue.read('alice', text, 0, () => told.push('first'));
   const second = queue.read('alice', text, 0, () => {
     told.push('second');
     third.cancel();
   });
-  const third = queue.read('alice', text, 0, () => void told.push('third'));
-  queue.read('alice', text, 0, () => void told.push('fourth'));
+  const third = queue.read('alice', text, 0, () => told.push('third'));
+  queue.read('alice', text, 0, () => told.push('fourth'));
   first.cancel();
   first.cancel();
   await until(() => told.includes('fourth'), 'the last');
@@ -138,7 +137,7 @@ t.test('readNow calls back synchronously while the turn has time left, and later
   let toldCount = 0;
   let askedCount = 0;
   do {
-    queue.readNow('alice', small, 0, () => void (toldCount += 1));
+    queue.readNow('alice', small, 0, () => (toldCount += 1));
     askedCount += 1;
   } while (toldCount === askedCount && askedCount < 100_000);
   t.ok(askedCount > 1, 'the first was read at once');
@@ -146,15 +145,15 @@ t.test('readNow calls back synchronously while the turn has time left, and later
   await until(() => toldCount === askedCount, 'the last');
 
   let isTold = false;
-  queue.readNow('alice', Buffer.from('[]'), 0, () => void (isTold = true));
+  queue.readNow('alice', Buffer.from('[]'), 0, () => (isTold = true));
   t.ok(isTold, 'the next turn has its own time');
 });
 
 t.test('readNow waits while another text is being read', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
-  queue.readNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => void told.push('giant'));
-  queue.readNow('alice', Buffer.from('[]'), 0, () => void told.push('small'));
+  queue.readNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
+  queue.readNow('alice', Buffer.from('[]'), 0, () => told.push('small'));
   t.same(told, []);
   await until(() => told.length === 2, 'both');
   t.same(told, ['small', 'giant']);
@@ -164,7 +163,7 @@ t.test('a readNow inside a callback is called back after it', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
   queue.readNow('alice', Buffer.from('[1]'), 0, (outer) => {
-    queue.readNow('alice', Buffer.from('[2,2]'), 1, () => void told.push('inner'));
+    queue.readNow('alice', Buffer.from('[2,2]'), 1, () => told.push('inner'));
     told.push(`outer of ${outer?.count}`);
   });
   await until(() => told.length === 2, 'the inner one');
@@ -175,10 +174,10 @@ t.test('a subject with one text does not wait for all texts of another subject',
   const queue = new ReadingQueue();
   const text = (slices: number): Buffer => Buffer.from(`[${'"xxxxx",'.repeat((slices * SLICE) / 8)}1]`);
   let toldCount = 0;
-  for (let each = 0; each < 20; each += 1) queue.read('attacker', text(10), 0, () => void (toldCount += 1));
+  for (let each = 0; each < 20; each += 1) queue.read('attacker', text(10), 0, () => (toldCount += 1));
   let toldBefore = -1;
   // Larger than the others, so that it is not preferred for having the least left to read.
-  queue.read('victim', text(11), 0, () => void (toldBefore = toldCount));
+  queue.read('victim', text(11), 0, () => (toldBefore = toldCount));
   await until(() => toldBefore !== -1, 'the one');
   t.ok(toldBefore <= 3, `${toldBefore} others were read before it`);
   await until(() => toldCount === 20, 'all others');
@@ -194,48 +193,11 @@ t.test('a subject that has begun its maximum of texts does not keep another subj
   const extras = { onSlice: () => void (sliceCount += 1) };
   // Each text is by far the smallest at that moment, so that it is begun within a few slices.
   for (let number = READINGS_STARTED_MAX; number > 0; number -= 1) {
-    begun.push(queue.read('attacker', text(20 + 20 * number), 0, () => void (toldCount += 1), extras));
+    begun.push(queue.read('attacker', text(20 + 20 * number), 0, () => (toldCount += 1), extras));
     for (const before = sliceCount; sliceCount < before + 4;) await new Promise(setImmediate);
   }
   let toldBefore = -1;
-  queue.read('victim', text(2), 0, () => void (toldBefore = toldCount));
+  queue.read('victim', text(2), 0, () => (toldBefore = toldCount));
   await until(() => toldBefore !== -1, 'the one');
   t.equal(toldBefore, 0);
 });
-
-t.test(
-  'what follows from a text is done a step at a time, while its tape is valid, in turn with other texts',
-  async (t) => {
-    const queue = new ReadingQueue();
-    const told: string[] = [];
-    function* counting(tape: JsonScanner | undefined): Steps {
-      for (let step = 0; step < 200; step += 1) {
-        const startMs = performance.now();
-        while (performance.now() - startMs < 0.2);
-        yield;
-      }
-      told.push(`steps of ${tape?.count}`);
-    }
-    queue.read('alice', Buffer.from('[1,2]'), 1, counting);
-    const given = queue.read('alice', Buffer.from('[1]'), 1, counting);
-    const work = queue.work('alice', counting(undefined));
-    let turns = 0;
-    while (told.length === 0) {
-      await new Promise(setImmediate);
-      turns += 1;
-      if (turns === 2) queue.read('bob', Buffer.from('[1,2,3]'), 1, (tape) => void told.push(`${tape?.count}`));
-      if (turns === 3) given.cancel();
-    }
-    t.same(told, ['4'], 'a turn is over before all steps are');
-    await until(() => told.length === 3, 'the rest');
-    t.same(told.slice(1).sort(), ['steps of 3', 'steps of undefined']);
-    work.cancel();
-    let isDone = false;
-    function* short(): Steps {
-      isDone = true;
-      yield;
-    }
-    queue.work('alice', short());
-    t.ok(isDone, 'where nobody waits, work begins at once');
-  },
-);

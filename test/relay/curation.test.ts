@@ -3,10 +3,8 @@
 import t from 'tap';
 import { listKinds, type ListKindName } from '../../src/protocol/list-kinds.js';
 import { readListAnswer } from '../../src/protocol/list-page.js';
-import { allSteps } from '../../src/protocol/reading-queue.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
-import { writeItems } from '../../src/relay/list-merge/item-writer.js';
-import { mergedItems } from '../../src/relay/list-merge/merge.js';
+import { mergeLists } from '../../src/relay/list-merge/merge.js';
 import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/request/targets.js';
 import type { OutgoingMessage } from '../../src/upstream/http/http-upstream.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
@@ -81,9 +79,10 @@ function listed(backends: Backends, lists: Readonly<Record<string, readonly stri
     if (answer.kind !== 'page') throw new Error(`not a page: ${text}`);
     return { backend: rules.backends.get(backend)!, pages: [answer.page] };
   });
-  const { items: merged, bytes, unreachable } = allSteps(mergedItems({ kind, rules, parts }, 'all'));
-  const memory = Buffer.alloc(bytes + Math.max(0, merged.length - 1));
-  return { text: memory.toString('utf8', 0, writeItems(memory, 0, merged)), unreachable };
+  const frame = { head: '', form: 'message' } as const;
+  const { bytes, unreachable } = mergeLists({ kind, rules, parts, unavailable: [], frame });
+  const text = bytes.toString();
+  return { text: text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')), unreachable };
 }
 
 t.test('a fixed argument is put into the bytes of the call, whatever their form', async (t) => {

@@ -108,6 +108,7 @@ const kinds = {
   'answers-full': true,
   'lists-share-used': true,
   'lists-full': true,
+  'answer-unread': true,
   'http-status': true,
   redirected: true,
   'session-lost': true,

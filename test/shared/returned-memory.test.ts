@@ -1,7 +1,7 @@
 // In tests, reusable memory is overwritten with invalid bytes as soon as it is returned: here by loading the module that `npm test` loads
 // into every process.
 import t from 'tap';
-import { PartMemory } from '../../src/relay/list-merge/merged-list.js';
+import { PartMemory } from '../../src/relay/list-merge/list-memory.js';
 import { LargeMemory } from '../../src/shared/large-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { plainRequest } from '../../src/upstream/http/http-upstream.js';

@@ -4,6 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import type { CompiledUserConfig } from '../../src/user-config/compiled-config.js';
 import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
+import { decodeRules, encodeRules } from '../../src/user-config/list-rules.js';
 import { routeName, routeTask } from '../../src/user-config/routing.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 
@@ -158,4 +159,10 @@ t.test('curation reaches other threads unchanged', async (t) => {
   const reader = new ConfigReader(encodeConfig(config));
   while (reader.readRow());
   t.same(reader.config, config);
+  const virtualHost = config.virtualHosts.get('vh')!;
+  const { backendsByNameLength } = decodeRules(encodeRules(virtualHost));
+  t.same(
+    backendsByNameLength.map(({ name, prefix, curation }) => ({ name, prefix, curation })),
+    virtualHost.backendsByNameLength.map(({ name, prefix, curation }) => ({ name, prefix, curation })),
+  );
 });

@@ -292,8 +292,8 @@ export class Dispatcher {
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
-        const isAnswered = list === 'undeclared' && !session.isEnded;
-        if (!work.isEnded) work.fail(isAnswered ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listSessionEnded);
+        const error = list === 'undeclared' ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listNotMerged;
+        if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);

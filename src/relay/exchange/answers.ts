@@ -76,7 +76,7 @@ export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void
 /** As `answer`, for a large message: its parts are sent in pieces, without copying them into one buffer. */
 export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
   const isEvent = takesEventsOnly(exchange);
-  const pieces = isEvent ? new EventPieces(new PartPieces(parts)) : new PartPieces(parts);
+  const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
   if (isEvent) exchange.openStream();
   else exchange.openBody('application/json', pieces.bytes);
   const sending = new Sending(exchange, () => {});

@@ -8,7 +8,7 @@ export const SENT_PIECE_BYTES = 64 * KIB;
 export interface PieceSource {
   /** How much memory its parts take, from the start. */
   readonly bytes: number;
-  /** The next piece, valid until the one after it is asked for; `undefined` when there are no more. */
+  /** The next piece; `undefined` when there are no more. Its bytes are not changed afterwards. */
   next(): Buffer | undefined;
 }
 
@@ -55,22 +55,22 @@ export class PartPieces implements PieceSource {
   }
 }
 
-/** One event with the pieces as its data. Line breaks of any kind in the data arrive as LF, as with `encodeEvent`. */
+/** One event with the parts as its data. Line breaks of any kind in the data arrive as LF, as with `encodeEvent`. */
 export class EventPieces implements PieceSource {
-  readonly #data: PieceSource;
+  readonly #parts: PartPieces;
   readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
   /** The last piece ended with a CR: an LF at the start of the next one belongs to the same line break. */
   #hasCarriageReturn = false;
 
   /** @param head what is written before the data. */
-  constructor(data: PieceSource, head = eventHeadText) {
-    this.#data = data;
+  constructor(parts: readonly Buffer[], head = eventHeadText) {
+    this.#parts = new PartPieces(parts);
     this.#head = head;
   }
 
   get bytes(): number {
-    return this.#data.bytes;
+    return this.#parts.bytes;
   }
 
   next(): Buffer | undefined {
@@ -79,7 +79,7 @@ export class EventPieces implements PieceSource {
       this.#state = 'data';
       return Buffer.from(this.#head);
     }
-    const piece = this.#data.next();
+    const piece = this.#parts.next();
     if (piece !== undefined) return this.#encoded(piece);
     this.#state = 'over';
     return eventEnd;

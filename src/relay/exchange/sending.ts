@@ -18,7 +18,6 @@ type State = 'ready' | 'waiting' | 'resting';
 export class Sending {
   readonly #exchange: Exchange;
   readonly #onIdle: () => void;
-  readonly #perTurnBytes: number;
   readonly #sources: PieceSource[] = [];
   #state: State = 'ready';
   #isEnding = false;
@@ -27,8 +26,7 @@ export class Sending {
    * @param exchange must have its stream or its body open.
    * @param onIdle called whenever everything has been handed over and there is room for more, at most once per `add`.
    */
-  constructor(exchange: Exchange, onIdle: () => void, perTurnBytes: number = SENT_PER_TURN_BYTES) {
-    this.#perTurnBytes = perTurnBytes;
+  constructor(exchange: Exchange, onIdle: () => void) {
     this.#exchange = exchange;
     this.#onIdle = onIdle;
   }
@@ -58,7 +56,7 @@ export class Sending {
   }
 
   #send(): void {
-    let bytesLeft = this.#perTurnBytes;
+    let bytesLeft = SENT_PER_TURN_BYTES;
     while (this.#state === 'ready') {
       const source = this.#sources[0];
       if (source === undefined) return;

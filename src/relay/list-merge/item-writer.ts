@@ -1,5 +1,6 @@
-// Writes items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
+// Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
 // everything between one name and the next. Hot path.
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import type { Insertion } from '../message/uris.js';
 
 const COMMA = Buffer.from(',');
@@ -16,14 +17,24 @@ export interface MergedItem {
   readonly insertions: Insertion | readonly Insertion[];
 }
 
-/** Writes the items with commas between them. @returns where they end in the memory. */
-export function writeItems(memory: Buffer, from: number, items: readonly MergedItem[]): number {
-  const writer = new ItemWriter(memory, from);
+/** Writes a whole list: its head, its items with commas between them, its tail. */
+export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
+  let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
+  for (const item of items) length += itemBytes(item);
+  const message = memoryFor(length);
+  const writer = new ItemWriter(message, message.write(head));
   for (const [index, item] of items.entries()) {
     if (index > 0) writer.separate(item);
     writer.write(item);
   }
-  return writer.end();
+  message.write(tail, writer.end());
+  return message;
+}
+
+/** Large memory is reused: the exchange that sends it gives it back. */
+function memoryFor(bytes: number): Buffer {
+  if (bytes < LARGE_MEMORY_FROM_BYTES) return Buffer.allocUnsafe(bytes);
+  return largeMemory.take(bytes).subarray(0, bytes);
 }
 
 /** The length of the item as callers get it. */
@@ -31,16 +42,11 @@ export function itemBytes({ start, end, insertions }: MergedItem): number {
   return end - start + bytesOf(insertions);
 }
 
-/** The pieces of an item as callers get it. */
-export function partsOfItem({ bytes, start, end, insertions }: MergedItem): Buffer[] {
-  const parts: Buffer[] = [];
-  let done = start;
-  for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
-    parts.push(bytes.subarray(done, at), putIn);
-    done = at;
-  }
-  parts.push(bytes.subarray(done, end));
-  return parts;
+/** @returns where the item ends in the message. */
+export function writeItem(message: Buffer, from: number, item: MergedItem): number {
+  const writer = new ItemWriter(message, from);
+  writer.write(item);
+  return writer.end();
 }
 
 function bytesOf(insertions: Insertion | readonly Insertion[]): number {

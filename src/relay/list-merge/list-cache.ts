@@ -1,21 +1,14 @@
 // The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. The pages of a backend's
 // list are found by subject, by what the backend was shown, and by what the config says about it; a subject never gets the list of
-// another.
+// another. Small lists are on the event loop, large ones in the list thread.
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import type { ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
-
-/** A page as it is passed on. */
-export interface ReadPage extends ListPage {
-  /** What it counts for in the share of its subject. */
-  readonly countedBytes: number;
-  /** The list cache keeps it, so others may use its memory at the same time and later. */
-  readonly isKept?: true;
-}
+import { LentPage, type KeptPage } from './list-memory.js';
 
 /** Numbers that stand for objects in keys, for as long as the objects live. */
 class ObjectNumbers<Thing extends object> {
@@ -45,20 +38,28 @@ export interface ListIdentity {
 /** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
 export class ListRead {
   readonly #key: string;
-  readonly #read: KeptRead<readonly ReadPage[]>;
+  readonly #read: KeptRead<readonly CachedPage[]>;
 
-  constructor(key: string, read: KeptRead<readonly ReadPage[]>) {
+  constructor(key: string, read: KeptRead<readonly CachedPage[]>) {
     this.#key = key;
     this.#read = read;
   }
 
-  /** @returns the pages for the request that has read them to continue with. */
-  keep(pages: readonly ReadPage[]): readonly ReadPage[] {
-    const kept = pages.map(keptPage);
+  /**
+   * @param lend makes a page in the list thread a lent page; called only when the list is kept.
+   * @returns the pages for the request that has read them to continue with.
+   */
+  keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = limits.listCacheEntryBytes;
-    for (const page of kept) bytes += page.bytes.buffer.byteLength + page.spans.byteLength;
-    if (!this.#read.keep(this.#key, kept, bytes)) return pages;
-    return pages.map(({ countedBytes }, index) => ({ ...kept[index]!, countedBytes }));
+    for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
+    if (this.#read.isStale || bytes > limits.listCacheBytesPerSubjectMax) {
+      this.#read.giveUp();
+      return pages;
+    }
+    const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
+    const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
+    this.#read.keep(this.#key, kept, bytes);
+    return lent;
   }
 
   giveUp(): void {
@@ -66,14 +67,20 @@ export class ListRead {
   }
 }
 
+/** Small pages are copies that are never transferred to the list thread. */
+type CachedPage = ListPage | LentPage;
+
 export class ListCache {
-  readonly #kept: KeptLists<readonly ReadPage[]>;
+  readonly #kept: KeptLists<readonly CachedPage[]>;
   readonly #configs = new ObjectNumbers<CompiledBackend>();
 
   /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
-    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax }, deadlines, nowMs);
+    const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
+      for (const page of pages) if (page instanceof LentPage) page.onDropped();
+    };
+    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
   }
 
   /** The size of everything kept, in bytes. */
@@ -81,8 +88,11 @@ export class ListCache {
     return this.#kept.bytes;
   }
 
-  find(identity: ListIdentity): readonly ReadPage[] | undefined {
-    return this.#kept.find(identity.subject, this.#keyOf(identity));
+  /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
+  find(identity: ListIdentity): readonly CachedPage[] | undefined {
+    const pages = this.#kept.find(identity.subject, this.#keyOf(identity));
+    for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
+    return pages;
   }
 
   /** The list is requested now: a change reported from now on makes the read stale. */
@@ -106,13 +116,18 @@ export class ListCache {
   }
 }
 
-/** A small page is copied, since it may be part of a larger memory. Memory that belongs to the cache is not given back for reuse. */
-function keptPage({ bytes, spans }: ReadPage): ReadPage {
-  const own = bytes.length < LARGE_MEMORY_FROM_BYTES ? Buffer.from(Uint8Array.from(bytes).buffer) : bytes;
-  return { bytes: own, spans, countedBytes: 0, isKept: true };
+function isHere(page: ReadPage): page is ListPage {
+  return 'spans' in page;
 }
 
-// Which tool catalogues the search thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
+/** A copy in its own memory: the original's may be larger, and is transferred when lists are merged in the list thread. */
+function ownPage(page: ListPage): ListPage {
+  const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
+  page.bytes.copy(bytes);
+  return { bytes, spans: Int32Array.from(page.spans), isShared: true };
+}
+
+// Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
 // shown. A subject never gets the catalogue of another.
 
 /** Age of the tools that `find_tools` searches while a backend's tools are missing. After it, they are read again. */
@@ -127,7 +142,7 @@ export interface CatalogueIdentity {
 }
 
 export class Catalogues {
-  /** The search thread's keys of the catalogues. */
+  /** The list thread's keys of the catalogues. */
   readonly #kept: KeptLists<number>;
   readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
 

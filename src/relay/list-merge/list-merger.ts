@@ -1,39 +1,46 @@
-// What is done with the pages that were read: merging, searching, looking for a grant. All of it on the event loop, what is small in one go
-// and the rest in steps (protocol/reading-queue.ts), so that the loop keeps serving others; except for the search, which has a thread.
-import type { ListKindName } from '../../protocol/list-kinds.js';
-import { ITEMS_A_STEP } from '../../protocol/list-page.js';
-import { allSteps, readings, type Steps } from '../../protocol/reading-queue.js';
-import { isVisibleTo } from '../../protocol/tool-mirrors.js';
+// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
+// (`listBytesInlineMax` in shared/limits/lists.ts says from which size on, and why). Both ways give the same bytes.
+import type { ListKind, ListKindName } from '../../protocol/list-kinds.js';
+import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import type { ShareBound } from '../../shared/share.js';
-import { unavailableMeta } from '../message/unavailable.js';
-import { Catalogues, type ListCache } from './list-cache.js';
+import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
+import { LentPage, type KeptPage, ListMemory, PartMemory } from './list-memory.js';
+import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
-import { itemBytes, writeItems, type MergedItem } from './item-writer.js';
-import type { ReadPage } from './list-cache.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import { mergedItems, type MergedItems, type MergeJob } from './merge.js';
-import { MergedList, PartMemory } from './merged-list.js';
-import { SearchThread, type ToolSearch } from './search-thread.js';
+import { NO_CURATION } from '../../user-config/curation.js';
+import { encodeRules, type ListRules } from '../../user-config/list-rules.js';
+import { mergeLists, type MergeJob } from './merge.js';
+import { LargeList, SmallList, type MergedList } from './merged-list.js';
+import {
+  handOver,
+  joinedPieces,
+  sentPage,
+  type CatalogueOutcome,
+  type FindTask,
+  type ThreadMessage,
+  type LentRef,
+  type MergeTask,
+  type PagesTask,
+  type SentPage,
+} from './thread-tasks.js';
 
 /** A catalogue that the thread keeps. */
-export interface MadeCatalogue {
+export interface MadeCatalogue extends CatalogueOutcome {
   readonly key: number;
-  /** Size in memory. */
-  readonly bytes: number;
-  /** As in `MergedItems`. */
-  readonly unreachable: readonly string[];
 }
 
 export class ListMerger {
-  readonly #accounts: Accounts;
-  readonly #thread: SearchThread;
+  readonly #pool: ListPool;
+  readonly #memory: ListMemory;
   readonly #partMemory = new PartMemory();
-  #lastKey = 0;
+  /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
+  readonly #rulesTexts = new WeakMap<ListRules, string>();
+
   #isPrepared = false;
 
   /** The list cache; `undefined` when lists are not kept in memory. */
@@ -43,8 +50,9 @@ export class ListMerger {
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
     this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
-    this.#thread = new SearchThread(deadlines, logger);
-    this.#accounts = accounts;
+    // A thread that has died has lost the pages that the cache refers to.
+    this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
+    this.#memory = new ListMemory(accounts);
   }
 
   /** @param kinds of lists that have changed at this backend; all kinds if `undefined`. */
@@ -59,57 +67,56 @@ export class ListMerger {
     this.catalogues.clear();
   }
 
-  /** Counts more bytes of large lists in the subject's share, or fewer. @returns the bound that has no room for them. */
-  tryCount(subject: string, bytes: number): ShareBound | undefined {
-    if (bytes > 0) return this.#accounts.of(subject).listBytes.tryTake(bytes);
-    this.giveBack(subject, -bytes);
-    return undefined;
+  /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
+  startReading(subject: string, kind: ListKind, isModern = false): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject, kind, isModern);
   }
 
-  giveBack(subject: string, bytes: number): void {
-    this.#accounts.of(subject).listBytes.give(bytes);
-  }
-
-  /** Merges the pages, which it consumes. @param done called once; synchronously when the list is small. */
-  merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList) => void): void {
-    const pages = job.parts.flatMap((part) => part.pages);
-    const choice = job.searchTools === undefined ? 'all' : 'with-page';
-    this.#do(subject, pages, mergedItems(job, choice), (merged) => done(this.#listOf(subject, job, pages, merged)));
-  }
-
-  #listOf(
-    subject: string,
-    { kind, unavailable, frame, searchTools }: MergeJob<ReadPage>,
-    pages: readonly ReadPage[],
-    { items, bytes: itemsBytes, unreachable }: MergedItems,
-  ): MergedList {
-    const { head: beginning, form, extras } = frame;
-    const { _meta: missing } = unavailableMeta(unavailable);
-    const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
-    const before = searchTools === undefined || items.length === 0 ? (searchTools ?? '') : `${searchTools},`;
-    const head = Buffer.from(`${beginning}{${extras?.members ?? ''}"${kind.member}":[${before}`);
-    const tail = Buffer.from(meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`);
-    const bytes = head.length + itemsBytes + Math.max(0, items.length - 1) + tail.length;
-    const release = (): void => this.dropPages(subject, pages);
-    return new MergedList({ form, head, items, tail, bytes, unreachable, release }, this.#partMemory);
+  /** @param done called once; synchronously when the list is small. */
+  merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
+    if (isSmall(job)) {
+      const { bytes, unreachable } = mergeLists(job);
+      done(new SmallList(bytes, unreachable));
+      return;
+    }
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    this.#pool.run(subject, 'merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(subject, keptPages);
+        // A task that is only late may still leave a list there.
+        this.#pool.drop(subject, [key], () => {});
+        done(outcome);
+        return;
+      }
+      this.#memory.take(subject, outcome.bytes);
+      for (const page of keptPages) this.#giveBack(subject, page);
+      const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
+      done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
+    });
   }
 
   /**
-   * Makes a catalogue of the tools on the pages, which it consumes. The catalogue is in the search thread until it is dropped.
+   * Makes a catalogue of the tools on the pages, which it consumes. The catalogue is in the list thread until it is dropped.
    */
   catalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
-    done: (catalogue: MadeCatalogue | 'failed') => void,
+    done: (catalogue: MadeCatalogue | ThreadFailure) => void,
   ): void {
-    const pages = job.parts.flatMap((part) => part.pages);
-    const key = (this.#lastKey += 1);
-    this.#do(subject, pages, searchedTools(job), ({ bytes, ends, names, unreachable }) => {
-      this.dropPages(subject, pages);
-      this.#thread.keep(subject, key, { bytes, ends, names, unavailable: job.unavailable }, (size) => {
-        if (size === 'failed') this.dropCatalogue(subject, key);
-        done(size === 'failed' ? size : { key, bytes: size, unreachable });
-      });
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    const views: ArrayBufferView[] = [];
+    const task = this.#pagesTask(key, job, views);
+    this.#pool.run(subject, 'catalogue', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(subject, keptPages);
+        this.dropCatalogue(subject, key);
+        done(outcome);
+        return;
+      }
+      for (const page of keptPages) this.#giveBack(subject, page);
+      done({ key, ...outcome });
     });
   }
 
@@ -117,94 +124,132 @@ export class ListMerger {
   prepareCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
-    this.#thread.prepare(subject);
+    this.#pool.run(subject, 'prepare', handOver(undefined), limits.listTaskMsMax, () => {});
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */
-  find(subject: string, search: ToolSearch, done: (answer: Buffer | 'failed') => void): void {
-    this.#thread.find(subject, search, done);
+  find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
+    this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
+      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
+    );
   }
 
   dropCatalogue(subject: string, key: number): void {
-    this.#thread.drop(subject, key);
+    this.#pool.drop(subject, [key], () => {});
   }
 
   /**
    * Decides whether the pages, which it consumes, grant a URI.
    * @param done called once; synchronously when the pages are small.
    */
-  grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean) => void): void {
-    this.#do(subject, job.pages, isGranted(job), (outcome) => {
-      this.dropPages(subject, job.pages);
+  grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
+    const { kind, backend, pages, uri } = job;
+    if (isOnLoop(job)) {
+      done(isGranted(job));
+      return;
+    }
+    const views: ArrayBufferView[] = [];
+    // Resources are never curated.
+    const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
+    const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
+    this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      this.dropPages(subject, pages);
       done(outcome);
     });
   }
 
   /** These pages are not wanted any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
-    let bytes = 0;
+    const keptPages: KeptPage[] = [];
     for (const page of pages) {
-      bytes += page.countedBytes;
-      if (page.isKept !== true) largeMemory.giveBack(page.bytes);
+      if (page instanceof LentPage) page.giveBack();
+      else if (isKept(page)) keptPages.push(page);
     }
-    this.giveBack(subject, bytes);
+    if (keptPages.length === 0) return;
+    const keys = keptPages.map(({ key }) => key);
+    const bytes = keptPages.reduce((sum, page) => sum + page.bytes, 0);
+    this.#pool.drop(subject, keys, this.#memory.returning(subject, bytes));
   }
 
   /**
-   * Pages from the list cache, for one request. They stay in memory for it even when the cache drops them, so large ones count once more,
-   * whatever the bounds.
+   * Keeps a list in the list cache, if there is room for it.
+   * @returns the pages for the request that has read them to continue with: those in the list thread are lent.
    */
-  borrowed(subject: string, pages: readonly ReadPage[]): readonly ReadPage[] {
-    if (bytesOf(pages) <= limits.listBytesInlineMax) return pages;
-    this.#accounts.of(subject).listBytes.take(bytesOf(pages));
-    return pages.map((page) => ({ ...page, countedBytes: page.bytes.length }));
+  keep(subject: string, read: ListRead, pages: readonly ReadPage[]): readonly ReadPage[] {
+    return read.keep(pages, (page) => {
+      this.#memory.give(subject, page.bytes);
+      return new LentPage(page, {
+        onUsedStill: (bytes) => this.#memory.take(subject, bytes),
+        onFree: (key, bytes) => this.#pool.drop(subject, [key], this.#memory.returning(subject, bytes)),
+      });
+    });
+  }
+
+  /** A task has used the page: a lent page is given back; any other has left the thread, and its bytes are given back. */
+  #giveBack(subject: string, page: KeptPage): void {
+    if (page instanceof LentPage) page.giveBack();
+    else this.#memory.give(subject, page.bytes);
   }
 
   close(): Promise<void> {
-    return this.#thread.close();
+    return this.#pool.close();
   }
 
-  /** Takes the steps, at once if the pages are small together. */
-  #do<Result>(subject: string, pages: readonly ReadPage[], steps: Steps<Result>, done: (result: Result) => void): void {
-    if (bytesOf(pages) <= limits.listBytesInlineMax) done(allSteps(steps));
-    else readings.work(subject, ending(steps, done));
+  #task(key: number, job: MergeJob<ReadPage>): ThreadMessage<MergeTask> {
+    const views: ArrayBufferView[] = [];
+    const { frame, searchTools } = job;
+    return handOver({ ...this.#pagesTask(key, job, views), frame, searchTools }, views);
+  }
+
+  /** @param views receives the memory to be transferred with the task. */
+  #pagesTask(key: number, job: Omit<MergeJob<ReadPage>, 'frame'>, views: ArrayBufferView[]): PagesTask {
+    const { kind, rules, parts, unavailable } = job;
+    const sentParts = parts.map(({ backend, pages }) => ({
+      backend: rules.backendsByNameLength.indexOf(backend),
+      pages: pages.map((page) => sentOrKept(page, views)),
+    }));
+    return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
+  }
+
+  #rulesText(rules: ListRules): string {
+    let text = this.#rulesTexts.get(rules);
+    if (text === undefined) {
+      text = encodeRules(rules);
+      this.#rulesTexts.set(rules, text);
+    }
+    return text;
   }
 }
 
-function bytesOf(pages: readonly ReadPage[]): number {
-  return pages.reduce((sum, page) => sum + page.bytes.length, 0);
+function isKept(page: ReadPage): page is KeptPage {
+  return 'key' in page;
 }
 
-function* ending<Result>(steps: Steps<Result>, done: (result: Result) => void): Steps {
-  done(yield* steps);
+function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
+  return !job.pages.some(isKept);
 }
 
-/** The tools that a search may find, written one after the other. */
-function* searchedTools(job: Omit<MergeJob<ReadPage>, 'frame'>): Steps<{
-  readonly bytes: Uint8Array;
-  readonly ends: Int32Array;
-  readonly names: string[];
-  readonly unreachable: readonly string[];
-}> {
-  const { items, unreachable } = yield* mergedItems(job, 'searched');
-  const found: MergedItem[] = [];
-  let length = 0;
-  for (const [index, item] of items.entries()) {
-    if (index % STEP_ITEMS === 0) yield;
-    if (!isVisibleTo('model', item.bytes.subarray(item.start, item.end))) continue;
-    found.push(item);
-    length += itemBytes(item);
+/** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
+  if (page instanceof LentPage) return { lentKey: page.key };
+  if (isKept(page)) return page.key;
+  const sent = sentPage(page.isShared === true ? copiedPage(page) : page);
+  views.push(sent.bytes, sent.spans);
+  return sent;
+}
+
+function copiedPage({ bytes, spans }: ListPage): ListPage {
+  return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
+}
+
+/** Whether all pages are on the event loop, and small together. */
+function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
+  let bytes = 0;
+  for (const { pages } of job.parts) {
+    for (const page of pages) {
+      if (isKept(page)) return false;
+      bytes += page.bytes.length;
+    }
   }
-  const bytes = Buffer.allocUnsafeSlow(length);
-  const ends = new Int32Array(found.length);
-  let end = 0;
-  for (const [index, item] of found.entries()) {
-    if (index % STEP_ITEMS === 0) yield;
-    end = writeItems(bytes, end, [item]);
-    ends[index] = end;
-  }
-  return { bytes, ends, names: found.map(({ key }) => key), unreachable };
+  return bytes <= limits.listBytesInlineMax;
 }
-
-/** Fewer than usual, as their bytes are looked at. */
-const STEP_ITEMS = ITEMS_A_STEP / 8;

@@ -1,16 +1,15 @@
 // Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (decisions 2.5, 2.6). Only a part
 // of that time may pass before the upstream session is open.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import type { JsonScanner } from '../../protocol/json-scanner.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
-import { LIST_DEPTH, listAnswerIn, readListAnswer, SPAN_LENGTH, type ListAnswer } from '../../protocol/list-page.js';
-import { readings, type Reading, type Steps } from '../../protocol/reading-queue.js';
+import { readListAnswer } from '../../protocol/list-page.js';
 import type { PageMirrors, ToolMirrors } from '../../protocol/tool-mirrors.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
-import { FairTurns, wokenTurns } from '../../shared/fair-turns.js';
+import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { ListCache, ListRead, ReadPage } from './list-cache.js';
+import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
+import type { ListCache, ListRead } from './list-cache.js';
 import type { ListMerger } from './list-merger.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
@@ -18,13 +17,6 @@ import type { RequestHandler, RpcRequest } from '../../upstream/rpc/rpc-request.
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
-
-/** When the next parts of lists are read: one or two in a turn, of all lists. */
-const partTurns = new FairTurns({
-  untimedMax: 1,
-  turnMs: 0,
-  waiting: { itemsMax: Number.MAX_SAFE_INTEGER, itemsPerKeyMax: Number.MAX_SAFE_INTEGER },
-});
 
 /**
  * Called once.
@@ -46,12 +38,10 @@ export class ListPages implements RequestHandler {
   #mirrors: ToolMirrors[] = [];
   /** The same for what apps call the backend by. */
   #apps: string[] = [];
-  /** How many bytes of pages may still be read in one go; they count in no share. */
+  /** How many bytes of pages may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = limits.listBytesInlineMax;
   #request: RpcRequest | undefined;
-  #reading: Reading | undefined;
-  /** What the answer that is arriving, or is being read, counts for in the share. */
-  #countedBytes = 0;
+  #reading: AnswerReading | undefined;
   #cursor: string | undefined;
   /** The cursors that were asked for. */
   readonly #asked = new Set<string>();
@@ -113,7 +103,7 @@ export class ListPages implements RequestHandler {
       const { subject, backend } = this.#upstream;
       const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
       const pages = cache.find(identity);
-      if (pages !== undefined) return this.#finish(this.#merger.borrowed(subject, pages), undefined);
+      if (pages !== undefined) return this.#finish(pages, undefined);
       this.#kept = cache.begin(identity);
     }
     this.#readPage();
@@ -123,7 +113,8 @@ export class ListPages implements RequestHandler {
   abort(): void {
     if (this.#isOver) return;
     this.#request?.abort();
-    this.#dropAnswer();
+    this.#reading?.drop();
+    this.#reading = undefined;
     this.#fail(upstreamFault('session-ended'));
   }
 
@@ -132,63 +123,26 @@ export class ListPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    this.onUnread(bytes);
+    if (bytes.length <= this.#inlineBytesLeft)
+      this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#sentIn?.era === 'modern'));
+    else this.onUnread([bytes], true);
   }
 
-  onArriving(bytes: number): UpstreamFault | undefined {
-    return this.#count(bytes <= this.#inlineBytesLeft ? 0 : bytes);
-  }
-
-  /** However fast backends send, of all lists only a part is read in each turn; subjects take turns. */
-  onRationRead(): void {
-    const request = this.#request;
-    partTurns.run(this.#upstream.subject, () => {
-      request?.ration(limits.listPartBytes);
-      request?.resume();
-    });
-  }
-
-  onUnread(bytes: Buffer): void {
-    const isModern = this.#sentIn?.era === 'modern';
-    if (bytes.length <= this.#inlineBytesLeft) {
-      this.#onRead(readListAnswer(bytes, this.#id, this.#kind, isModern));
+  onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+    const reading = (this.#reading ??= this.#merger.startReading(
+      this.#upstream.subject,
+      this.#kind,
+      this.#sentIn?.era === 'modern',
+    ));
+    if (!isLast) {
+      // The pause lets the event loop take a part of each list in turn, and serve others in between.
+      const request = this.#request;
+      request?.pause();
+      reading.push(pieces, () => request?.resume());
       return;
     }
-    const fault = this.#count(bytes.length);
-    if (fault !== undefined) {
-      this.#dropAnswer();
-      this.#fail(fault);
-      return;
-    }
-    this.#reading = readings.readNow(this.#upstream.subject, bytes, LIST_DEPTH, (tape) =>
-      tape === undefined ? this.#onRead({ kind: 'invalid' }) : this.#read(tape, bytes, isModern),
-    );
-  }
-
-  *#read(tape: JsonScanner, bytes: Buffer, isModern: boolean): Steps {
-    const answer = yield* listAnswerIn(tape, bytes, this.#id, this.#kind, isModern);
-    // Each item takes memory to merge and sort, even a tool that has only a name.
-    const itemCount = answer.kind === 'page' ? answer.page.spans.length / SPAN_LENGTH : 0;
-    const fault = this.#count(bytes.length + itemCount * limits.listToolBytesEach);
-    if (fault === undefined) return this.#onRead(answer);
-    this.#dropAnswer();
-    this.#fail(fault);
-  }
-
-  /** The answer counts for so many bytes from now on. @returns why there is no room for it. */
-  #count(bytes: number): UpstreamFault | undefined {
-    const { subject } = this.#upstream;
-    const bound = this.#merger.tryCount(subject, bytes - this.#countedBytes);
-    if (bound !== undefined) return upstreamFault(bound === 'subjectMax' ? 'lists-share-used' : 'lists-full');
-    this.#countedBytes = bytes;
-    return undefined;
-  }
-
-  /** What has arrived of the current answer is not wanted. */
-  #dropAnswer(): void {
-    this.#reading?.cancel();
     this.#reading = undefined;
-    this.#count(0);
+    reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
   /** Takes its turn, since hundreds may fail at once, as when their backend goes away. */
@@ -198,7 +152,8 @@ export class ListPages implements RequestHandler {
 
   #onFault(fault: UpstreamFault): void {
     if (this.#isOver) return;
-    this.#dropAnswer();
+    this.#reading?.drop();
+    this.#reading = undefined;
     const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);
     const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
     if (!isRetried) {
@@ -219,20 +174,20 @@ export class ListPages implements RequestHandler {
     return this.#dueMs - this.#context.nowMs();
   }
 
-  #onRead(answer: ListAnswer): void {
-    if (this.#isOver) return;
-    const countedBytes = this.#countedBytes;
-    this.#countedBytes = 0;
-    // The backend says so in `resultType`, which means nothing in the response of a legacy backend.
-    const isIncomplete = answer.kind === 'page' && !answer.isComplete && this.#sentIn?.era === 'modern';
-    if (answer.kind !== 'page' || isIncomplete) this.#merger.giveBack(this.#upstream.subject, countedBytes);
-    if (answer.kind === 'invalid' || isIncomplete) this.#fail(upstreamFault('answer-invalid'));
+  #onRead(answer: ReadAnswer | ReadFailure): void {
+    if (this.#isOver) this.#dropRead(answer);
+    else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
+    else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
+    else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
+    else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
+    else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error' && this.#cursor === '') this.#end();
     else if (answer.kind === 'error') this.#onError(answer.code);
+    else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
     else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
       if (answer.mirrors !== undefined) this.#take(answer.mirrors);
-      this.#onPage({ ...answer.page, countedBytes }, answer.nextCursor);
+      this.#onPage(answer, answer.nextCursor);
     }
   }
 
@@ -243,19 +198,26 @@ export class ListPages implements RequestHandler {
     if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
   }
 
+  /** The backend says so in `resultType`, which means nothing in the response of a legacy backend. */
+  #onIncomplete(answer: ReadAnswer): void {
+    this.#dropRead(answer);
+    this.#fail(upstreamFault('answer-invalid'));
+  }
+
   /**
    * The end of a list is where no cursor follows. Servers also end one with an empty cursor, which may be a cursor like any other: it is
    * asked for once, and what leads back to a page that was read is that end. Any other way back, and a list of too many pages, is cut.
    */
-  #onPage(page: ReadPage, nextCursor: string | undefined): void {
+  #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
     const isRead = nextCursor !== undefined && this.#asked.has(nextCursor);
     if (isRead && this.#cursor === '') {
-      this.#merger.dropPages(this.#upstream.subject, [page]);
+      this.#dropRead(answer);
       this.#end();
       return;
     }
+    const { page } = answer;
     this.#pages.push(page);
-    if (page.countedBytes === 0) this.#inlineBytesLeft -= page.bytes.length;
+    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
     if (nextCursor === undefined) this.#end();
     else if (isRead || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
     else {
@@ -300,9 +262,15 @@ export class ListPages implements RequestHandler {
     this.#patience?.cancel();
     const kept = this.#kept;
     if (kept === undefined) return this.#done(pages, fault, ttlMs);
-    if (fault === undefined) return this.#done(kept.keep(pages), fault, ttlMs);
+    if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, kept, pages), fault, ttlMs);
     kept.giveUp();
     this.#done(pages, fault, ttlMs);
+  }
+
+  /** Drops a page that was read but is not used: unwanted by now, or of an incomplete result. */
+  #dropRead(answer: ReadAnswer | ReadFailure): void {
+    if (typeof answer === 'object' && answer.kind === 'page')
+      this.#merger.dropPages(this.#upstream.subject, [answer.page]);
   }
 
   #dropPages(): void {
@@ -324,6 +292,5 @@ export class ListPages implements RequestHandler {
     const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;
     this.#request = this.#upstream.request(message, id, this.#metadata, this.#remainingMs, false, this);
-    this.#request.ration(limits.listPartBytes);
   }
 }

@@ -1,82 +1,64 @@
 // Merges the items of all backends into one sorted list (decisions 2.5). An item is copied as bytes, with the backend's prefix inserted
-// into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure. In steps, since a list may
-// have more items than one turn of the event loop has time for. Hot path.
+// into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
+// loop and in the list thread. Hot path.
+import { encodeEvent } from '../../protocol/event-stream.js';
 import type { AnswerFrame } from '../exchange/answers.js';
 import { stringValue, cutsOf, isKey } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
-import { isStepOver, ITEMS_A_STEP, span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
-import type { Steps } from '../../protocol/reading-queue.js';
-import { callersNameOf, type CuratedItem, type CuratedItems, folded } from '../../user-config/curation.js';
+import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
+import { callersNameOf, type CuratedItem, folded } from '../../user-config/curation.js';
 import { isAllowed, isReachable, isTaskReachable, rivalsOf } from '../../user-config/routing.js';
 import { isSearchTool } from '../message/wrapped-call.js';
-import type { UnavailableBackend } from '../message/unavailable.js';
+import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../message/uris.js';
 import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
 import { insertion, partsOf, type Edit } from '../message/edits.js';
-import { itemBytes, type MergedItem } from './item-writer.js';
+import { writeItems, type MergedItem } from './item-writer.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
-import type { NodeFilter } from '../../protocol/node-filter.js';
-import { KIB } from '../../shared/limits/units.js';
 
 // A tool or prompt in a list as a config shows it: with another name, title or description, and without the arguments that callers may
 // not give. All other bytes of the item stay. Warm path: only items that a curation entry names come here.
 
 /** Reaches property names in a tool's schema and argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;
-/** Values of one item that are looked at: names of properties, say. An item with more is left out. */
-const ITEM_VALUES: NodeFilter = { wants: () => true, nodesMax: 32_768 };
-/** Bytes of an item that are scanned in one step. */
-const SCANNED_BYTES_EACH = 64 * KIB;
 
-const shortTape = new JsonScanner();
-
-/** @returns `undefined` for an item that has too many JSON values. */
-function* scanned(item: Buffer): Steps<JsonScanner | undefined> {
-  if (item.length <= SCANNED_BYTES_EACH) return shortTape.scan(item, ITEM_DEPTH, ITEM_VALUES) ? shortTape : undefined;
-  const tape = new JsonScanner();
-  tape.begin(ITEM_DEPTH, ITEM_VALUES);
-  for (let at = 0; at < item.length; at += SCANNED_BYTES_EACH) {
-    yield;
-    if (!tape.push(item.subarray(at, at + SCANNED_BYTES_EACH))) return undefined;
-  }
-  return tape.finish() ? tape : undefined;
-}
+const tape = new JsonScanner();
 
 /**
  * The edits that turn the item into what callers see, except for its name.
- * @param item the backend's whole item, which is on the tape.
+ * @param item the backend's whole item.
+ * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
-function curatedEdits(tape: JsonScanner, item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] {
+function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] | undefined {
+  if (!tape.scan(item, ITEM_DEPTH)) return undefined;
   const edits: Edit[] = [];
-  setText(tape, edits, item, 'title', entry.title);
-  setText(tape, edits, item, 'description', entry.description);
+  setText(edits, item, 'title', entry.title);
+  setText(edits, item, 'description', entry.description);
   if (closedArguments.size === 0) return edits;
   const isClosed = (start: number, end: number): boolean => closedArguments.has(folded(stringValue(item, start, end)));
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
   // Of a tool. Parsers differ in which of two duplicate members they take, so each of them is cut.
-  for (const schema of membersNamed(tape, item, 0, 'inputSchema', jsonKind.object)) {
-    for (const properties of membersNamed(tape, item, schema, 'properties', jsonKind.object))
+  for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
+    for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
-    for (const required of membersNamed(tape, item, schema, 'required', jsonKind.array))
-      cut(required, (child) => isText(tape, child) && isClosed(tape.start(child), tape.end(child)));
+    for (const required of membersNamed(item, schema, 'required', jsonKind.array))
+      cut(required, (child) => isText(child) && isClosed(tape.start(child), tape.end(child)));
   }
   // Of a prompt.
-  for (const list of membersNamed(tape, item, 0, 'arguments', jsonKind.array))
+  for (const list of membersNamed(item, 0, 'arguments', jsonKind.array))
     cut(list, (child) =>
-      membersNamed(tape, item, child, 'name', jsonKind.string).some((name) =>
-        isClosed(tape.start(name), tape.end(name)),
-      ),
+      membersNamed(item, child, 'name', jsonKind.string).some((name) => isClosed(tape.start(name), tape.end(name))),
     );
   return edits;
 }
 
 /** Replaces the item's text of this name, or adds it before the other members. */
-function setText(tape: JsonScanner, edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
+function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
-  const members = membersNamed(tape, item, 0, name);
+  const members = membersNamed(item, 0, name);
   for (const node of members) edits.push({ start: tape.start(node), end: tape.end(node), putIn: Buffer.from(value) });
   if (members.length > 0) return;
   // An item has a name, so another member follows the comma.
@@ -89,7 +71,7 @@ function setText(tape: JsonScanner, edits: Edit[], item: Buffer, name: string, t
 }
 
 /** The nodes of an object's members of this name, of one kind if one is given. @param name ASCII. */
-function membersNamed(tape: JsonScanner, item: Buffer, object: number, name: string, kind?: number): number[] {
+function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
   const nodes: number[] = [];
   if (tape.kind(object) !== jsonKind.object) return nodes;
   const past = tape.next(object);
@@ -100,7 +82,7 @@ function membersNamed(tape: JsonScanner, item: Buffer, object: number, name: str
   return nodes;
 }
 
-function isText(tape: JsonScanner, node: number): boolean {
+function isText(node: number): boolean {
   return tape.kind(node) === jsonKind.string;
 }
 
@@ -130,13 +112,11 @@ export interface MergeJob<Page = ListPage> {
 }
 
 /** All items, or without those that the tools of a search hide, or of these only the ones with a page. */
-export type ItemChoice = 'all' | 'searched' | 'with-page';
+type ItemChoice = 'all' | 'searched' | 'with-page';
 
-/** A list as its caller gets it, not yet written. */
-export interface MergedItems {
-  readonly items: readonly MergedItem[];
-  /** Their length together. */
-  readonly bytes: number;
+export interface MergeResult {
+  /** The whole answer, in the form that was asked for. */
+  readonly bytes: Buffer;
   /**
    * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (decisions 2.5):
    * the first of them, for the log.
@@ -144,62 +124,44 @@ export interface MergedItems {
   readonly unreachable: readonly string[];
 }
 
+export function mergeLists(job: MergeJob): MergeResult {
+  const { kind, unavailable, frame, searchTools } = job;
+  const { items, unreachable } = mergedItems(job, searchTools === undefined ? 'all' : 'with-page');
+  const { extras } = frame;
+  const { _meta: missing } = unavailableMeta(unavailable);
+  const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
+  const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
+  const before = searchTools === undefined || items.length === 0 ? searchTools : `${searchTools},`;
+  const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[${before ?? ''}`, items, tail);
+  return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
+}
+
 /** The items that callers may see, in the order in which they see them. */
-export function* mergedItems(
+export function mergedItems(
   { kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>,
   choice: ItemChoice,
-): Steps<MergedItems> {
+): {
+  readonly items: readonly MergedItem[];
+  readonly unreachable: readonly string[];
+} {
   const items: MergedItem[] = [];
   const unreachable: string[] = [];
   for (const part of parts) {
-    if (kind.isNamed) yield* collectNamed(rules, kind, part, choice, items, unreachable);
-    else yield* collectResources(kind, part, items);
+    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachable);
+    else collectResources(kind, part, items);
   }
-  let bytes = 0;
-  const runs: MergedItem[][] = [];
-  for (let at = 0; at < items.length; at += ITEMS_A_STEP) {
-    const run = items.slice(at, at + ITEMS_A_STEP).sort(byKey);
-    for (const item of run) bytes += itemBytes(item);
-    runs.push(run);
-    if (items.length > ITEMS_A_STEP) yield;
-  }
-  return { items: yield* joinedRuns(runs), bytes, unreachable };
+  items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+  return { items, unreachable };
 }
 
-function byKey(one: MergedItem, other: MergedItem): number {
-  return one.key < other.key ? -1 : one.key > other.key ? 1 : 0;
-}
-
-/** Joins sorted runs into one, two at a time. */
-function* joinedRuns(runs: MergedItem[][]): Steps<MergedItem[]> {
-  let left = runs;
-  while (left.length > 1) {
-    const joined: MergedItem[][] = [];
-    for (let at = 0; at < left.length; at += 2) joined.push(yield* joinedRun(left[at]!, left[at + 1] ?? []));
-    left = joined;
-  }
-  return left[0] ?? [];
-}
-
-function* joinedRun(one: MergedItem[], other: MergedItem[]): Steps<MergedItem[]> {
-  const joined: MergedItem[] = [];
-  let [at, otherAt] = [0, 0];
-  while (at < one.length && otherAt < other.length) {
-    joined.push(byKey(one[at]!, other[otherAt]!) <= 0 ? one[at++]! : other[otherAt++]!);
-    if (joined.length % ITEMS_A_STEP === 0) yield;
-  }
-  // Often the runs are in order already, so that one of them is left whole.
-  return at < one.length ? joined.concat(one.slice(at)) : joined.concat(other.slice(otherAt));
-}
-
-function* collectNamed(
+function collectNamed(
   rules: ListRules,
   kind: ListKind,
   { backend, pages }: BackendPages,
   choice: ItemChoice,
   items: MergedItem[],
   unreachable: string[],
-): Steps {
+): void {
   const isTask = kind.name === 'tasks';
   const prefixText = isTask ? `${backend.name}-` : backend.prefix;
   const prefix = Buffer.from(JSON.stringify(prefixText).slice(1, -1));
@@ -209,14 +171,13 @@ function* collectNamed(
     ? (name: string): boolean => isTaskReachable(rules, backend, name)
     : (name: string): boolean => isReachable(rivals, backend, name);
   const isOurs = (key: string): boolean => choice !== 'all' && isSearchTool(key);
-  const curated = curationOf(backend, kind);
+  const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
   const leaveOut = (key: string): void => {
     if (unreachable.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachable.push(key);
   };
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-      if (isStepOver(row)) yield;
       const nameStart = spans[row + span.keyStart]!;
       const bareName = stringValue(bytes, nameStart, spans[row + span.keyEnd]!);
       // Of two items with the same name the first counts: a request could reach only one of them anyway.
@@ -235,28 +196,23 @@ function* collectNamed(
       if (choice === 'with-page' && 'putIn' in insertions) continue;
       const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
       const entry = curated?.byBareName.get(bareName);
-      const changed = entry === undefined ? item : yield* withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);
+      const changed = entry === undefined ? item : withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);
       if (changed === undefined) leaveOut(key);
       else items.push(changed);
     }
   }
 }
 
-function curationOf({ curation }: RuledBackend, { name }: ListKind): CuratedItems | undefined {
-  return name === 'tools' || name === 'prompts' ? curation[name] : undefined;
-}
-
 /** The item as the config shows it; `undefined` when it has too many JSON values to be scanned. */
-function* withEntry(
+function withEntry(
   { key, bytes, start, end, insertions }: MergedItem,
   curated: CuratedItem,
   nameStart: number,
   nameEnd: number,
-): Steps<MergedItem | undefined> {
+): MergedItem | undefined {
   const item = bytes.subarray(start, end);
-  const tape = yield* scanned(item);
-  if (tape === undefined) return undefined;
-  const edits = curatedEdits(tape, item, curated);
+  const edits = curatedEdits(item, curated);
+  if (edits === undefined) return undefined;
   const { name, bareName } = curated.entry;
   for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
     // An item that keeps the backend's own name keeps its bytes after the prefix.
@@ -284,12 +240,11 @@ function withLinks(
   return insertions?.sort((one, other) => one.at - other.at) ?? name;
 }
 
-function* collectResources(kind: ListKind, { backend, pages }: BackendPages, items: MergedItem[]): Steps {
+function collectResources(kind: ListKind, { backend, pages }: BackendPages, items: MergedItem[]): void {
   const prefix = uriPrefix(backend.uriName);
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-      if (isStepOver(row)) yield;
       const keyStart = spans[row + span.keyStart]!;
       const keyEnd = spans[row + span.keyEnd]!;
       const uri = stringValue(bytes, keyStart, keyEnd);

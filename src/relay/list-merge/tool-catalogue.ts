@@ -1,18 +1,18 @@
-// The tools of a virtual host as `find_tools` searches them, and its answer; in the search thread. A query is first matched against every
+// The tools of a virtual host as `find_tools` searches them, and its answer; in the list thread. A query is first matched against every
 // tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build
 // and search than most of the queries that it would ever serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
 import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
+import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/answers.js';
-import type { ToolTexts } from './search-thread.js';
 import { KIB, MIB } from '../../shared/limits/units.js';
 import { ESCAPE_BYTES_MAX, isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 
 // Many texts joined into one string, so that a word is found by one native search: searching thousands of small strings one after the
-// other takes longer than searching all that they contain.
+// other takes longer than searching all that they contain. Runs in the list thread.
 
 /** Never part of a word that is searched for. */
 const SEPARATOR = '\n';
@@ -180,27 +180,25 @@ interface FoundText {
 }
 
 export class ToolCatalogue {
-  /** The tools as callers get them, one after the other, and where each ends. */
-  readonly #tools: Buffer;
-  readonly #ends: Int32Array;
+  readonly #items: readonly MergedItem[];
   /** For each tool, in lower case: the words of its name (`#names`), and its title and description (`#texts`). */
   readonly #names: JoinedTexts;
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
+  /** Bytes of the pages that the catalogue keeps. */
+  readonly pageBytes: number;
   /** Size in memory, in bytes. */
   readonly size: number;
 
-  constructor({ bytes, ends, names, unavailable }: ToolTexts) {
-    this.#tools = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#ends = ends;
+  /** @param unavailable backends whose tools are missing. */
+  constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
-    this.#names = new JoinedTexts(names.map(wordsOfName));
-    this.#texts = new JoinedTexts(names.map((_, index) => textOf(this.#tools, this.#start(index), ends[index]!)));
-    this.size = bytes.length + this.#names.size + this.#texts.size + limits.listToolBytesEach * ends.length;
-  }
-
-  #start(index: number): number {
-    return index === 0 ? 0 : this.#ends[index - 1]!;
+    this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
+    this.#texts = new JoinedTexts(items.map(({ bytes, start, end }) => textOf(bytes, start, end)));
+    const kept = keptItems(items);
+    this.#items = kept.items;
+    this.pageBytes = kept.pageBytes;
+    this.size = kept.bytes + this.#names.size + this.#texts.size + limits.listToolBytesEach * items.length;
   }
 
   /** The whole answer. @param count the most tools to find. */
@@ -208,10 +206,10 @@ export class ToolCatalogue {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
     for (const index of this.find(query, count)) {
-      const [start, end] = [this.#start(index), this.#ends[index]!];
-      const bytes = end - start;
+      const item = this.#items[index]!;
+      const bytes = itemBytes(item);
       bytesLeft -= bytes;
-      if (bytesLeft >= 0) found.push(this.#tools.toString('utf8', start, end));
+      if (bytesLeft >= 0) found.push(textOfItem(item, bytes));
       else if (found.length > 0) break;
       else bytesLeft += bytes;
     }
@@ -249,8 +247,8 @@ export class ToolCatalogue {
   /** The tools that have most of the words or their beginnings; among equals, the first. */
   #candidates(words: readonly string[]): readonly number[] {
     const stems = words.map(stemOf);
-    const weights = new Uint8Array(this.#ends.length);
-    const lastInName = new Uint8Array(this.#ends.length);
+    const weights = new Uint8Array(this.#items.length);
+    const lastInName = new Uint8Array(this.#items.length);
     stems.forEach((stem, at) => {
       this.#names.forEachWith(stem, (id) => {
         weights[id]! += NAME_WEIGHT;
@@ -316,19 +314,51 @@ function wordsOf(text: string): string[] {
  */
 export function prepareCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
-  const names: string[] = [];
-  const tools = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number) => {
+  const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {
     const [one, other] = [words[number % words.length]!, words[Math.floor(number / words.length) % words.length]!];
     const name = `${one}_${other}_${number}`;
     const description = `Use this to ${one} what was ${other}ed before, or all that others ${one} of it (${number}).`;
-    names.push(name);
-    return Buffer.from(JSON.stringify({ name, title: one, description, inputSchema: {} }));
+    const bytes = Buffer.from(JSON.stringify({ name, title: one, description, inputSchema: {} }));
+    return { key: name, bytes, start: 0, end: bytes.length, insertions: NO_INSERTIONS };
   });
-  let end = 0;
-  const ends = Int32Array.from(tools, ({ length }) => (end += length));
-  const catalogue = new ToolCatalogue({ bytes: Buffer.concat(tools), ends, names, unavailable: [] });
+  const catalogue = new ToolCatalogue(items, []);
   for (const word of words.slice(0, PREPARING_QUESTIONS))
     catalogue.answer(`${word} this and reviews of others`, 1, { head: '', form: 'message' });
 }
 
 const PREPARING_QUESTIONS = 3;
+
+/** Leaves the items on the pages on which they came, unless most of these bytes are unused: then the items are copied. */
+function keptItems(items: readonly MergedItem[]): {
+  readonly items: readonly MergedItem[];
+  readonly bytes: number;
+  readonly pageBytes: number;
+} {
+  const pages = new Set<Buffer>();
+  let pageBytes = 0;
+  let ownBytes = 0;
+  for (const item of items) {
+    ownBytes += itemBytes(item);
+    if (pages.has(item.bytes)) continue;
+    pages.add(item.bytes);
+    pageBytes += item.bytes.length;
+  }
+  if (pageBytes <= PAGE_BYTES_TIMES * ownBytes) return { items, bytes: pageBytes, pageBytes };
+  const bytes = Buffer.allocUnsafeSlow(ownBytes);
+  let at = 0;
+  const own = items.map((item) => {
+    const start = at;
+    at = writeItem(bytes, start, item);
+    return { key: item.key, bytes, start, end: at, insertions: NO_INSERTIONS };
+  });
+  return { items: own, bytes: ownBytes, pageBytes: 0 };
+}
+
+const PAGE_BYTES_TIMES = 2;
+const NO_INSERTIONS: MergedItem['insertions'] = [];
+
+function textOfItem(item: MergedItem, bytes: number): string {
+  const tool = Buffer.allocUnsafe(bytes);
+  writeItem(tool, 0, item);
+  return tool.toString();
+}

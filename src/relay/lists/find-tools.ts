@@ -1,4 +1,4 @@
-// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the search thread,
+// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread,
 // which also does the search, for the next query of the same subject.
 import { listKinds } from '../../protocol/list-kinds.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
@@ -64,7 +64,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   if (key === undefined) return findInLists(context, merger, plan);
   ask(merger, plan, key, (isAnswered) => {
     if (isAnswered) return;
-    // The search thread has died meanwhile, and its replacement does not have the catalogue.
+    // The list thread has died meanwhile, and its replacement does not have the catalogue.
     merger.catalogues.remove(identity);
     if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
     else fail(plan);

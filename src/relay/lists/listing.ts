@@ -8,6 +8,8 @@ import { SEARCH_TOOLS } from './search-tools.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
+import type { ThreadFailure } from '../list-merge/list-pool.js';
+import type { ReadPage } from '../list-merge/answer-reading.js';
 import type { BackendPages } from '../list-merge/merge.js';
 import type { MergedList } from '../list-merge/merged-list.js';
 import { metadataFor } from '../exchange/passthrough.js';
@@ -16,7 +18,6 @@ import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import type { Session } from '../session/session.js';
 import { listChanges } from '../message/listen-filter.js';
 import { missingBackend, type UnavailableBackend } from '../message/unavailable.js';
-import type { ReadPage } from '../list-merge/list-cache.js';
 import { ListPages, type ListPagesReader } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
@@ -133,7 +134,7 @@ export function listAll(
   context: UpstreamContext,
   merger: ListMerger,
   plan: ListPlan,
-  done: (list: MergedList | 'unheard' | 'undeclared') => void,
+  done: (list: MergedList | ThreadFailure | 'unheard' | 'undeclared') => void,
 ): void {
   const { kind, session, virtualHost, work } = plan;
   readLists(context, merger, plan, (lists) => {

@@ -10,7 +10,7 @@ import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
 import { ListPages } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
@@ -97,9 +97,11 @@ export class Gate {
       this.#reader = undefined;
       if (fault !== undefined && pages.length === 0) done(fault);
       else
-        this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (isGranted) =>
-          done(isGranted ? undefined : this.#rules.unknown),
-        );
+        this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
+          if (typeof outcome === 'string')
+            done(upstreamFault(outcome === 'overdue' ? 'answer-timeout' : 'answer-unread'));
+          else done(outcome ? undefined : this.#rules.unknown);
+        });
     });
     this.#reader.start();
   }

@@ -20,7 +20,7 @@ import { rpcErrors } from '../../shared/rpc-errors.js';
 import { ListNode } from '../../shared/list-node.js';
 import { errorMessage } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { EventPieces, PartPieces } from '../exchange/piece-source.js';
+import { EventPieces } from '../exchange/piece-source.js';
 import { Sending } from '../exchange/sending.js';
 import {
   LARGE_BYTES_FROM,
@@ -306,7 +306,7 @@ export class CallerStream extends ListNode {
       this.#replay.onWritten();
       this.#pump();
     }));
-    sending.add(new EventPieces(new PartPieces(parts), head));
+    sending.add(new EventPieces(parts, head));
   }
 
   #onAllWritten(): void {

@@ -15,8 +15,8 @@ export const messageLimits = {
    * Measured on a 2.6 GHz AMD EPYC with Node 20.
    */
   readAtOnceBytesMax: 128 * KIB,
-  /** time spent on slices and steps in one turn of the event loop, all large messages and lists together → the rest waits for the next turn */
-  readingTurnMs: 1,
+  /** time spent on slices in one turn of the event loop, all large messages together → the rest waits for the next turn */
+  readingTurnMs: 5,
   /**
    * values of one JSON text whose positions are recorded, at 24 bytes each, in memory that is reused for the next text → refused as not
    * JSON

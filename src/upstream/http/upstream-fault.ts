@@ -31,6 +31,7 @@ const FAULT_REASONS = {
   'answers-full': 'no memory for its response: too many bytes of large responses in flight',
   'lists-share-used': 'list too large for your share of memory: wait for others to finish',
   'lists-full': 'no memory for its list: too many bytes of large lists at once',
+  'answer-unread': 'its response could not be read in time: too many large responses at once',
   'http-status': 'refused with HTTP status',
   redirected: 'redirects are not followed; it redirects to',
   'session-lost': 'session lost',

@@ -80,6 +80,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   /** Whether a large answer or event is being read: nothing more is read from the stream meanwhile. */
   protected abstract get isReadingLarge(): boolean;
   protected abstract take(chunk: Buffer): void;
+  protected abstract onPaused(isPaused: boolean): void;
   protected abstract onDeadline(): void;
   /** Reads on, unless something else prevents it. */
   protected abstract goOn(): void;
@@ -99,12 +100,14 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   pause(): void {
     if (this.isOver) return;
     this.#isHeld = true;
+    this.onPaused(true);
     this.rest();
   }
 
   resume(): void {
     if (this.isOver || !this.#isHeld) return;
     this.#isHeld = false;
+    this.onPaused(false);
     this.goOn();
   }
 

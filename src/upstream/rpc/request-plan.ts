@@ -62,15 +62,11 @@ export interface RequestHandler {
   /** Interprets an error that came with an HTTP error status and belongs to no request; without this only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
   /**
-   * Called in place of `onAnswer`, when the answer is JSON or a large event, by a handler that reads answers itself. The bytes were not
-   * checked: the handler must find out whether they are an answer. They are the handler's; their memory may be given back for reuse.
+   * Called in place of `onAnswer` where the handler reads large answers elsewhere, with bytes that were not checked: the handler must find
+   * out whether they are an answer.
+   * @param pieces of the message, which may be kept. A large message takes several calls, and a fault may come in between.
    */
-  onUnread?(bytes: Buffer): void;
-  /**
-   * Set with `onUnread`, by a handler that counts large answers: there are so many bytes of it by now; 0: it was no answer.
-   * @returns why there is no room for them.
-   */
-  onArriving?(bytes: number): UpstreamFault | undefined;
+  onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
 export interface RequestPlan extends OutgoingMessage {

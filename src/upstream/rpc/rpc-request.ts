@@ -10,13 +10,8 @@
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
-import { EventStreamParser } from '../../protocol/event-stream.js';
-import {
-  beginsWithResult,
-  readBackendAnswer,
-  readBackendMessage,
-  type BackendMessage,
-} from '../../protocol/json-rpc.js';
+import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -26,6 +21,7 @@ import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
+import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 /** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After it, it is cut. */
@@ -48,6 +44,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   readonly #received: BodyCollector;
   /** A whole answer in one piece, for a handler that reads it in place: valid until the response ends, which is at once. */
   #whole: Buffer | undefined;
+  /** Used in place of `#received` for handlers that read large answers elsewhere. */
+  readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
@@ -61,6 +59,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     super(deadlines, plan, handler);
     this.#received = new BodyCollector(this.answerBytesMax, true);
+    if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.call = this.dispatch(http);
   }
 
@@ -79,6 +78,11 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   protected override get isReadingLarge(): boolean {
     return this.#reading !== undefined;
+  }
+
+  protected override onPaused(isPaused: boolean): void {
+    if (isPaused) this.#unread?.pause();
+    else this.#unread?.resume();
   }
 
   /** The HTTP status of the response; 0 before it has arrived. */
@@ -112,7 +116,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     switch (this.#state) {
       case 'json':
         this.touch();
-        if (this.#isReadInPlace(chunk)) this.#whole = chunk;
+        if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
+        else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
         else this.#collect(chunk, this.answerBytesMax);
         break;
       case 'event-stream':
@@ -191,12 +196,13 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   #onStream(): void {
     if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
-    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax);
+    const taker = this.#unread && this.#unreadTaker(this.#unread);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax, taker);
   }
 
   /** The deadline continues meanwhile: that a backend can be asked again is no sign of life. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
-    if (this.#parser === undefined) return false;
+    if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
     const resumption = resumptionOf(this.call, ending, this.#parser, this.plan, this.deadlines, this);
     if (resumption === undefined) return false;
     this.call = this.#resumption = resumption;
@@ -222,12 +228,11 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onJson(): void {
-    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.plan);
-    if (this.handler.onUnread !== undefined) {
-      this.#finish();
-      this.handler.onUnread(bytes);
+    if (this.#unread !== undefined) {
+      this.#unread.end(() => this.#finish());
       return;
     }
+    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -261,13 +266,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     if (this.#resumption !== undefined && this.#reading === undefined) this.touch();
     if (this.#reading !== undefined || this.isHeld) (this.#events ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
-    else if (this.handler.onUnread !== undefined && beginsWithResult(data)) this.#onUnreadEvent(this.handler, data);
     else this.#readLarge(this.#owned(data));
-  }
-
-  #onUnreadEvent(handler: RequestHandler, data: Buffer): void {
-    this.#onStreamAnswer();
-    handler.onUnread?.(this.#owned(data));
   }
 
   #readLarge(data: Buffer): void {
@@ -295,8 +294,18 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
     if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
-    this.#onStreamAnswer();
-    this.handler.onAnswer(bytes, message, this.#sessionId);
+    if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
+      this.#onStreamAnswer();
+      this.handler.onAnswer(bytes, message, this.#sessionId);
+      return;
+    }
+    this.rest();
+    this.#reading = this.#unread.passOnWhole(bytes, () => {
+      this.#reading = undefined;
+      this.#onStreamAnswer();
+      this.#countEvent();
+      this.goOn();
+    });
   }
 
   /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */
@@ -343,22 +352,26 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     if (bytes <= bytesMax) this.#received.add(chunk, this.#bodyBytes);
     else if (this.#state !== 'refused') this.fail(upstreamFault('answer-too-large'));
     else this.fail(statusFault(this.#status, this.plan.carriesSession));
-    if (this.handler.onArriving !== undefined) this.#tellArriving(this.#received.length);
-    else if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
   }
 
   /** Counts an incomplete event, which the parser keeps. A complete one is the handler's to count. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
-    if (this.handler.onArriving !== undefined) this.#tellArriving(bytes);
-    else if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
     else if (this.#reading === undefined && !this.#events?.length) this.room?.release();
   }
 
-  #tellArriving(bytes: number): void {
-    if (this.#state !== 'json' && this.#state !== 'event-stream') return;
-    const fault = this.handler.onArriving?.(bytes);
-    if (fault !== undefined) this.fail(fault);
+  #passOn(unread: UnreadAnswer, piece: Buffer): void {
+    if (!unread.tryAdd(piece)) this.fail(upstreamFault('answer-too-large'));
+  }
+
+  #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
+    return largeResultTaker(
+      () => this.#state === 'event-stream',
+      (piece) => this.#passOn(unread, piece),
+      () => unread.end(() => this.#onStreamAnswer()),
+    );
   }
 
   protected override fail(fault: UpstreamFault): void {
@@ -375,6 +388,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#events = undefined;
     this.#received.clear();
     this.room?.release();
+    this.#unread?.drop();
     return true;
   }
 

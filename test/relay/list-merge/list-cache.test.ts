@@ -1,6 +1,7 @@
 // What the list cache keeps: for how long, for whom, and how much.
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
+import type { ListPage } from '../../../src/protocol/list-page.js';
 import {
   Catalogues,
   type CatalogueIdentity,
@@ -8,9 +9,8 @@ import {
   ListCache,
   type ListIdentity,
 } from '../../../src/relay/list-merge/list-cache.js';
-import type { ReadPage } from '../../../src/relay/list-merge/list-cache.js';
+import { LentPage, type KeptPage } from '../../../src/relay/list-merge/list-memory.js';
 import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
-import { largeMemory } from '../../../src/shared/large-memory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
@@ -30,9 +30,14 @@ function identity(parts: Partial<ListIdentity> = {}): ListIdentity {
   return { subject: 'alice', backend: BACKEND, kind: 'tools', shown: 'x', ...parts };
 }
 
-function page(text: string): ReadPage {
-  return { bytes: Buffer.from(text), spans: Int32Array.of(1, 2), countedBytes: 0 };
+function page(text: string): ListPage {
+  return { bytes: Buffer.from(text), spans: Int32Array.of(1, 2) };
 }
+
+/** Small pages are never lent. */
+const NEVER = (): never => {
+  throw new Error('lent');
+};
 
 function textIn(cache: ListCache, of: ListIdentity): string | undefined {
   return cache
@@ -44,10 +49,11 @@ function textIn(cache: ListCache, of: ListIdentity): string | undefined {
 t.test('a list is found only for the same subject, config, kind, and what the backend was shown', async (t) => {
   const { cache } = scene(t);
   const original = page('list');
-  cache.begin(identity()).keep([original]);
+  cache.begin(identity()).keep([original], NEVER);
   original.bytes.fill('!');
-  t.equal(textIn(cache, identity()), 'list', 'a small page is part of a memory that others use');
-  t.match(cache.find(identity())?.[0], { spans: Int32Array.of(1, 2), isKept: true });
+  original.spans.fill(0);
+  t.equal(textIn(cache, identity()), 'list');
+  t.match(cache.find(identity())?.[0], { spans: Int32Array.of(1, 2), isShared: true });
   for (const other of [{ subject: 'bob' }, { backend: SAME_PLACE }, { kind: 'prompts' as const }, { shown: 'y' }]) {
     t.equal(cache.find(identity(other)), undefined, JSON.stringify(Object.keys(other)));
   }
@@ -55,9 +61,9 @@ t.test('a list is found only for the same subject, config, kind, and what the ba
 
 t.test('a list expires at its age, and is removed then, whether it is asked for or not', async (t) => {
   const { cache, context } = scene(t);
-  cache.begin(identity()).keep([page('a')]);
+  cache.begin(identity()).keep([page('a')], NEVER);
   context.advance(AGE_MS / 2);
-  cache.begin(identity({ kind: 'prompts' })).keep([page('b')]);
+  cache.begin(identity({ kind: 'prompts' })).keep([page('b')], NEVER);
   context.advance(AGE_MS / 2 - 1);
   t.equal(textIn(cache, identity()), 'a');
   context.advance(1);
@@ -79,13 +85,13 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
   for (const [method, left] of rows) {
     const { cache } = scene(t);
     for (const kind of kinds) {
-      cache.begin(identity({ kind })).keep([page(kind)]);
-      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)]);
-      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)]);
+      cache.begin(identity({ kind })).keep([page(kind)], NEVER);
+      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)], NEVER);
+      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)], NEVER);
     }
     const reads = kinds.map((kind) => [kind, cache.begin(identity({ kind, shown: 'late' }))] as const);
     cache.onChanged(BACKEND, listsChangedBy(method));
-    for (const [kind, read] of reads) read.keep([page(kind)]);
+    for (const [kind, read] of reads) read.keep([page(kind)], NEVER);
     const found = (parts: Partial<ListIdentity>): ListKindName[] =>
       kinds.filter((kind) => cache.find(identity({ kind, ...parts })) !== undefined);
     t.same(found({}), left, method);
@@ -96,10 +102,10 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
   const { cache } = scene(t);
   cache.begin(identity()).giveUp();
   t.equal(cache.find(identity()), undefined);
-  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')]);
+  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')], NEVER);
   const late = cache.begin(identity({ shown: 'late' }));
   cache.clear();
-  late.keep([page('b')]);
+  late.keep([page('b')], NEVER);
   t.equal(cache.bytes, 0, 'any list may be another');
 });
 
@@ -107,7 +113,7 @@ t.test('in a subject’s share the oldest lists make room, and a list larger tha
   const { cache } = scene(t);
   const each = limits.listCacheBytesPerSubjectMax / 4;
   const keep = (shown: string, bytes = each - limits.listCacheEntryBytes - 8, subject = 'alice'): void =>
-    void cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))]);
+    void cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
   for (const shown of ['1', '2', '3', '4']) keep(shown);
   t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax);
   keep('5');
@@ -129,27 +135,38 @@ t.test('in a subject’s share the oldest lists make room, and a list larger tha
   t.same(found('small'), ['1', '2']);
 });
 
-t.test(
-  'a large list is kept where it is, and its memory is not used again; what is not kept stays its reader’s',
-  async (t) => {
-    const { cache } = scene(t);
-    const bytes = limits.listCacheBytesPerSubjectMax / 2;
-    const large: ReadPage = { bytes: largeMemory.take(bytes), spans: new Int32Array(0), countedBytes: 7 };
-    const [own] = cache.begin(identity()).keep([large]);
-    const [kept] = cache.find(identity()) ?? [];
-    t.match(own, { countedBytes: 7, isKept: true }, 'it counts for its reader until that has used it');
-    t.match(kept, { countedBytes: 0, isKept: true });
-    t.equal(kept?.bytes, large.bytes);
-    t.ok(cache.bytes > bytes);
-    const late = cache.begin(identity());
-    cache.clear();
-    t.equal(cache.bytes, 0);
-    const pages = [large];
-    t.equal(late.keep(pages), pages, 'stale');
-    t.equal(cache.begin(identity()).keep([large, large, large]).length, 3, 'too large');
-    t.equal(cache.bytes, 0);
-  },
-);
+t.test('a large list is lent, and freed once it is dropped and nobody uses it any more', async (t) => {
+  const events: string[] = [];
+  const lend = (page: KeptPage): LentPage =>
+    new LentPage(page, {
+      onUsedStill: (bytes) => events.push(`used ${page.key} ${bytes}`),
+      onFree: (key, bytes) => events.push(`free ${key} ${bytes}`),
+    });
+  const { cache } = scene(t);
+  const bytes = limits.listCacheBytesPerSubjectMax / 2;
+  const [first, small] = cache.begin(identity()).keep([{ key: 1, bytes }, page('small')], lend);
+  t.equal(small !== undefined && 'spans' in small && small.isShared !== true, true, 'who has read it has its own');
+  t.ok(cache.bytes > bytes);
+  (first as LentPage).giveBack();
+  t.same(events, []);
+  const [lent] = cache.find(identity()) ?? [];
+  cache.onChanged(BACKEND);
+  t.same([events, cache.bytes], [[`used 1 ${bytes}`], 0]);
+  (lent as LentPage).giveBack();
+  t.same(events.splice(0), [`used 1 ${bytes}`, `free 1 ${bytes}`]);
+  for (const key of [2, 3]) {
+    const [read] = cache.begin(identity({ shown: `${key}` })).keep([{ key, bytes }], lend);
+    (read as LentPage).giveBack();
+  }
+  t.same(events.splice(0), ['free 2 0'], 'the oldest makes room');
+  const late = cache.begin(identity());
+  cache.clear();
+  for (const read of [late, cache.begin(identity())]) {
+    const pages = [{ key: 4, bytes: read === late ? 1 : 2 * bytes }];
+    t.equal(read.keep(pages, NEVER), pages, 'what is stale or too large stays its reader’s');
+  }
+  t.same(events, ['free 3 0']);
+});
 
 t.test(
   'catalogues have shares per subject and in all, incomplete ones expire sooner, and each that is dropped is reported',

@@ -20,7 +20,7 @@ import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { randomJson } from '../../support/random-json.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { atOnce, inSteps, LIST_ID, type Answers } from './merge-ways.js';
+import { inThread, LIST_ID, onLoop, startPool, type Answers } from './merge-ways.js';
 
 const INPUTS = fuzzInputs(400);
 const HEAD = '{"jsonrpc":"2.0","id":7,"result":';
@@ -162,7 +162,7 @@ function checkUp(host: CompiledVirtualHost, kind: Kind, value: Value, backend: s
 
 t.test('merged lists equal their texts and the walk, in both ways, and URIs lead back to the originals', async (t) => {
   const random = new Random(71);
-  const ways = [atOnce, inSteps];
+  const ways = [onLoop, inThread(startPool(t))];
   let uriCount = 0;
   for (let round = 0; round < INPUTS; round += 1) {
     const lists = randomLists(random);

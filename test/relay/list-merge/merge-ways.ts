@@ -1,19 +1,15 @@
-// The ways in which lists are read and merged, for tests that run the same table against both.
+// The two ways in which lists are read and merged, for tests that run the same table against both.
 import type { Test } from 'tap';
-import { JsonScanner } from '../../../src/protocol/json-scanner.js';
 import { listKinds, type ListKindName } from '../../../src/protocol/list-kinds.js';
-import { LIST_DEPTH, listAnswerIn, readListAnswer, type ListAnswer } from '../../../src/protocol/list-page.js';
-import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
-import type { MergedList } from '../../../src/relay/list-merge/merged-list.js';
+import { readListAnswer } from '../../../src/protocol/list-page.js';
+import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
+import { encodeRules, type ListRules, type RuledBackend } from '../../../src/user-config/list-rules.js';
+import { mergeLists, type MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { AnswerFrame } from '../../../src/relay/exchange/answers.js';
+import { handOver, type ThreadMessage, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
 import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
-import type { ListRules, RuledBackend } from '../../../src/user-config/list-rules.js';
 import { logInto } from '../../support/log-lines.js';
-import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { createAccounts } from '../../support/shares.js';
-import { until } from '../../support/until.js';
 
 /** The answers of backends to a list request, and how to merge them. */
 export interface Answers {
@@ -24,72 +20,91 @@ export interface Answers {
   readonly frame: AnswerFrame;
 }
 
-export interface MergeResult {
-  /** The whole answer. */
-  readonly bytes: Buffer;
-  readonly unreachable: readonly string[];
-}
-
 export type MergeWay = (answers: Answers) => Promise<MergeResult>;
 
 /** The id of the list requests, as JSON. */
 export const LIST_ID = '"é"';
 
-const ID = Buffer.from(LIST_ID);
+const WITHIN_MS = 60_000;
+/** An odd size, so that parts end at any place. */
+const PART_BYTES = 997;
 
 /** Runs the tests in `body` once for each way. */
 export function inBothWays(t: Test, name: string, body: (t: Test, way: MergeWay) => Promise<void>): void {
-  t.test(`${name}: at once`, (t) => body(t, atOnce));
-  t.test(`${name}: in steps`, (t) => body(t, inSteps));
+  t.test(`${name}: on the event loop`, (t) => body(t, onLoop));
+  t.test(`${name}: in the list thread`, (t) => body(t, inThread(startPool(t))));
 }
 
-export const atOnce: MergeWay = (answers) =>
-  merged(answers, (bytes, kind) => readListAnswer(bytes, ID, listKinds[kind]));
-
-/** With space behind each answer, so that it is too large for one go; the readings of two lists take turns. */
-export const inSteps: MergeWay = async (answers) => {
-  const [list] = await Promise.all([
-    merged(answers, (bytes, kind) => {
-      const large = Buffer.concat([bytes, Buffer.alloc(limits.listBytesInlineMax, ' ')]);
-      const [tape, other] = [new JsonScanner(), new JsonScanner()];
-      if (!tape.scan(large, LIST_DEPTH) || !other.scan(large, LIST_DEPTH)) return { kind: 'invalid' };
-      const [steps, others] = [tape, other].map((each) => listAnswerIn(each, large, ID, listKinds[kind], false));
-      for (;;) {
-        const step = steps!.next();
-        if (step.done === true) return step.value;
-        others!.next();
-      }
-    }),
-    merged(answers, (bytes, kind) => readListAnswer(bytes, ID, listKinds[kind])),
-  ]);
-  return list;
-};
-
-async function merged(
-  { kind = 'tools', rules, parts, unavailable, frame }: Answers,
-  read: (bytes: Buffer, kind: ListKindName) => ListAnswer,
-): Promise<MergeResult> {
-  const deadlines = new DeadlineWheel();
-  const merger = new ListMerger(deadlines, createAccounts(), logInto([]));
-  deadlines.stop();
+export const onLoop: MergeWay = async ({ kind = 'tools', rules, parts, unavailable, frame }) => {
   const readParts = parts.map(({ backend, answers }) => ({
     backend,
     pages: answers.map((bytes) => {
-      const answer = read(bytes, kind);
-      if (answer.kind !== 'page') throw new Error(`not a page of ${kind}: ${bytes.toString()}`);
-      return { ...answer.page, countedBytes: 0 };
+      const answer = readListAnswer(bytes, Buffer.from(LIST_ID), listKinds[kind]);
+      if (answer.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
+      return answer.page;
     }),
   }));
-  const list = await new Promise<MergedList>((resolve) =>
-    merger.merge('ada', { kind: listKinds[kind], rules, parts: readParts, unavailable, frame }, resolve),
-  );
-  return { bytes: await bytesOf(list, frame), unreachable: list.unreachable };
+  return mergeLists({ kind: listKinds[kind], rules, parts: readParts, unavailable, frame });
+};
+
+export function inThread(pool: ListPool): MergeWay {
+  const readInto = async (kind: ListKindName, key: number, bytes: Buffer): Promise<number> => {
+    const pieces = [bytes.subarray(0, 5), bytes.subarray(5)].map((piece) => Uint8Array.from(piece));
+    const task = { key, pieces, bytes: bytes.length, id: LIST_ID, kind };
+    const outcome = await run(pool, 'read', handOver(task, pieces));
+    if (outcome.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
+    return key;
+  };
+  return async ({ kind = 'tools', rules, parts, unavailable, frame }) => {
+    const readParts = await Promise.all(
+      parts.map(async ({ backend, answers }) => ({
+        backend: rules.backendsByNameLength.indexOf(backend),
+        pages: await Promise.all(answers.map((bytes) => readInto(kind, pool.mintKey(), bytes))),
+      })),
+    );
+    const key = pool.mintKey();
+    const task = { key, kind, rules: encodeRules(rules), parts: readParts, unavailable, frame };
+    const { bytes, unreachable } = await run(pool, 'merge', handOver(task));
+    return { bytes: await takeList(pool, key, bytes), unreachable };
+  };
 }
 
-/** The whole list, as its caller gets it. */
-export async function bytesOf(list: MergedList, { form }: AnswerFrame): Promise<Buffer> {
-  const exchange = new RecordedExchange({ answerForms: form === 'event' ? 'event-stream' : 'both' });
-  list.respondTo(exchange);
-  await until(() => ['responded', 'ended'].includes(exchange.outcome), 'the whole list');
-  return exchange.answer?.body ?? exchange.written;
+/** A whole list that the thread keeps, taken part by part. */
+export async function takeList(pool: ListPool, key: number, bytes: number): Promise<Buffer> {
+  const list = Buffer.alloc(bytes);
+  let memory = new Uint8Array(PART_BYTES);
+  for (let at = 0; at < bytes;) {
+    const part = await run(pool, 'next', handOver({ key, memory }, [memory]));
+    memory = part.memory as Uint8Array<ArrayBuffer>;
+    list.set(memory.subarray(0, part.bytes), at);
+    at += part.bytes;
+  }
+  return list;
+}
+
+/** Runs a task in the thread; rejects with an error whose message is the failure. */
+export function run<Name extends keyof ThreadTasks>(
+  pool: ListPool,
+  name: Name,
+  handover: ThreadMessage<ThreadTasks[Name]['task']>,
+  withinMs = WITHIN_MS,
+  subject = 'ada',
+): Promise<Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>> {
+  return new Promise((resolve, reject) => {
+    pool.run(subject, name, handover, withinMs, (outcome) => {
+      if (typeof outcome === 'string') reject(new Error(outcome));
+      else resolve(outcome as Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>);
+    });
+  });
+}
+
+/** A pool that ends with the test. */
+export function startPool(t: Test, lines: string[] = []): ListPool {
+  const deadlines = new DeadlineWheel(10);
+  const pool = new ListPool(deadlines, logInto(lines));
+  t.teardown(async () => {
+    deadlines.stop();
+    await pool.close();
+  });
+  return pool;
 }

@@ -1,13 +1,15 @@
-// The merged list of tools: bytes in, bytes out, and the same bytes at once and in steps.
+// The merged list of tools: bytes in, bytes out, and the same bytes from the event loop and from the list thread.
 import t, { type Test } from 'tap';
+import type { MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { AnswerFrame } from '../../../src/relay/exchange/answers.js';
 import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
+import { largeMemory } from '../../../src/shared/large-memory.js';
 import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { escapedToken, randomJson } from '../../support/random-json.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { atOnce, inBothWays, inSteps, LIST_ID, type MergeResult, type MergeWay } from './merge-ways.js';
+import { inBothWays, inThread, LIST_ID, onLoop, startPool, type MergeWay } from './merge-ways.js';
 
 const FRAME: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
 
@@ -49,6 +51,20 @@ function namesOf(list: MergeResult): string[] {
   return tools.map((tool) => tool.name);
 }
 
+t.test('the memory of a list of tens of KiB is reused once its answer was given back', async (t) => {
+  const tools = Array.from({ length: 100 }, (_, n) => `{"name":"x${n}","description":"${'d'.repeat(1_000)}"}`);
+  const merging: Merging = { backends: { b: {} }, lists: { b: [tools] } };
+  const first = await merge(onLoop, merging);
+  const other = await merge(onLoop, merging);
+  t.not(other.bytes.buffer, first.bytes.buffer, 'not before');
+  const text = first.bytes.toString();
+  t.equal(other.bytes.toString(), text);
+  largeMemory.giveBack(first.bytes);
+  const next = await merge(onLoop, merging);
+  t.equal(next.bytes.buffer, first.bytes.buffer);
+  t.equal(next.bytes.toString(), text);
+});
+
 t.test('the number of backends does not slow down a list of many tools', async (t) => {
   const names = Array.from({ length: 200 }, (_, number) => `backend-${number}`);
   const { backendsByNameLength } = virtualHostOf(Object.fromEntries(names.map((name) => [name, {}])));
@@ -70,7 +86,7 @@ t.test('the number of backends does not slow down a list of many tools', async (
   const answers = [Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools.join()}]}}`)];
   const [backend] = counted;
   const parts = [{ backend: backend!, answers }];
-  const list = await atOnce({ rules: { backendsByNameLength: counted }, parts, unavailable: [], frame: FRAME });
+  const list = await onLoop({ rules: { backendsByNameLength: counted }, parts, unavailable: [], frame: FRAME });
   t.equal(namesOf(list).length, tools.length);
   t.ok(readCount < 10 * (tools.length + names.length), `${readCount} names were looked at`);
 });
@@ -248,11 +264,12 @@ function randomPage(random: Random, toolNames: readonly string[]): string[] {
 
 t.test('both ways give the same bytes for random lists', async (t) => {
   const random = new Random(57);
+  const thread = inThread(startPool(t));
   let byteCount = 0;
   for (let round = 0; round < 300; round += 1) {
     const merging = randomMerging(random);
-    const expected = await merge(atOnce, merging);
-    const list = await merge(inSteps, merging);
+    const expected = await merge(onLoop, merging);
+    const list = await merge(thread, merging);
     byteCount += expected.bytes.length;
     if (list.bytes.equals(expected.bytes) && list.unreachable.join() === expected.unreachable.join()) continue;
     t.equal(list.bytes.toString(), expected.bytes.toString(), `round ${round}`);

@@ -1,4 +1,4 @@
-// What `find_tools` searches in a tool, however its bytes are written; the search for words in joined texts; and what is found.
+// What `find_tools` searches in a tool, however its bytes are written; the search for words in joined texts; and what a catalogue keeps.
 import t from 'tap';
 import {
   ToolCatalogue,
@@ -8,7 +8,7 @@ import {
   TOOL_TEXT_CHARS_MAX,
   JoinedTexts,
 } from '../../../src/relay/list-merge/tool-catalogue.js';
-import type { ToolTexts } from '../../../src/relay/list-merge/search-thread.js';
+import type { MergedItem } from '../../../src/relay/list-merge/item-writer.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { logInto } from '../../support/log-lines.js';
@@ -71,21 +71,29 @@ t.test('a word is found once in each text that has it, and never across two text
   t.same(new JoinedTexts([]).size, 0);
 });
 
-function textsOf(tools: readonly string[]): ToolTexts {
-  const bytes = Buffer.from(tools.join(''));
-  let end = 0;
-  const ends = Int32Array.from(tools, (tool) => (end += Buffer.byteLength(tool)));
-  const names = tools.map((tool) => (JSON.parse(tool) as { readonly name: string }).name);
-  return { bytes, ends, names, unavailable: [] };
+function itemsOn(page: Buffer, tools: readonly string[]): MergedItem[] {
+  return tools.map((tool) => {
+    const start = page.indexOf(tool);
+    const { name } = JSON.parse(tool) as { readonly name: string };
+    const insertions = [{ at: start + tool.indexOf(name), putIn: Buffer.from('b-') }];
+    return { key: `b-${name}`, bytes: page, start, end: start + tool.length, insertions };
+  });
 }
 
-t.test('a found tool is written as in a list', async (t) => {
-  const tools = ['read', 'write', 'list'].map((name) => `{ "name":"b-${name}","description":"Does ${name}" ,"x":1.0}`);
-  const catalogue = new ToolCatalogue(textsOf(tools));
-  const { length } = tools.join('');
-  t.ok(catalogue.size > length && catalogue.size < length + 2_000, `${catalogue.size}`);
-  const answer = catalogue.answer('write', 5, { head: '', form: 'message' }).toString();
-  t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
+t.test('a found tool is written as in a list, and of a page with few wanted tools only these are kept', async (t) => {
+  const tools = ['read', 'write', 'list'].map((name) => `{ "name":"${name}","description":"Does ${name}" ,"x":1.0}`);
+  const padding = `{"name":"padding","description":"${LONG}"}`;
+  for (const [page, isKept] of [
+    [Buffer.from(tools.join()), true],
+    [Buffer.from([...tools, padding].join()), false],
+  ] as const) {
+    const catalogue = new ToolCatalogue(itemsOn(page, tools), []);
+    t.equal(catalogue.pageBytes, isKept ? page.length : 0);
+    const kept = isKept ? page.length : tools.join('').length + 2 * tools.length;
+    t.ok(catalogue.size > kept && catalogue.size < kept + 2_000, `${catalogue.size}`);
+    const answer = catalogue.answer('write', 5, { head: '', form: 'message' }).toString();
+    t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
+  }
 });
 
 t.test('when more tools match than are ranked, those with most of the words are ranked', async (t) => {
@@ -94,12 +102,12 @@ t.test('when more tools match than are ranked, those with most of the words are 
     const description = number === count - 1 ? 'opens a red door' : number % 2 === 0 ? 'opens' : 'door';
     return `{"name":"t${number}","description":"${description}"}`;
   });
-  const catalogue = new ToolCatalogue(textsOf(tools));
+  const catalogue = new ToolCatalogue(itemsOn(Buffer.from(tools.join()), tools), []);
   t.equal(catalogue.find('open the red door', 1)[0], count - 1);
   t.equal(catalogue.find('door', count).length, TOOL_CANDIDATES_MAX);
   const all = Array.from({ length: TOOL_QUERY_WORDS_MAX }, (_, at) => `word${String.fromCharCode(97 + at)}x`);
   const many = `{"name":"${all.join(' ')}","description":"${all.join(' ')}"}`;
-  const one = new ToolCatalogue(textsOf([many]));
+  const one = new ToolCatalogue(itemsOn(Buffer.from(many), [many]), []);
   t.same(one.find(all.join(' '), 1), [0], 'as many words as are looked for');
 });
 

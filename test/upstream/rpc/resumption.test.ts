@@ -374,3 +374,31 @@ t.test('a stream that ends while its event waits for room continues, and is time
   scene.context.advance(DEADLINE_MS);
   t.same(scene.faults, [upstreamFault('answer-timeout')]);
 });
+
+t.test('an answer that was passed on in part cannot be sent again from its beginning', async (t) => {
+  const pieces: number[] = [];
+  const context = new ScriptedContext(t);
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const faults: string[] = [];
+  new RpcRequest(
+    context.http,
+    context.deadlines,
+    {
+      ...{ subject: 'alice', target, endpoint: context.endpoints.of(target), headers: [], body: Buffer.from('{}') },
+      ...{ leftOut: undefined, putIn: undefined, id: { bytes: Buffer.from('7'), start: 0, end: 1 } },
+      ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: false, carriesSession: true, streams: context.http },
+    },
+    {
+      onAnswer: () => t.fail('no answer'),
+      onMessage: () => undefined,
+      onFault: ({ kind }) => faults.push(kind),
+      onUnread: (parts) => pieces.push(...parts.map(({ length }) => length)),
+    },
+  );
+  const call = context.http.last.head(200, STREAM).data('id: a\ndata:\n\n');
+  call.data(`data: {"jsonrpc":"2.0","id":7,"result":{"tools":["${'x'.repeat(limits.listPartBytes)}`);
+  call.data('x'.repeat(limits.listPartBytes));
+  t.ok(pieces.length > 0, 'it is large enough');
+  call.fault('connection-lost');
+  t.same(faults, ['connection-lost']);
+});

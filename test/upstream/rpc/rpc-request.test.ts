@@ -588,70 +588,50 @@ t.test('answered: the stream may stay open for a while, so that the connection c
   }
 });
 
-t.test(
-  'a handler that reads its answer itself gets it whole and unparsed, when it is JSON or a large result',
-  async (t) => {
-    /** A listener that also records the answers that were passed on unparsed, and how much of them had arrived. */
-    class Reader extends Listener {
-      readonly unread: string[] = [];
-      readonly arrived: number[] = [];
-      bytesMax = Infinity;
+t.test('a handler that reads its answer itself gets it unparsed, when it is JSON or a large result', async (t) => {
+  /** A listener that also records the answers that were passed on unparsed. */
+  class Reader extends Listener {
+    readonly pieces: Buffer[] = [];
 
-      onUnread(bytes: Buffer): void {
-        this.unread.push(bytes.toString());
-      }
+    onUnread(pieces: readonly Buffer[]): void {
+      this.pieces.push(...pieces);
+    }
 
-      onArriving(bytes: number): UpstreamFault | undefined {
-        this.arrived.push(bytes);
-        return bytes > this.bytesMax ? upstreamFault('lists-full') : undefined;
-      }
+    get unread(): string {
+      return Buffer.concat(this.pieces).toString();
     }
-    const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
-    const json = start(t, {}, new Reader());
-    json.call.head(200, JSON_TYPE).data('\ufeff{"anything":').data('at all');
-    t.same([json.listener.unread, json.listener.arrived], [[], [15, 21]]);
-    json.call.end();
-    t.same(json.listener.unread, ['{"anything":at all'], 'without a mark of the byte order');
-    const stream = start(t, {}, new Reader());
-    stream.call.head(200, STREAM_TYPE);
-    // In pieces of the size of one read.
-    const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
-    for (let at = 0; at < text.length; at += connectionBounds.upstreamReadBytes) {
-      stream.call.data(text.slice(at, at + connectionBounds.upstreamReadBytes));
-    }
-    stream.call.end();
-    t.same(stream.listener.messages, [`notification ${NOTICE}`]);
-    t.same(stream.listener.unread, [large], 'once, and it may be kept');
-    t.ok(Math.max(...stream.listener.arrived) > large.length / 2);
-    for (const { listener, context } of [json, stream]) {
-      context.advance(DEADLINE_MS * 2);
-      t.same([listener.answers, listener.faults], [[], []]);
-    }
-    const small = start(t, {}, new Reader());
-    small.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
-    t.equal(small.listener.answers.length, 1, 'a small event is read');
-    const late = start(t, {}, new Reader());
-    const behind = `{"x":"${'x'.repeat(limits.listBytesInlineMax)}",${RESULT.slice(1)}`;
-    late.call.head(200, STREAM_TYPE).data(`data: ${behind}\n\n`);
-    await until(() => late.listener.answers.length > 0, 'a large one that does not begin like a result');
-    t.same(late.listener.unread, []);
-    for (const type of [JSON_TYPE, STREAM_TYPE]) {
-      const full = start(t, {}, new Reader());
-      full.listener.bytesMax = 20;
-      full.call.head(200, type).data('data: {"anything":').data('more');
-      t.same(full.listener.faults, [upstreamFault('lists-full')]);
-      t.ok(full.call.isAborted, 'nothing more is read of it');
-    }
-    const notice = start(t, {}, new Reader());
-    notice.call
-      .head(200, STREAM_TYPE)
-      .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
-    await until(() => notice.listener.messages.length === 1, 'and what is no result');
-    const refused = start(t, {}, new Reader());
-    refused.call.json('', '', 404);
-    t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
-  },
-);
+  }
+  const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
+  const json = start(t, {}, new Reader());
+  json.call.head(200, JSON_TYPE).data('\ufeff{"anything":').data('at all').end();
+  t.equal(json.listener.unread, '{"anything":at all', 'without a mark of the byte order');
+  t.equal(json.listener.pieces.length, 2);
+  const stream = start(t, {}, new Reader());
+  stream.call.head(200, STREAM_TYPE);
+  // In pieces of the size of one read.
+  const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
+  for (let at = 0; at < text.length; at += connectionBounds.upstreamReadBytes) {
+    stream.call.data(text.slice(at, at + connectionBounds.upstreamReadBytes));
+  }
+  stream.call.end();
+  t.same(stream.listener.messages, [`notification ${NOTICE}`]);
+  t.equal(stream.listener.unread, large, 'once, and it may be kept');
+  for (const { listener, context } of [json, stream]) {
+    context.advance(DEADLINE_MS * 2);
+    t.same([listener.answers, listener.faults], [[], []]);
+  }
+  const small = start(t, {}, new Reader());
+  small.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
+  t.equal(small.listener.answers.length, 1, 'a small event is read');
+  const notice = start(t, {}, new Reader());
+  notice.call
+    .head(200, STREAM_TYPE)
+    .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
+  await until(() => notice.listener.messages.length === 1, 'and what is no result');
+  const refused = start(t, {}, new Reader());
+  refused.call.json('', '', 404);
+  t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
+});
 
 /** Enlarges a message so that it is parsed in slices. */
 function enlarged(text: string): string {
@@ -821,4 +801,72 @@ t.test('the memory held for an answer of unknown length is at most twice what ha
   uncounted.call.head(200, STREAM_TYPE);
   uncounted.request.onEvent(Buffer.from(large));
   t.same(uncounted.listener.answers, [`result ${large}`], 'nor does any, where none is counted');
+});
+
+t.test('a large answer that did not begin like one is parsed a part a turn, and not while paused', async (t) => {
+  class Reader extends Listener {
+    readonly parts: Buffer[] = [];
+    onPart: () => void = () => undefined;
+    isOver = false;
+
+    onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+      this.parts.push(...pieces);
+      this.isOver ||= isLast;
+      this.onPart();
+    }
+  }
+  const late = `{"x":"${'x'.repeat(5.5 * limits.listPartBytes)}",${RESULT.slice(1)}`;
+  const begin = (): { listener: Reader; request: RpcRequest } => {
+    const listener = new Reader();
+    const { call, request } = start(t, {}, listener);
+    call.head(200, STREAM_TYPE).data(`data: ${late}\n\n`).end();
+    return { listener, request };
+  };
+  const { listener, request } = begin();
+  let isNewTurn = true;
+  listener.onPart = () => {
+    t.ok(isNewTurn, 'one part at a time');
+    isNewTurn = false;
+    queueMicrotask(() => (isNewTurn = true));
+    if (listener.parts.length === 2) request.pause();
+  };
+  await until(() => listener.parts.length === 2, 'the second part');
+  await turns(5);
+  t.equal(listener.parts.length, 2, 'none while nobody wants any');
+  request.resume();
+  await until(() => listener.isOver, 'the last part');
+  t.equal(Buffer.concat(listener.parts).toString(), late);
+  t.equal(listener.parts.length, 6);
+  t.same([listener.answers, listener.faults], [[], []]);
+
+  const given = begin();
+  given.listener.onPart = () => given.request.abort();
+  await until(() => given.listener.parts.length > 0, 'the first part');
+  given.request.resume();
+  await turns(5);
+  t.equal(given.listener.parts.length, 1, 'what is given up is not passed on');
+});
+
+/** Waits for so many turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}
+
+t.test('an answer of tiny pieces takes little more memory than its bytes', async (t) => {
+  const single = ' ';
+  const sentBytes = 100_000;
+  let pieceCount = 0;
+  let bytes = 0;
+  class Counter extends Listener {
+    onUnread(pieces: readonly Buffer[]): void {
+      pieceCount += pieces.length;
+      for (const piece of pieces) bytes += piece.length;
+    }
+  }
+  const { call } = start(t, {}, new Counter());
+  call.head(200, JSON_TYPE);
+  for (let sent = 0; sent < sentBytes; sent += 1) call.data(single);
+  call.end();
+  t.equal(bytes, sentBytes);
+  t.ok(pieceCount < 2_048, `${pieceCount} pieces`);
 });
