@@ -13,7 +13,6 @@ import { sessionLimits } from './limits/sessions.js';
 import { listLimits } from './limits/lists.js';
 import { streamLimits } from './limits/streams.js';
 import { backendRequestLimits } from './limits/backend-requests.js';
-import { reachLimits } from './limits/reach.js';
 import { connectionLimits } from './limits/connections.js';
 import { backendLimits } from './limits/backends.js';
 import { credentialLimits } from './limits/credentials.js';
@@ -32,7 +31,6 @@ export const limits = Object.freeze({
   ...listLimits,
   ...streamLimits,
   ...backendRequestLimits,
-  ...reachLimits,
   ...connectionLimits,
   ...backendLimits,
   ...credentialLimits,

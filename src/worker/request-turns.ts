@@ -15,7 +15,7 @@ export class RequestTurns {
 
   constructor(accounts: Accounts, nowMs?: () => number) {
     this.#accounts = accounts;
-    const { requestsUntimedMax: untimedMax, turnMs: turnMs } = limits;
+    const { requestsUntimedMax: untimedMax, turnMs } = limits;
     const waiting = { itemsMax: limits.requestsWaitingMax, itemsPerKeyMax: limits.requestsWaitingPerSubjectMax };
     this.#turns = new FairTurns({ untimedMax, turnMs, waiting }, nowMs);
   }

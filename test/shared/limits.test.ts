@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { limitsPage } from '../docs/generated.js';
 import { checkPage } from '../docs/page-check.js';
 import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
@@ -76,8 +76,8 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['upstreamChunkLineBytesMax', 'upstreamHeaderBytesMax', 'both are lines that are kept until they are whole'],
   ['sessionRequestsInFlightMax', 'waitingMax', 'one session alone does not make a backend busy'],
   [
-    limits.sessionRequestsInFlightMax * limits.upstreamShareDivisor,
-    'waitingMax',
+    limits.sessionRequestsInFlightMax,
+    perSubject(limits.waitingMax),
     'one session alone does not use up the share of its subject',
   ],
   ['upstreamOriginsMax', NAMES_MAX, 'the name of every backend in use is kept'],

@@ -1,5 +1,5 @@
 // Options for how backends are reached, and how long the gateway waits for them.
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
 import { option, section, type Option, type OptionReader } from '../option.js';
 import { duration, oneOf, parseNameServers, parseNetworks, parsePublicUrl, wholeNumber } from '../values.js';
@@ -105,7 +105,7 @@ const connectionsPerSubjectMax = option(
   wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
   {
     said: 'a quarter of --upstream-connections',
-    from: (reader) => Math.ceil(reader.known(connectionsMax) / limits.upstreamShareDivisor),
+    from: (reader) => perSubject(reader.known(connectionsMax)),
   },
 );
 const lookUpsMax = option(

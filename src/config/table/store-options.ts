@@ -96,7 +96,7 @@ interface RedisSentinels {
   readonly password: string | undefined;
 }
 
-/** Some nodes of a Redis Cluster, which know the  */
+/** Some nodes of a Redis Cluster, which know the others. */
 interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }

@@ -34,6 +34,11 @@ import { limits } from '../../shared/limits.js';
 
 type State = 'idle' | 'waiting' | 'opening';
 
+/** A stream that was open for so long is steady: the next wait is the first one again. */
+const STEADY_MS = 30_000;
+/** Time without a stream, after which its client is told that the backend is gone. */
+const GONE_AFTER_MS = 30_000;
+
 class Reopening {
   readonly #deadlines: DeadlineWheel;
   readonly #upstream: UpstreamSession;
@@ -60,7 +65,7 @@ class Reopening {
   onLost(metadata: RequestMetadata): void {
     this.#metadata = metadata;
     this.#lostAtMs = this.#deadlines.nowMs();
-    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.retryDelayMsMax) this.#backoff.reset();
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= STEADY_MS) this.#backoff.reset();
     this.#wait();
   }
 
@@ -81,7 +86,7 @@ class Reopening {
       if (this.#state === 'idle') return;
       if (fault === undefined) this.#settle();
       else if (this.#upstream.state !== 'closed') {
-        if (this.#deadlines.nowMs() - this.#lostAtMs >= limits.retryDelayMsMax) this.#onGone();
+        if (this.#deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#onGone();
         this.#wait();
       }
     });

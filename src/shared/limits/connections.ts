@@ -10,11 +10,6 @@ export const connectionLimits = {
    */
   upstreamConnectionsTotalMax: 16_384,
   /**
-   * one subject gets one in this many of a worker's connections to backends, and of an origin's waiting places → fault
-   * `connections-share-used`, or `backend-share-used`
-   */
-  upstreamShareDivisor: 4,
-  /**
    * backend origins that a worker keeps connections for at once, of which one subject may be the first to call a quarter → an idle origin is dropped; when all are busy, fault `connections-used` or `connections-share-used`
    */
   upstreamOriginsMax: 16_384,

@@ -43,7 +43,7 @@ export const controlPlaneLimits = {
   /** time for a dataplane's admin listener to answer the control plane → the asker is told that it does not answer */
   dataplaneAnswerMsMax: 5_000,
   /** queries of a control plane to a dataplane's admin listener at once; each takes time of every worker; one subject a quarter → 503 */
-  dataplaneQuestionsMax: 8,
+  dataplaneQuestionsMax: 6,
   /** streams of live figures at once, one per open page; one subject a quarter → 503 */
   liveStreamsMax: 64,
   /** file that `servers import` reads → refused */

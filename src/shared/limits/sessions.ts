@@ -19,8 +19,8 @@ export const sessionLimits = {
   sessionBytesEach: 3 * KIB,
   /**
    * requests, messages or sessions of one process that wait for the same thing: room for a large message, a connection to a backend, the
-   * look-up of a name or of a session, an owner's restart, Redis, the config thread, turns of large sessions, a record to be written; one
-   * subject a quarter → what they wait for fails, with an error that names it; a record is written when it changes again
+   * look-up of a name or of a session, an owner's restart, turns of large sessions, a record to be written, of which one subject has a
+   * quarter; Redis, the config thread → what they wait for fails, with an error that names it; a record is written when it changes again
    */
   waitingMax: 16_384,
   /** one session's record in the session directory → its subscriptions are left out; a record that is still too long is not written */

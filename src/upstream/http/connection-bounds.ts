@@ -5,7 +5,7 @@ export const connectionBounds = {
   /** buffer that all backend connections of a worker read into, one after another → the rest is read next */
   upstreamReadBytes: 64 * KIB,
   /**
-   * a read that counts as small and waits for no larger one; small reads of a turn have an `turnMs` of their own → beyond that
+   * a read that counts as small and waits for no larger one; small reads of a turn have a `turnMs` of their own → beyond that
    * time small reads wait, by subject
    */
   upstreamSmallReadBytesMax: 4 * KIB,

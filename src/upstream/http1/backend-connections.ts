@@ -2,7 +2,7 @@
 // a stream holds one for hours. Replies to what a backend asks during a call have their own set, because otherwise the calls that wait for
 // these replies could keep them from being sent.
 import type { Names } from '../../names/names.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
@@ -23,20 +23,20 @@ interface BackendConnectionsOptions {
 /** A stream beyond the bounds fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
-  connectionsPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
+  connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
   connectingMax: connectionBounds.upstreamConnectingMax,
   // For streams that wait for a connection being opened.
   waitingMax: BACKEND_STREAMS_MAX,
-  waitingPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
+  waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
 };
 
 /** Replies to one backend wait for each other; replies to different backends need not. */
 const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
-  connectionsPerSubjectMax: shareOf(shareOf(REPLY_CONNECTIONS_MAX)),
+  connectionsPerSubjectMax: perSubject(perSubject(REPLY_CONNECTIONS_MAX)),
   connectingMax: connectionBounds.upstreamConnectingMax,
   waitingMax: limits.waitingMax,
-  waitingPerSubjectMax: shareOf(limits.waitingMax),
+  waitingPerSubjectMax: perSubject(limits.waitingMax),
 };
 
 export class BackendConnections {
@@ -72,9 +72,5 @@ export class BackendConnections {
 }
 
 function sharesOf(connectionsMax: number): Partial<BackendShareBounds> {
-  return { connectionsMax, connectionsPerSubjectMax: shareOf(connectionsMax) };
-}
-
-function shareOf(count: number): number {
-  return Math.ceil(count / limits.upstreamShareDivisor);
+  return { connectionsMax, connectionsPerSubjectMax: perSubject(connectionsMax) };
 }

@@ -51,7 +51,7 @@ export class BackendShares {
     const connectionsMax = bounds.connectionsMax ?? connectionsOfProcess();
     this.bounds = {
       connectionsMax,
-      connectionsPerSubjectMax: Math.ceil(connectionsMax / limits.upstreamShareDivisor),
+      connectionsPerSubjectMax: perSubject(connectionsMax),
       poolsMax: limits.upstreamOriginsMax,
       poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
       ...bounds,

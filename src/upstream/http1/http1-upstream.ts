@@ -1,7 +1,7 @@
 // The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that a kept connection could not
 // take completely is written again on a new one; a request that was written completely never is, because it may have been executed.
 import { Names } from '../../names/names.js';
-import { limits } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { trustOf, ConnectionTarget, type ConnectionMeans } from './connection-target.js';
@@ -29,10 +29,10 @@ interface Http1UpstreamOptions {
 
 const POOL_BOUNDS: PoolBounds = {
   connectionsMax: limits.upstreamConnectionsTotalMax,
-  connectionsPerSubjectMax: Math.ceil(limits.upstreamConnectionsTotalMax / limits.upstreamShareDivisor),
+  connectionsPerSubjectMax: perSubject(limits.upstreamConnectionsTotalMax),
   connectingMax: connectionBounds.upstreamConnectingMax,
   waitingMax: limits.waitingMax,
-  waitingPerSubjectMax: Math.ceil(limits.waitingMax / limits.upstreamShareDivisor),
+  waitingPerSubjectMax: perSubject(limits.waitingMax),
 };
 
 export class Http1Upstream implements HttpUpstream, PoolOwner {

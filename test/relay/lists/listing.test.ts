@@ -140,6 +140,10 @@ t.test(
       scene.http.last.json(answer);
       t.same(read(list).result?.tools, []);
       t.same(read(list).result?._meta, meta);
+      const cutShort = scene.post('tools/list', {}, 8);
+      scene.http.last.json(page(['x'], 'more'));
+      scene.http.last.json(answer);
+      t.same(read(cutShort).result?._meta, unavailable('tools/list refused'), 'behind a page it is a refusal');
     }
   },
 );
