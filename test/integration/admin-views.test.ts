@@ -79,7 +79,7 @@ t.test('the views of the admin listener', async (t) => {
       methods: [{ name: 'tools/call', requestsPerSecond: Number, failuresPerSecond: 0 }],
       backends: [{ name: 'calc', p99S: Number }],
     });
-    t.match(String(text), /^ready, 2 of 2 workers, 1 sessions, /);
+    t.match(String(text), /^ready, 2 of 2 workers, 1 session, /);
   });
 
   t.test('sessions, by subject and by hash, and never an id', async (t) => {
@@ -185,7 +185,7 @@ t.test('the views of the admin listener', async (t) => {
     const rounds = (): string[] => shown().split('\u001b[H\u001b[J').slice(1);
     await until(async () => (await session.call('calc-add'), rounds().length > 2), 'two rounds');
     const [first = '', second = ''] = rounds();
-    for (const round of [first, second]) t.match(round, /^ready, 2 of 2 workers, 1 sessions, [^]*\r\nSLOT +STATE /);
+    for (const round of [first, second]) t.match(round, /^ready, 2 of 2 workers, 1 session, [^]*\r\nSLOT +STATE /);
     t.match(second, /\r\nMETHOD [^]*\r\ntools\/call +\d[^]*\r\nBACKEND [^]*\r\ncalc +\d/);
     tryKill(pid);
     await ended;
