@@ -12,8 +12,10 @@ import type { SealedRead, SealedSession, SealedSessions } from './sealed-session
  * retried like the one that failed.
  */
 const SESSION_WRITE_PAUSE_MS = 1_000;
-/** Records that one sweep looks at, in about a millisecond. The next sweep continues behind them. */
-const SESSION_RECORDS_PER_SWEEP = 256;
+/** Records that a sweep looks at in one go, in about a millisecond. It goes on behind them a little later. */
+const SESSION_RECORDS_PER_STEP = 256;
+/** Between two steps of a sweep: 5,000 records a second, so that who opens and ends sessions without end cannot fill the folder. */
+const SWEEP_STEP_MS = 50;
 
 const EXPIRY_BYTES = 8;
 /** Version of the mark of a removed record, which is an expiry time alone; versions of records begin at 1. */
@@ -36,14 +38,15 @@ export class EmbeddedSessions implements SealedSessions {
   readonly #isFlushed: boolean;
   #root!: RootDatabase;
   #sessions!: Database<Buffer, Buffer>;
-  readonly #sweepTimer: NodeJS.Timeout;
+  #sweepTimer: NodeJS.Timeout;
   /** What is to be written at the end of this turn of the event loop, in one transaction. */
   #due: Change[] = [];
-  /** Where the next sweep starts; random at first, so that each process starts elsewhere. */
+  /** Where the next step of a sweep starts; random at first, so that each process starts elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
   /** Why the last write failed; until `#pausedUntilMs`, further writes fail at once with this error. */
   #failure = new Error('nothing was written yet');
   #pausedUntilMs = 0;
+  #isClosed = false;
 
   /**
    * Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used.
@@ -53,7 +56,7 @@ export class EmbeddedSessions implements SealedSessions {
     this.#path = path;
     this.#isFlushed = isFlushed;
     this.#open();
-    this.#sweepTimer = setInterval(() => this.#sweep(), limits.sessionRecordSweepMs).unref();
+    this.#sweepTimer = this.#sweepAfter(limits.sessionRecordSweepMs);
   }
 
   #open(): void {
@@ -99,7 +102,8 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweepTimer);
+    clearTimeout(this.#sweepTimer);
+    this.#isClosed = true;
     void this.#commit();
     await closeRoot(this.#root);
   }
@@ -132,19 +136,30 @@ export class EmbeddedSessions implements SealedSessions {
     for (const { fail } of due) fail(this.#failure);
   }
 
-  #sweep(): void {
+  #sweepAfter(delayMs: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      const isAtEnd = this.#sweepStep();
+      if (!this.#isClosed) this.#sweepTimer = this.#sweepAfter(isAtEnd ? limits.sessionRecordSweepMs : SWEEP_STEP_MS);
+    }, delayMs).unref();
+  }
+
+  /** @returns whether the last record was looked at, or none could be. */
+  #sweepStep(): boolean {
     try {
       // A cleanup of the temporary directory may have removed the folder.
       if (!isEmbeddedThere(this.#path)) this.#open();
       this.#sessions.resetReadTxn();
-      const limit = SESSION_RECORDS_PER_SWEEP;
+      const limit = SESSION_RECORDS_PER_STEP;
       const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
       const last = entries.at(-1);
-      this.#sweepFrom = entries.length < limit || last === undefined ? Buffer.alloc(KEY_BYTES) : last.key;
+      const isAtEnd = entries.length < limit || last === undefined;
+      this.#sweepFrom = isAtEnd ? Buffer.alloc(KEY_BYTES) : last.key;
       const expired = entries.filter(({ value }) => isExpired(value));
       if (expired.length > 0) this.#change(() => this.#removeExpired(expired)).catch(() => {});
+      return isAtEnd;
     } catch {
       // The next read or write reports the failure.
+      return true;
     }
   }
 

@@ -278,7 +278,8 @@ export class Worker {
     passedBack.listen().catch((error: unknown) => {
       logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
     });
-    await Promise.all([edge.retire(onLeft), hopListener.leave()]);
+    this.#drained = Promise.all([edge.retire(onLeft), hopListener.leave()]).then(() => undefined);
+    return this.#drained;
   }
 
   /** Ends every session and tells the backends, which may take at most `farewellsMs`. */

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { openRoot } from '../../src/store/embedded-databases.js';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
 import { openSealedSessions } from '../../src/store/open-store.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
@@ -204,7 +205,7 @@ t.test('records are readable by their owner alone, and those of another slot are
 
 t.test('a folder that was removed is created again', async (t) => {
   const path = join(createScratchDirectory(t), 'sessions');
-  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
   const sessions = closing(t, new EmbeddedSessions(path, false));
   const [before, after] = [newKey(), newKey()];
@@ -215,6 +216,28 @@ t.test('a folder that was removed is created again', async (t) => {
   t.equal(await sessions.renew(before, LIFE_MS), false);
   t.equal(await write(sessions, after, 1, 'b'), true);
   t.equal(await readText(closing(t, new EmbeddedSessions(path, false)), after), '1 b');
+});
+
+t.test('who ends sessions without end does not fill the folder: a sweep goes on to the last mark', async (t) => {
+  const path = join(createScratchDirectory(t), 'sessions');
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const sessions = closing(t, new EmbeddedSessions(path, false));
+  const keys = Array.from({ length: 2_000 }, newKey);
+  await Promise.all(keys.map((key) => sessions.remove(key, 1)));
+  const records = openRoot(path, false).openDB({ name: 'sessions', encoding: 'binary', keyEncoding: 'binary' });
+  const count = (): number => [...records.getKeys()].length;
+  t.equal(count(), keys.length);
+  // The first sweep begins at a random place, the second with the first record.
+  for (let sweep = 0; sweep < 2; sweep++) {
+    mock.timers.tick(limits.sessionRecordSweepMs);
+    for (let step = 0; step < 10; step++) {
+      mock.timers.tick(50);
+      await turn();
+    }
+  }
+  records.resetReadTxn();
+  t.equal(count(), 0);
 });
 
 t.test('a damaged folder of sessions is removed before it can kill its reader', async (t) => {
