@@ -2,13 +2,13 @@
 // use. Started by hand: `node build/bench/find-tools.js [tools] [backends]`. No gateway and no network: a list thread as a worker
 // has it, and lists as large as real ones.
 import { pino } from 'pino';
-import { listKinds } from '../src/protocol/list-kinds.js';
-import type { ReadPage } from '../src/relay/list-merge/answer-reading.js';
-import { ListMerger, type MadeCatalogue } from '../src/relay/list-merge/list-merger.js';
-import type { BackendPages } from '../src/relay/list-merge/merge.js';
+import { listKinds } from '../src/mcp/list-kinds.js';
+import type { ReadPage } from '../src/lists/answer-reading.js';
+import { ListMerger, type MadeCatalogue } from '../src/lists/list-merger.js';
+import type { BackendPages } from '../src/lists/merge.js';
 import { shareTable } from '../src/relay/relay-options.js';
-import { Accounts } from '../src/shared/accounts.js';
-import { DeadlineWheel } from '../src/shared/deadline-wheel.js';
+import { Accounts } from '../src/fair/accounts.js';
+import { DeadlineWheel } from '../src/fair/deadline-wheel.js';
 import { limits } from '../src/shared/limits.js';
 import { compileUserConfig } from '../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../src/user-config/user-config-schema.js';

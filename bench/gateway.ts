@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { StoreOptions } from '../src/config/dataplane-options.js';
+import type { StoreOptions } from '../src/config/table/store-options.js';
 import { createLogger } from '../src/shared/logger.js';
 import { openStore } from '../src/store/open-store.js';
 import { backendUrl, collectorUrl, type Backends } from './backends.js';

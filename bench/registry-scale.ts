@@ -12,7 +12,7 @@ import { Directory } from '../src/control-plane/registry/directory.js';
 import type { Probe } from '../src/control-plane/prober/prober.js';
 import { NO_LISTS, toolListOf } from '../src/control-plane/records/server-lists.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
-import type { StoreOptions } from '../src/config/dataplane-options.js';
+import type { StoreOptions } from '../src/config/table/store-options.js';
 import { limits } from '../src/shared/limits.js';
 import { openRecordStore } from '../src/store/open-store.js';
 

@@ -3,6 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
+import { seenThroughDoors } from './doors.mjs';
 
 /** Placeholder for the path from a bundled file to the bundle's root, until it is known which file that is. */
 const ROOT = '@bundle-root@';
@@ -49,11 +50,10 @@ export async function bundle(root, output, hasFolder = () => true) {
   }
 }
 
-/** Makes each module resolve paths from where it would stand unbundled, whichever file its text is in. */
+/** Imports files from behind doors; makes each module resolve paths from where it would stand unbundled, whichever file its text is in. */
 function keepPlaces(setup, source) {
   setup.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-    const text = readFileSync(path, 'utf8');
-    if (!text.includes('import.meta.url')) return undefined;
+    const text = seenThroughDoors(readFileSync(path, 'utf8'), path);
     const place = `${ROOT}/${relative(source, path).replaceAll(sep, '/').replace(/ts$/, 'js')}`;
     return { contents: text.replaceAll('import.meta.url', `new URL('${place}', import.meta.url).href`), loader: 'ts' };
   });

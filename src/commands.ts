@@ -1,8 +1,6 @@
 // Every command of the program, one row each: its words and options, and what runs it. The code that runs a command is imported only when
 // that command runs, because most commands are short. In the order of `--help`.
-import type { CommandResult } from './cli/command-result.js';
-import type { Watch } from './cli/admin-commands.js';
-import type { Way } from './cli/run-cli.js';
+import type { CommandResult, Watch, Way } from './cli/index.js';
 import {
   askingOptions,
   checkSecretName,
@@ -18,20 +16,31 @@ import {
   subject,
   userConfigChange,
   watchingOptions,
-} from './config/command-options.js';
-import type { CommandDeclaration, CommandWords, Request } from './config/command.js';
-import { controlPlaneOptions } from './config/control-plane-options.js';
-import { dataplaneOptions } from './config/dataplane-options.js';
-import { option, required, type Schema, type ValuesOf } from './config/option.js';
-import { readRequest } from './config/read-request.js';
-import { storeOptions, storePath } from './config/table/store-options.js';
-import { mintingOptions } from './config/table/token-options.js';
-import { duration, oneOf, parseSecretOrigins, parseSwitch, parseText, parseTexts } from './config/values.js';
-import { PORT_MAX, wholeNumber } from './config/values.js';
+  type CommandDeclaration,
+  type CommandWords,
+  type Request,
+  controlPlaneOptions,
+  dataplaneOptions,
+  option,
+  required,
+  type Schema,
+  type ValuesOf,
+  readRequest,
+  storeOptions,
+  storePath,
+  mintingOptions,
+  duration,
+  oneOf,
+  parseSecretOrigins,
+  parseSwitch,
+  parseText,
+  parseTexts,
+  PORT_MAX,
+  wholeNumber,
+} from './config/index.js';
 import { mintToken, runControlPlane, runDataplane } from './planes.js';
-import type { SecretsAction } from './secrets/run-secrets.js';
-import { exitStatus } from './shared/exit-status.js';
-import { limits } from './shared/limits.js';
+import type { SecretsAction } from './credentials/index.js';
+import { exitStatus, limits } from './shared/index.js';
 
 interface Command extends CommandDeclaration {
   /** Throws OptionFaults with every fault. */
@@ -104,7 +113,7 @@ function ofSecrets<Options extends typeof secretsOptions, const Names extends re
   return command({
     ...row,
     run: async (request) => {
-      const { runSecrets } = await import('./secrets/run-secrets.js');
+      const { runSecrets } = await import('./credentials/secrets/run-secrets.js');
       return runSecrets({ store: request.store, keys: request.keys, action: action(request) });
     },
   });

@@ -1,10 +1,8 @@
 #!/usr/bin/env node
 // Runs the command that the command line names, and exits with its status.
 import { commands } from './commands.js';
-import { readCommandLine } from './config/command-line.js';
-import { OptionFaults } from './config/faults.js';
-import { exitStatus } from './shared/exit-status.js';
-import { flushLog } from './shared/logger.js';
+import { readCommandLine, OptionFaults } from './config/index.js';
+import { exitStatus, flushLog } from './shared/index.js';
 
 async function main(args: readonly string[]): Promise<number> {
   // Called by a shell's completion; the words need not form a valid command line yet.

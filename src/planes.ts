@@ -1,14 +1,19 @@
 // The long-running commands, dataplane and control plane, which run until they are told to end, and the command that
 // mints their tokens. Each imports its part of the program only when it runs.
 import { existsSync } from 'node:fs';
-import type { CommandWords } from './config/command.js';
-import type { ControlPlaneOptions } from './config/control-plane-options.js';
-import { dataplaneOptions, type DataplaneOptions } from './config/dataplane-options.js';
-import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
-import { readRequest } from './config/read-request.js';
-import { startInWords } from './config/start-check.js';
-import { formatAddress } from './process/listen-fault.js';
-import { exitStatus } from './shared/exit-status.js';
+import {
+  type CommandWords,
+  type ControlPlaneOptions,
+  dataplaneOptions,
+  type DataplaneOptions,
+  childEnvironment,
+  serviceManager,
+  workerEnvironment,
+  readRequest,
+  startInWords,
+} from './config/index.js';
+import { formatAddress } from './process/index.js';
+import { exitStatus } from './shared/index.js';
 
 export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {
   if (options.isCheckAlone) return sayWhatWouldBe(words, options, dataplaneListeners(options));

@@ -12,22 +12,22 @@ import t from 'tap';
 const SOURCES = new URL('../../src/', import.meta.url);
 
 /** Files that assign the state directly, for speed. */
-const UNGUARDED: ReadonlySet<string> = new Set(['upstream/http1/response-parser.ts']);
+const UNGUARDED: ReadonlySet<string> = new Set(['http-client/response-parser.ts']);
 
 /** Files whose drawing is a table, which the last test reads. */
 const TABLES: ReadonlySet<string> = new Set(['upstream/session/upstream-opening.ts']);
 
 /** Drawings of states that no member holds. */
 const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
-  'relay/asking/backend-requests.ts': 'a question is in the map of those that wait, or gone from it',
-  'relay/stream/stream-keeper.ts': 'a stream is in one of three lists',
-  'upstream/credentials/token.ts': 'a token is good until a time, whoever looks at it',
-  'upstream/credentials/user-tokens.ts': 'a record of the store, which processes share',
-  'upstream/http1/dial.ts': 'a dial has a look-up, sockets, or neither',
-  'upstream/http1/origin-pool.ts': 'a call is in a queue, or has a connection',
-  'upstream/http1/read-turns.ts': 'a connection is in one of the queues',
+  'streams/asking/backend-requests.ts': 'a question is in the map of those that wait, or gone from it',
+  'streams/stream-keeper.ts': 'a stream is in one of three lists',
+  'credentials/token.ts': 'a token is good until a time, whoever looks at it',
+  'credentials/user-tokens.ts': 'a record of the store, which processes share',
+  'http-client/dial.ts': 'a dial has a look-up, sockets, or neither',
+  'http-client/origin-pool.ts': 'a call is in a queue, or has a connection',
+  'http-client/read-turns.ts': 'a connection is in one of the queues',
   'upstream/session/modern-listening.ts': 'a stream is the current one, the next, or neither',
-  'shared/fair-turns.ts': 'a task is in the queue, or has passed',
+  'fair/fair-turns.ts': 'a task is in the queue, or has passed',
 };
 
 const LINE = /^\s*(?:\/\/|\*)\s{1,5}(\S.*?──>.*)$/;

@@ -1,10 +1,7 @@
 // The keys of one issuer, fetched from the issuer every few minutes, and sooner when a token names a key that is not known yet.
 // While the issuer cannot be reached, its last keys stay in use for a limited time. Cold path, except for reading the keys.
-import type { IssuerKeySource } from '../config/dataplane-options.js';
-import type { VerificationKey } from '../config/verification-keys.js';
-import { delayAfter } from '../shared/backoff.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
+import type { IssuerKeySource, VerificationKey } from '../config/index.js';
+import { delayAfter, limits, type Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
 export interface IssuerKeyBounds {

@@ -1,10 +1,19 @@
 // The keys in the files that the options name, read again when a file changes, so that keys are renewed without a restart. If a
 // file cannot be read or used, the last good keys stay in use, and an error is logged. Cold path: checked once a second.
 import { stat } from 'node:fs/promises';
-import type { KeyPaths, TokenOptions } from '../config/dataplane-options.js';
-import { readTokenSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
-import { checked, keysOfJwks, keysOfPem, keysOfSecret } from '../config/verification-keys.js';
-import type { Logger } from '../shared/logger.js';
+import {
+  type KeyPaths,
+  type TokenOptions,
+  readTokenSecret,
+  readTokenJwks,
+  readTokenPublicKey,
+  UnreadableFile,
+  checked,
+  keysOfJwks,
+  keysOfPem,
+  keysOfSecret,
+} from '../config/index.js';
+import type { Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
 /** Interval between checks whether a key file has changed. One that looks the same at two checks in a row is read. */

@@ -1,5 +1,5 @@
 // The keys of one issuer, or of all issuers whose keys are in files. Hot path only for tokens that were not seen before.
-import type { VerificationKey } from '../config/verification-keys.js';
+import type { VerificationKey } from '../config/index.js';
 
 export class KeySet {
   static readonly none = new KeySet([]);

@@ -1,15 +1,17 @@
 // Which keys verify a token: each issuer has its own, and a token of one issuer is never tried with the keys of
 // another. Cold path, except for one look-up for each token that was not seen before.
-import type { TokenOptions, IssuerKeySource } from '../config/dataplane-options.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
+import {
+  type TokenOptions,
+  type IssuerKeySource,
+  InvalidValue,
+  isKeyUrl,
+  keysOfJwks,
+  type VerificationKey,
+} from '../config/index.js';
+import { limits, type Logger, bodyText } from '../shared/index.js';
 import { IssuerKeys, type IssuerKeyBounds } from './issuer-keys.js';
 import { KeyFiles } from './key-files.js';
 import type { KeySet } from './key-set.js';
-import { InvalidValue } from '../config/faults.js';
-import { isKeyUrl } from '../config/issuer-key-sources.js';
-import { keysOfJwks, type VerificationKey } from '../config/verification-keys.js';
-import { bodyText } from '../shared/body-text.js';
 
 // Fetches an issuer's JWK set, and finds its URL in the issuer's metadata when none is configured, under one deadline
 // and byte limits. Cold path: once every few minutes per issuer.

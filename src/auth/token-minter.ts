@@ -1,8 +1,7 @@
 // Mints access tokens with the configured private key, for the `token` command and the bootstrap build. Cold path.
 import { randomUUID, createPrivateKey, type KeyObject } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
-import type { TokenOptions } from '../config/dataplane-options.js';
-import { ALGORITHMS, keyKind } from '../config/verification-keys.js';
+import { type TokenOptions, ALGORITHMS, keyKind } from '../config/index.js';
 
 type MintingOptions = Pick<TokenOptions, 'privateKey' | 'issuers' | 'audience'>;
 

@@ -5,13 +5,10 @@ import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
-import type { StandingClaims, TokenOptions } from '../config/dataplane-options.js';
-import { bearerToken } from '../shared/http-token.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { RecentMap } from '../shared/recent-map.js';
+import type { StandingClaims, TokenOptions } from '../config/index.js';
+import { bearerToken, limits, type Logger, roles, type Role } from '../shared/index.js';
+import { RecentMap } from '../fair/index.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
-import { roles, type Role } from '../shared/roles.js';
 
 // What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
 // only if it is a string or a list of strings within bounds; otherwise it is treated as absent. Cold path: once per token.

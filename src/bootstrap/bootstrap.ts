@@ -1,11 +1,10 @@
 // The optional bootstrap feature: two helper endpoints without authentication, to try the gateway before a control plane
 // issues tokens and writes configs. The production build leaves this folder out, so nothing may import it statically.
-import type { Endpoint, EndpointAnswer } from '../shared/endpoint.js';
-import type { TokenOptions } from '../config/dataplane-options.js';
-import { type Logger, subjectHash } from '../shared/logger.js';
-import type { Store } from '../store/store.js';
-import { TokenMinter } from '../auth/token-minter.js';
-import { decodeUserConfig } from '../user-config/user-config-schema.js';
+import { type Endpoint, type EndpointAnswer, type Logger, subjectHash } from '../shared/index.js';
+import type { TokenOptions } from '../config/index.js';
+import type { Store } from '../store/index.js';
+import { TokenMinter } from '../auth/index.js';
+import { decodeUserConfig } from '../user-config/index.js';
 
 /** @param parameter the path segment, still percent-encoded. @returns the subject, or the answer that refuses it. */
 function decodeSubject(parameter: string): string | EndpointAnswer {

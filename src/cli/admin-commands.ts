@@ -1,16 +1,15 @@
 // The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
 // tool or not.
-import type { watchingOptions } from '../config/command-options.js';
-import type { ValuesOf } from '../config/option.js';
+import type { watchingOptions, ValuesOf } from '../config/index.js';
 import {
   explanationShape,
   requestsShape,
   sessionsShape,
   type DataplaneRequest,
   type DataplaneSessions,
-} from '../shared/dataplane-answers.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { sessionHash } from '../shared/logger.js';
+  exitStatus,
+  sessionHash,
+} from '../shared/index.js';
 import { AdminConnection } from './admin-connection.js';
 import {
   CliFault,

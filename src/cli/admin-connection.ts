@@ -1,7 +1,5 @@
 // Requests to a running dataplane's admin listener, with failures in words for people.
-import { bodyText } from '../shared/body-text.js';
-import { limits } from '../shared/limits.js';
-import { exitStatus } from '../shared/exit-status.js';
+import { bodyText, limits, exitStatus } from '../shared/index.js';
 import { CliFault, exitStatusOf } from './command-result.js';
 
 export class AdminConnection {

@@ -1,9 +1,15 @@
 // Shell completion: commands, their options, and the values of options that have few. Derived from the command-line tables on each call.
 // Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
-import { DEFAULT_COMMAND, groups, type CommandDeclaration, type CommandDeclarations } from '../config/command.js';
-import { mayStandAlone, optionsOf } from '../config/option.js';
-import { choicesOf } from '../config/values.js';
+import {
+  DEFAULT_COMMAND,
+  groups,
+  type CommandDeclaration,
+  type CommandDeclarations,
+  mayStandAlone,
+  optionsOf,
+  choicesOf,
+} from '../config/index.js';
 
 const PROGRAM = 'switchyard';
 

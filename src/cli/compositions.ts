@@ -1,6 +1,6 @@
 // `switchyard compositions …`: the compositions of a running control plane.
 import { z } from 'zod';
-import { toolsByServer, type NamedTools } from '../config/command-options.js';
+import { toolsByServer, type NamedTools } from '../config/index.js';
 import { pathOf } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import type { Way } from './run-cli.js';

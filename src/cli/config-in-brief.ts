@@ -1,7 +1,7 @@
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
 // a query may be as good as a password.
 import { createHash } from 'node:crypto';
-import { isObject } from '../shared/json-values.js';
+import { isObject } from '../bytes/index.js';
 
 /** @param value may be anything: the previous value need not have been a user config. */
 export function configInBrief(value: Buffer): object {

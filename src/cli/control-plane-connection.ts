@@ -1,9 +1,7 @@
 // Requests to a running control plane, with refusals in words for people.
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
-import { bodyText } from '../shared/body-text.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { refusals } from '../shared/refusals.js';
+import { bodyText, exitStatus, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf } from './command-result.js';
 
 // What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (decisions 2.2), but a token's

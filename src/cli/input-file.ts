@@ -1,6 +1,6 @@
 // Reads a command's input: a file, or standard input.
 import { createReadStream } from 'node:fs';
-import { exitStatus } from '../shared/exit-status.js';
+import { exitStatus } from '../shared/index.js';
 import { CliFault } from './command-result.js';
 
 export const STANDARD_INPUT = '-';

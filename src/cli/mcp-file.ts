@@ -3,9 +3,7 @@
 // of servers are passed on; values of headers and of environment variables never are.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
-import { exitStatus } from '../shared/exit-status.js';
-import { limits } from '../shared/limits.js';
-import { readSecretPlace, type SecretPlace } from '../shared/secret-name.js';
+import { exitStatus, limits, readSecretPlace, type SecretPlace } from '../shared/index.js';
 import { CliFault } from './command-result.js';
 import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';

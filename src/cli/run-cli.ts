@@ -1,7 +1,6 @@
 // The interactive commands that query a running control plane: each prints the response as a table or as JSON.
 // Exit statuses: command-result.ts.
-import type { askingOptions } from '../config/command-options.js';
-import type { ValuesOf } from '../config/option.js';
+import type { askingOptions, ValuesOf } from '../config/index.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
 import { print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';

@@ -1,8 +1,7 @@
 // `switchyard servers import` and `export`: between clients' config files and the registry.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { exitStatus } from '../shared/exit-status.js';
-import { limits } from '../shared/limits.js';
+import { exitStatus, limits } from '../shared/index.js';
 import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';

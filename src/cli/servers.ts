@@ -1,6 +1,6 @@
 // `switchyard servers …`: the registry of a running control plane.
-import type { ServerProperties } from '../config/command-options.js';
-import { exitStatus } from '../shared/exit-status.js';
+import type { ServerProperties } from '../config/index.js';
+import { exitStatus } from '../shared/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 import { pathOf } from './control-plane-connection.js';
 import type { Way } from './run-cli.js';

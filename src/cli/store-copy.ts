@@ -1,6 +1,6 @@
 // `switchyard store copy`: a backup of an embedded store.
-import { exitStatus } from '../shared/exit-status.js';
-import { copyEmbedded } from '../store/embedded-databases.js';
+import { exitStatus } from '../shared/index.js';
+import { copyEmbedded } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
 /** Both are directories. Throws a CliFault. */

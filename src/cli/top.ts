@@ -1,13 +1,19 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { counted } from '../shared/counted.js';
-import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
-import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../shared/dataplane-load.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { Figures, Interval } from '../shared/figures.js';
-import type { watchingOptions } from '../config/command-options.js';
-import type { ValuesOf } from '../config/option.js';
+import { counted } from '../fair/index.js';
+import {
+  figuresShape,
+  workersShape,
+  loadOf,
+  type LoadRow,
+  type TopAnswer,
+  type WorkerReading,
+  exitStatus,
+  Figures,
+  Interval,
+} from '../shared/index.js';
+import type { watchingOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-connection.js';
 import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';
 import type { Columns } from './views.js';

@@ -2,23 +2,29 @@
 // before it is stored, and replaces only the config that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { StoreOptions } from '../config/dataplane-options.js';
-import { operatorName } from '../config/environment.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { limits } from '../shared/limits.js';
-import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
-import { noStoreInWords, openForCommand } from '../store/open-store.js';
-import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/record-store.js';
-import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user-config.js';
+import { type StoreOptions, operatorName } from '../config/index.js';
+import { exitStatus, limits } from '../shared/index.js';
 import {
+  CHANGE_NOT_LISTED,
+  listChange,
+  type CommandChange,
+  noStoreInWords,
+  openForCommand,
+  RecordStoreFault,
+  type RecordKey,
+  type RecordStore,
+} from '../store/index.js';
+import {
+  checkUserConfig,
+  type UserConfigCheck,
   EMPTY_CONFIG,
   keepPublished,
   publicationKey,
   readConfig,
   readPublication,
-} from '../user-config/config-editing.js';
-import { describeIssue } from '../user-config/known-members.js';
-import { userConfigJsonSchema } from '../user-config/json-schema.js';
+  describeIssue,
+  userConfigJsonSchema,
+} from '../user-config/index.js';
 import { CliFault, harmlessJson, type CommandResult, printable } from './command-result.js';
 import { configInBrief, parsed } from './config-in-brief.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';

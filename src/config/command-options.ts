@@ -1,13 +1,12 @@
 // Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
 // single command stand in its row (commands.ts).
-import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from '../shared/secret-name.js';
+import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from '../shared/index.js';
 import { TOKEN_VARIABLE } from './environment.js';
 import { InvalidValue } from './faults.js';
 import { option, optionsOf, required, section, type Schema, type ValuesOf, type OptionReader } from './option.js';
 import { secretsKeyFile } from './table/backend-options.js';
 import { storeOptions } from './table/store-options.js';
-import { oneOf, parseBaseUrl, parseDigest, parseListenAddress, parseSwitch } from './values.js';
-import { parseText, parseTexts } from './values.js';
+import { oneOf, parseBaseUrl, parseDigest, parseListenAddress, parseSwitch, parseText, parseTexts } from './values.js';
 
 export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
 

@@ -1,8 +1,6 @@
 // Environment variables beside the options, and the environment of workers. `process.env` is read in this folder and nowhere else.
 import { hostname, userInfo } from 'node:os';
-import { limits } from '../shared/limits.js';
-import { KIB } from '../shared/limits/units.js';
-import { nameLike } from '../shared/likeness.js';
+import { limits, KIB, nameLike } from '../shared/index.js';
 import { environmentVariable, type Option } from './option.js';
 
 // Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One

@@ -2,7 +2,7 @@
 // thousandth request.
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { InvalidValue } from './faults.js';
 import type { Option, OptionReader } from './option.js';
 import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, KINDS, tryRead } from './verification-keys.js';

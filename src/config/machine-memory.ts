@@ -2,7 +2,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 
 /**
  * The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any

@@ -1,6 +1,5 @@
 // `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
-import { limits } from '../shared/limits.js';
-import { roles, type Role } from '../shared/roles.js';
+import { limits, roles, type Role } from '../shared/index.js';
 import { InvalidValue } from './faults.js';
 import { parseList } from './values.js';
 

@@ -2,7 +2,8 @@
 // been read successfully. Cold path.
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command.js';
-import type { DataplaneOptions, RedisPlace, StoreOptions } from './dataplane-options.js';
+import type { DataplaneOptions } from './dataplane-options.js';
+import type { RedisPlace, StoreOptions } from './table/store-options.js';
 import { hasKeys } from './table/token-options.js';
 
 /**

@@ -1,6 +1,6 @@
 // Parsers of option values: each turns a text into a typed value, or throws InvalidValue with what the option expects. None reads files.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { InvalidValue } from './faults.js';
 
 export interface ListenAddress {

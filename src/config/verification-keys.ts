@@ -1,7 +1,7 @@
 // Reads keys that verify tokens from PEM, a JWK set or a secret. A key gets only the algorithms of its type, so a token cannot choose how a
 // key is used (RFC 8725 section 3.1). Cold path: at start-up, and when a file has changed.
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { InvalidValue } from './faults.js';
 
 // The types of keys that sign tokens, and the algorithms of each. All others are refused at start-up, so that a key which no token can

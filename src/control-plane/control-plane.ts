@@ -2,32 +2,16 @@
 // start, drain and stop.
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
-import { TokenVerifier } from '../auth/token-verifier.js';
-import type { ControlPlaneOptions } from '../config/control-plane-options.js';
-import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
-import { listenFault, StartFault } from '../process/listen-fault.js';
-import { Overload } from '../process/overload.js';
-import { OverloadWatch, ProcessGauges } from '../process/overload-watch.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { Names } from '../names/names.js';
-import { AccessLog } from '../observation/access-log.js';
-import { RecentRequests } from '../observation/recent-requests.js';
-import { RequestWatch } from '../observation/request-watch.js';
-import type { Tracer } from '../observation/tracer.js';
-import { HostPolicy } from '../shared/host-policy.js';
-import type { Logger } from '../shared/logger.js';
-import { RequestIds } from '../shared/request-ids.js';
-import { ProtectedResource } from '../shared/protected-resource.js';
-import { StoreDamage } from '../store/check-embedded.js';
-import { openRecordStore, openStore } from '../store/open-store.js';
-import type { RecordStore } from '../store/record-store.js';
-import { Secrets } from '../upstream/credentials/secrets.js';
-import { AuditRecords } from '../store/audit-records.js';
+import { TokenVerifier } from '../auth/index.js';
+import type { ControlPlaneOptions, ListenAddress, StoreOptions } from '../config/index.js';
+import { listenFault, StartFault } from '../process/index.js';
+import { Overload, OverloadWatch, ProcessGauges } from '../fair/index.js';
+import { exitStatus, HostPolicy, type Logger, RequestIds, ProtectedResource } from '../shared/index.js';
+import { Names } from '../http-client/index.js';
+import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
+import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords, type Store } from '../store/index.js';
+import { Secrets, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { AuditTrail } from './common/audit.js';
-import type { Store } from '../store/store.js';
-import { SecretKeys } from '../secrets/secret-keys.js';
-import { StoredSecrets } from '../secrets/stored-secrets.js';
-import { UserGrants } from '../secrets/user-grants.js';
 import { Compositions } from './compositions/compositions.js';
 import { Connect, type ConnectOptions } from './connect/connect.js';
 import { AdminListener } from './dataplane/admin-listener.js';
@@ -42,7 +26,6 @@ import { ProbeCredentials, CredentialedProber } from './prober/probe-credentials
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
-import { TRACE_FLUSH_MS_MAX } from '../observation/tracer.js';
 
 /** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond it, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;

@@ -3,15 +3,11 @@
 // Exit status: 0 drained after a signal; 69 the address is not available; 73 the embedded store cannot be used; 129,
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
-import type { ControlPlaneOptions } from '../config/control-plane-options.js';
-import { hasKeys } from '../config/table/token-options.js';
-import { formatAddress, StartFault } from '../process/listen-fault.js';
-import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { StopSignals } from '../process/stop-signals.js';
-import { createLogger, type Logger } from '../shared/logger.js';
+import { type ControlPlaneOptions, hasKeys } from '../config/index.js';
+import { formatAddress, StartFault, ServiceNotice, type ServiceManager, StopSignals } from '../process/index.js';
+import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { ControlPlane } from './control-plane.js';
-import type { RecordStore } from '../store/record-store.js';
+import type { RecordStore } from '../store/index.js';
 
 // Reports to systemd and the log whether the control plane can serve: its store responds, and there is a key for
 // tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.

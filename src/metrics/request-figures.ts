@@ -2,7 +2,7 @@
 // end of each request.
 //
 // Nothing invented by callers becomes a label: an unknown method is `other`, and so are backends beyond a maximum number.
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { LATENCY_BOUNDS_S, OTHER, OWN_BOUNDS_S } from './catalogue.js';
 import { Histogram, type Series } from './series.js';
 

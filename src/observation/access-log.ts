@@ -1,9 +1,8 @@
 // With the option on, one line per request (decisions 1): who (a hash), what, and how it ended; never arguments, tokens or whole session
 // ids. Refusals and backend failures are logged even without the option, the first of a kind at once and the others counted, because this
 // is where one looks for why a request was not served.
-import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange/exchange.js';
-import { limits } from '../shared/limits.js';
-import { LineShares, sessionHash, subjectHash, type Logger, RepeatedLog } from '../shared/logger.js';
+import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';
+import { limits, LineShares, sessionHash, subjectHash, type Logger, RepeatedLog } from '../shared/index.js';
 import type { WatchedRequest } from './request-watch.js';
 
 /** How a request ended. */

@@ -1,6 +1,6 @@
 // The latest requests that this worker watched, so that an operator who has a request's id can see how it ended. A ring buffer in columns:
 // keeping a request allocates nothing. Hot path when metrics are collected and requests have ids.
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 
 /** Recent requests that a worker can look up by their ids. Beyond it, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;

@@ -1,9 +1,9 @@
 // The trace of one request: its parent, whether it is recorded, and the ids of its two spans, one for the request and one for the call to
 // its backend. Created only when tracing is on.
 import { randomBytes } from 'node:crypto';
-import type { TraceHeaders } from '../upstream/http/http-upstream.js';
-import type { IdSpan } from '../upstream/rpc/request-plan.js';
-import { limits } from '../shared/limits.js';
+import type { TraceHeaders } from '../http-client/index.js';
+import type { IdSpan } from '../upstream/index.js';
+import { limits } from '../shared/index.js';
 
 /** W3C trace context, as received with a request and forwarded with it: the parent of a span, and whether it is recorded. */
 interface TraceParent {

@@ -1,8 +1,7 @@
 // Follows each request that reaches the relay to its end, for access log, metrics and traces: what it was, how it ended and how long it
 // took. This happens at the session's owner, as only the owner knows what the request was. Hot path when metrics are collected: one object
 // per request; otherwise no cost.
-import type { LabelCounter } from '../metrics/series.js';
-import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
+import type { LabelCounter, Outcome, RequestFigures } from '../metrics/index.js';
 import type {
   Exchange,
   ExchangeEnding,
@@ -11,10 +10,10 @@ import type {
   NameKind,
   RequestOutcome,
   Caller,
-} from '../relay/exchange/exchange.js';
-import type { Refusal } from '../shared/refusals.js';
-import type { TraceHeaders } from '../upstream/http/http-upstream.js';
-import type { IdSpan } from '../upstream/rpc/request-plan.js';
+} from '../exchange/index.js';
+import type { Refusal } from '../shared/index.js';
+import type { TraceHeaders } from '../http-client/index.js';
+import type { IdSpan } from '../upstream/index.js';
 import type { AccessLog } from './access-log.js';
 import type { RecentRequests } from './recent-requests.js';
 import type { RequestTrace } from './request-trace.js';

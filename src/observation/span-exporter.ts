@@ -3,7 +3,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Logger, RepeatedLog } from '../shared/logger.js';
+import { type Logger, RepeatedLog } from '../shared/index.js';
 
 // A finished span as plain data, and its JSON form in OTLP.
 

@@ -1,10 +1,8 @@
 // Spans of requests, following OpenTelemetry's conventions for MCP: one for each recorded request, and a child span for the call to its
 // backend. Loaded only when tracing is on.
-import type { TraceOptions } from '../config/dataplane-options.js';
-import type { ExchangeRequest } from '../relay/exchange/exchange.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { PROGRAM_VERSION } from '../shared/program-version.js';
+import type { TraceOptions } from '../config/index.js';
+import type { ExchangeRequest } from '../exchange/index.js';
+import { limits, type Logger, PROGRAM_VERSION } from '../shared/index.js';
 import { RequestTrace } from './request-trace.js';
 import { SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';

@@ -3,11 +3,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
-import type { ListenAddress } from '../config/dataplane-options.js';
-import { listenFault } from '../process/listen-fault.js';
-import { HostPolicy } from '../shared/host-policy.js';
-import { keepRoom } from '../shared/connection-room.js';
-import { limits } from '../shared/limits.js';
+import type { ListenAddress } from '../config/index.js';
+import { listenFault } from '../process/index.js';
+import { HostPolicy, limits } from '../shared/index.js';
+import { keepRoom } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
 /** Body of a request that changes something on the admin listener. Beyond it, 400. */

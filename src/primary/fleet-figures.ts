@@ -3,9 +3,8 @@
 // A counter must never fall, or its rate would jump. So a worker's last report still counts when it does not answer in time, and
 // forever after its death: only what it counted since that report is lost.
 import type { ChildProcess } from 'node:child_process';
-import { metricFamilies } from '../metrics/catalogue.js';
-import { SeriesSum, type Series } from '../metrics/series.js';
-import type { ToWorker } from '../ipc/messages.js';
+import { metricFamilies, SeriesSum, type Series } from '../metrics/index.js';
+import type { ToWorker } from '../process/index.js';
 
 interface Round {
   readonly ticket: number;

@@ -1,10 +1,9 @@
 // All slots of the gateway: starts, watches, reloads and drains them. A single slot's process is the concern of slot.ts. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataplaneOptions } from '../config/dataplane-options.js';
-import { sendToWorker } from '../ipc/channel.js';
-import type { FromWorker, ViewQuestion } from '../ipc/messages.js';
-import type { Logger, LogLevel } from '../shared/logger.js';
+import type { DataplaneOptions } from '../config/index.js';
+import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } from '../process/index.js';
+import type { Logger, LogLevel } from '../shared/index.js';
 import { ForgetRounds } from './forget-rounds.js';
 import { FleetFigures, type GatheredFigures } from './fleet-figures.js';
 import type { SlotStanding } from './readiness.js';
@@ -12,7 +11,6 @@ import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
 import { Views, type WorkerAnswer } from './view-pages.js';
-import { heartbeatPeriodMs } from '../ipc/heartbeat.js';
 
 interface HangWatchOptions<Worker> {
   /** Silence after which a worker is considered hung; 0 disables the watch. */

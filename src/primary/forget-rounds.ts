@@ -1,7 +1,7 @@
 // Before a worker answers the write of a subject's config, it makes every worker drop what it has cached of that subject.
 // A round: `written` from one worker → `forget` to all → `forgotten` from each → `all-forgotten` to the first. Cold path.
-import type { ToWorker } from '../ipc/messages.js';
-import { subjectHash, type Logger } from '../shared/logger.js';
+import type { ToWorker } from '../process/index.js';
+import { subjectHash, type Logger } from '../shared/index.js';
 
 /** Changed configs that workers are dropping at once. Beyond it, the oldest round ends as if its time were up. */
 export const FORGET_ROUNDS_MAX = 1_024;

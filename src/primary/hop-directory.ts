@@ -6,11 +6,15 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartFault } from '../process/listen-fault.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
+import { StartFault } from '../process/index.js';
+import {
+  exitStatus,
+  limits,
+  type Logger,
+  isPrivateFolder,
+  preparedSocketPath,
+  StandingSocket,
+} from '../shared/index.js';
 
 /** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond it, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;

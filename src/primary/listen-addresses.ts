@@ -5,9 +5,8 @@ import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, isIPv6 } from 'node:net';
 import { once } from 'node:events';
-import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
-import { PORT_MAX } from '../config/values.js';
-import { listenFault } from '../process/listen-fault.js';
+import { type DataplaneOptions, type ListenAddress, PORT_MAX } from '../config/index.js';
+import { listenFault } from '../process/index.js';
 
 // Claims a listen address for the life of the primary. Workers share their port with SO_REUSEPORT and come and go, so whether the
 // port can be bound does not tell whether a gateway has it: one may be about to start its first worker, or the next after its last.

@@ -1,8 +1,7 @@
 // `/metrics`: the gathered figures in Prometheus' text format or in OpenMetrics, or as JSON for `switchyard top`. The
 // only module that uses prom-client, which writes the text; it is loaded when the page is first requested. Cold path.
-import { metricFamilies, OTHER, type MetricFamily, type MetricName } from '../metrics/catalogue.js';
-import { SeriesSum, type Series } from '../metrics/series.js';
-import { limits } from '../shared/limits.js';
+import { metricFamilies, OTHER, type MetricFamily, type MetricName, SeriesSum, type Series } from '../metrics/index.js';
+import { limits } from '../shared/index.js';
 import type { AdminPage } from './admin-server.js';
 
 const JSON_TYPE = 'application/json';

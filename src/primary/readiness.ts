@@ -5,7 +5,7 @@
 // no other worker listens, and during the start until it has listened once or its starts count as
 // failing. A store that only one worker cannot read is no obstacle, nor are user configs kept from before
 // it was lost. All these are reported as degraded.
-import type { Logger } from '../shared/logger.js';
+import type { Logger } from '../shared/index.js';
 
 type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
 

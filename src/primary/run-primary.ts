@@ -6,17 +6,25 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
-import { hasKeys } from '../config/table/token-options.js';
-import { limits } from '../shared/limits.js';
-import { formatAddress, StartFault } from '../process/listen-fault.js';
-import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { StopSignals } from '../process/stop-signals.js';
-import type { Series } from '../metrics/series.js';
-import type { ViewQuestion } from '../ipc/messages.js';
-import { createLogger, setLogLevel, type Logger, type LogLevel } from '../shared/logger.js';
-import { PROGRAM_VERSION } from '../shared/program-version.js';
+import { type DataplaneOptions, type StoreOptions, hasKeys } from '../config/index.js';
+import {
+  limits,
+  exitStatus,
+  createLogger,
+  setLogLevel,
+  type Logger,
+  type LogLevel,
+  PROGRAM_VERSION,
+} from '../shared/index.js';
+import {
+  formatAddress,
+  StartFault,
+  ServiceNotice,
+  type ServiceManager,
+  StopSignals,
+  type ViewQuestion,
+} from '../process/index.js';
+import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
 import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';

@@ -1,10 +1,8 @@
 // One slot and its worker process: forks, restarts, drains and stops it. The slot's number outlives its processes, because
 // sessions are owned by slots. Cold path.
 import { fork, type ChildProcess } from 'node:child_process';
-import { receiveFromWorker, sendToWorker } from '../ipc/channel.js';
-import type { FromWorker, StartMessage } from '../ipc/messages.js';
-import { delayAfter, spread } from '../shared/backoff.js';
-import type { Logger } from '../shared/logger.js';
+import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
+import { delayAfter, spread, type Logger } from '../shared/index.js';
 import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 import type { AskedWorker } from './view-pages.js';
@@ -48,7 +46,7 @@ const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
 /**
  * The heap gets half of a worker's memory; the other half is for message bodies outside it and for memory that no collector manages.
- * `--expose-gc` lets a worker short of memory collect garbage when it chooses (process/overload-watch.ts).
+ * `--expose-gc` lets a worker short of memory collect garbage when it chooses (fair/overload-watch.ts).
  */
 function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
   return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];

@@ -1,9 +1,8 @@
 // The pages of the admin listener that show an operator what happens in the workers, and why. Each
 // page asks all workers and combines their answers. Cold path.
 import type { ChildProcess } from 'node:child_process';
-import type { ViewQuestion, ToWorker } from '../ipc/messages.js';
-import { limits } from '../shared/limits.js';
-import { isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/logger.js';
+import type { ViewQuestion, ToWorker } from '../process/index.js';
+import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import type { SlotState } from './slot-state.js';
 

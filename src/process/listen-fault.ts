@@ -1,6 +1,6 @@
 // Faults that keep a plane from starting, and the one of a listen address that is unavailable, explained to the operator. Cold path.
-import type { ListenAddress } from '../config/dataplane-options.js';
-import { exitStatus } from '../shared/exit-status.js';
+import type { ListenAddress } from '../config/index.js';
+import { exitStatus } from '../shared/index.js';
 
 /** Keeps a plane from starting at all. The message is one line for an operator: what is not possible, and what to do about it. */
 export class StartFault extends Error {

@@ -2,7 +2,7 @@
 // sends the message; it therefore comes from a child process, and the unit needs NotifyAccess=all. Messages are
 // sent one at a time, so that they arrive in order; changes made meanwhile go with the next one. Cold path.
 import { spawn } from 'node:child_process';
-import { type Logger, RepeatedLog } from '../shared/logger.js';
+import { type Logger, RepeatedLog } from '../shared/index.js';
 
 /** How systemd is notified, as the environment says. */
 export interface ServiceManager {

@@ -1,16 +1,9 @@
 // Builds the one context that all upstream sessions of a relay share: connections, credentials, and the listeners for changes and failures.
-import { SecretKeys } from '../secrets/secret-keys.js';
-import { createMessageMemories } from '../shared/message-memory.js';
-import { BackendLog, type LastFaults } from '../upstream/backend-log.js';
-import { ConnectLinks } from '../upstream/credentials/connect-links.js';
-import { Tokens } from '../upstream/credentials/tokens.js';
-import { UserTokens } from '../upstream/credentials/user-tokens.js';
-import { Notices } from '../upstream/http/notices.js';
-import { OwnIds, type UpstreamContext } from '../upstream/upstream-context.js';
-import { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
-import { Secrets } from '../upstream/credentials/secrets.js';
-import { listsChangedBy } from './list-merge/kept-lists.js';
-import type { ListMerger } from './list-merge/list-merger.js';
+import { SecretKeys, ConnectLinks, Tokens, UserTokens, Secrets } from '../credentials/index.js';
+import { createMessageMemories } from '../fair/index.js';
+import { BackendLog, type LastFaults, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
+import { Notices } from '../http-client/index.js';
+import { listsChangedBy, type ListMerger } from '../lists/index.js';
 import type { RelayOptions } from './relay-options.js';
 
 /** @param merger is notified of list changes. @param lastFaults records each failure. */

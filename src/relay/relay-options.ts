@@ -1,20 +1,13 @@
 // The options and dependencies of a relay.
-import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/dataplane-options.js';
-import type { StoredSecrets } from '../secrets/stored-secrets.js';
-import type { UserGrants } from '../secrets/user-grants.js';
-import type { SessionDirectory } from '../session-directory/session-directory.js';
-import type { Accounts, ShareTable } from '../shared/accounts.js';
-import type { DeadlineWheel } from '../shared/deadline-wheel.js';
-import type { Logger } from '../shared/logger.js';
-import type { MessageMemory } from '../shared/message-memory.js';
-import type { HttpUpstream } from '../upstream/http/http-upstream.js';
-import type { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
-import type { UpstreamFaultKind } from '../upstream/http/upstream-fault.js';
-import type { ReadHost } from '../user-config/user-configs.js';
-import type { HeldCallsOptions } from './modern/held-calls.js';
-import type { LeaseOwners } from './modern/leases.js';
-import type { SessionMeans } from './session/session-plan.js';
-import type { ShareBounds } from '../shared/share.js';
+import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
+import type { StoredSecrets, UserGrants } from '../credentials/index.js';
+import type { SessionDirectory, SessionMeans } from '../session/index.js';
+import type { Accounts, ShareTable, DeadlineWheel, MessageMemory, ShareBounds } from '../fair/index.js';
+import type { Logger } from '../shared/index.js';
+import type { HttpUpstream, UpstreamFaultKind } from '../http-client/index.js';
+import type { BackendEndpoints } from '../upstream/index.js';
+import type { ReadHost } from '../user-config/index.js';
+import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 
 /**
  * One in this many places of the shares of sessions, session bytes and requests in flight is reserved for subjects that hold few, unless

@@ -6,42 +6,56 @@ import {
   readLargeClientMessage,
   type ClientMessage,
   type ClientReading,
-} from '../protocol/json-rpc.js';
-import type { ModernEnvelope } from '../protocol/modern-envelope.js';
-import type { Accounts } from '../shared/accounts.js';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
-import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
-import { rpcErrors } from '../shared/rpc-errors.js';
-import { answerError, idSpanOf, refuse } from './exchange/answers.js';
-import { isClientMethod, Dispatcher } from './dispatch/dispatcher.js';
-import { eraOfMessage, type ServedEras } from './exchange/era.js';
-import type { Exchange, Caller } from './exchange/exchange.js';
-import { Farewells, type FarewellCount } from './session/farewells.js';
-import { ConfigRounds } from './session/config-rounds.js';
-import { ListCache } from './list-merge/list-cache.js';
-import { ListMerger } from './list-merge/list-merger.js';
-import { HeldCalls, type HeldCallsOptions } from './modern/held-calls.js';
-import { Leases } from './modern/leases.js';
-import { Listenings } from './modern/listenings.js';
-import { versionIn } from './modern/modern-form.js';
-import { ModernDoor } from './modern/modern-door.js';
-import { httpStatusOf } from './modern/modern-errors.js';
-import { openSession, type OpeningMeans } from './session/open-session.js';
-import { openStream } from './session/open-stream.js';
+  type ModernEnvelope,
+  LATEST_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+} from '../mcp/index.js';
+import type { Accounts } from '../fair/index.js';
+import { limits, type Logger, methodUnknown, refusals, type Refusal, rpcErrors } from '../shared/index.js';
+import {
+  answerError,
+  idSpanOf,
+  refuse,
+  eraOfMessage,
+  type ServedEras,
+  type Exchange,
+  type Caller,
+  refuseMessage,
+  refuseUnread,
+} from '../exchange/index.js';
+import { isClientMethod, Dispatcher } from '../calls/index.js';
+import {
+  Farewells,
+  type FarewellCount,
+  ConfigRounds,
+  openSession,
+  type OpeningMeans,
+  openStream,
+  type SessionDirectory,
+  Adoption,
+  Sessions,
+  Session,
+} from '../session/index.js';
+import { ListCache, ListMerger } from '../lists/index.js';
+import {
+  HeldCalls,
+  type HeldCallsOptions,
+  Leases,
+  Listenings,
+  versionIn,
+  ModernDoor,
+  httpStatusOf,
+} from '../modern/index.js';
 import { createUpstreamContext } from './create-upstream-context.js';
 import type { RelayOptions } from './relay-options.js';
-import { refuseMessage, refuseUnread } from './exchange/refused-message.js';
-import type { SessionDirectory } from '../session-directory/session-directory.js';
-import { Adoption } from './session/adoption.js';
-import { Sessions } from './session/sessions.js';
-import { Session } from './session/session.js';
-import { SlowRequests } from './in-flight/slow-requests.js';
-import { OWN_INTRODUCTION } from '../upstream/session/client-introduction.js';
-import { LastFaults, type LastFault } from '../upstream/backend-log.js';
-import type { OriginView } from '../upstream/reach/backend-endpoints.js';
-import type { UpstreamContext } from '../upstream/upstream-context.js';
+import { SlowRequests } from '../streams/index.js';
+import {
+  OWN_INTRODUCTION,
+  LastFaults,
+  type LastFault,
+  type OriginView,
+  type UpstreamContext,
+} from '../upstream/index.js';
 
 /** Time to notify backends when the stop itself sets no limit. After it, backends not notified by then are counted and logged. */
 export const FAREWELLS_MS_MAX = 4_000;

@@ -2,10 +2,8 @@
 // to see them. It holds a bounded number of bounded entries and drops the oldest. The log stays the authoritative record; this list is for
 // browsing. No request waits for a write: entries that the store does not take at once wait in memory, a bounded number of them. Cold path.
 import { randomBytes } from 'node:crypto';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
+import { limits, type Logger, KIB, MIB } from '../shared/index.js';
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from './record-store.js';
-import { KIB, MIB } from '../shared/limits/units.js';
 
 /** Changes in the store's audit list. Beyond it, the oldest is removed; the log is not affected. */
 const AUDIT_ENTRIES_KEPT = 5_000;

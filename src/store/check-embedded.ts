@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { makeDirectory } from '../shared/make-directory.js';
+import { makeDirectory } from '../shared/index.js';
 
 /** Time at start-up to read a whole embedded store in search of damage. After it, the store is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;

@@ -1,6 +1,6 @@
 // Adds a change that a command makes directly in the store to the store's list of changes, beside those that people make through the
 // control plane: who ran the command, what was changed, and the state before and after, without secrets. Cold path.
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { AuditRecords } from './audit-records.js';
 import type { RecordStore } from './record-store.js';
 

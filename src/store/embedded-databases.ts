@@ -3,8 +3,7 @@
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { limits } from '../shared/limits.js';
-import { makeDirectory } from '../shared/make-directory.js';
+import { limits, makeDirectory } from '../shared/index.js';
 import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 
 /**

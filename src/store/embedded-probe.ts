@@ -2,7 +2,7 @@
 // LMDB trusts its file, and a damaged one may kill the process that reads it. Exits with status 0 when the store is intact, and otherwise
 // prints the damage on standard output. Cold path.
 import { open, type Database } from 'lmdb';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');

@@ -2,7 +2,7 @@
 // time across all processes, which is all that a swap needs, and a read sees what any process committed before it began.
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
 import {
   AFTER_UTF8,

@@ -2,7 +2,7 @@
 // expiry time; expired entries that are never read are swept, a few at a time. Cold path: a few times per session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { isEmbeddedThere } from './check-embedded.js';
 import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';

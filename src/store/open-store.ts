@@ -3,8 +3,8 @@
 // clients are much of a worker's start-up time.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { StoreOptions, DataplaneOptions } from '../config/dataplane-options.js';
-import { createLogger, type Logger } from '../shared/logger.js';
+import type { StoreOptions, DataplaneOptions } from '../config/index.js';
+import { createLogger, type Logger } from '../shared/index.js';
 import type { StoreCounts, Store, StoreObstacles } from './store.js';
 import { checkEmbedded, damageInWords, findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { RecordStoreFault, type RecordStore } from './record-store.js';

@@ -5,7 +5,7 @@
 //   opening ── every node's link is live ──> live
 //   opening, live ── any of them is lost, or slots are at a node that is not here, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
-import type { ListenAddress } from '../config/dataplane-options.js';
+import type { ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, stringIn, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards, redisSlotOf, SLOTS } from './redis-place.js';

@@ -1,7 +1,7 @@
 // Creates connections to Redis with the gateway's options. A connection is used once: when it is lost, its owner creates another.
 import { Redis } from 'ioredis';
-import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
-import { limits } from '../shared/limits.js';
+import type { ListenAddress, StoreOptions } from '../config/index.js';
+import { limits } from '../shared/index.js';
 import { NO_TLS, RedisConnector } from './redis-connector.js';
 
 /** Time for a connection to Redis to close. After it, the connection is cut. */

@@ -5,8 +5,8 @@
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
-import type { ListenAddress } from '../config/dataplane-options.js';
-import { limits } from '../shared/limits.js';
+import type { ListenAddress } from '../config/index.js';
+import { limits } from '../shared/index.js';
 import { createConnection, disconnectQuietly, GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
 

@@ -2,7 +2,7 @@
 // connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
 // +sentinel|get-master-addr-by-name at the sentinels. Cold path.
 import type { Redis } from 'ioredis';
-import type { ListenAddress, RedisPlace } from '../config/dataplane-options.js';
+import type { ListenAddress, RedisPlace } from '../config/index.js';
 import {
   createConnection,
   disconnectQuietly,

@@ -4,8 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
+import { limits, type Logger } from '../shared/index.js';
 import {
   AFTER_UTF8,
   assertOnePlace,

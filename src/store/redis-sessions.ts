@@ -3,7 +3,7 @@
 // that has lost its data is not mistaken for one from which sessions were removed. Cold path. Permissions that the ACL user needs: +eval
 // +get +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
 // __redis__:invalidate and switchyard/sessions/*.
-import type { Logger } from '../shared/logger.js';
+import type { Logger } from '../shared/index.js';
 import type { RedisStoreOptions } from './redis-connection.js';
 import { RedisPeers } from './redis-peers.js';
 import { StandingLink } from './redis-standing-link.js';

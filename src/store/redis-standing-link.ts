@@ -3,8 +3,7 @@
 //   lost ── a link is live ──> live ── the link is lost ──> lost
 //   lost, live ── close() ──> closed
 import { ReplyError } from 'ioredis';
-import { Backoff } from '../shared/backoff.js';
-import { limits } from '../shared/limits.js';
+import { Backoff, limits } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
 import { createLink } from './redis-cluster-link.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';

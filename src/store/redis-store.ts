@@ -3,9 +3,8 @@
 // While the link is live, a value read in the current term is fresh and is returned at once; any other value is read again. A term ends when
 // the link is lost. Then values read in a term that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
-import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { RecentMap } from '../shared/recent-map.js';
+import { limits, type Logger } from '../shared/index.js';
+import { RecentMap } from '../fair/index.js';
 import { encodeRecordKey } from './record-store.js';
 import { GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisRecords } from './redis-records.js';

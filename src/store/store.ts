@@ -1,6 +1,6 @@
 // What the gateway needs from any key-value store. Keys are subjects (decisions 2.7), values are bytes.
-import { isUnicodeText } from '../shared/json-values.js';
-import { limits } from '../shared/limits.js';
+import { isUnicodeText } from '../bytes/index.js';
+import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
 export class StoreCounts {

@@ -1,9 +1,8 @@
 // Logs, once per change and backend, that a backend has become unavailable or available again: with thousands of sessions on one backend, a
 // line for each session would bury everything else.
-import type { Logger } from '../shared/logger.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { loggedReason, type UpstreamFault, faultReason } from './http/upstream-fault.js';
-import { FAILURE_LOG_INTERVAL_MS } from '../shared/logger.js';
+import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import { loggedReason, type UpstreamFault, faultReason } from '../http-client/index.js';
 
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
 // fails.

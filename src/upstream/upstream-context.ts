@@ -1,14 +1,11 @@
 // What all upstream sessions of a relay share.
 import { randomBytes } from 'node:crypto';
-import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import type { UpstreamOptions } from '../config/dataplane-options.js';
-import type { DeadlineWheel } from '../shared/deadline-wheel.js';
-import type { MessageMemory } from '../shared/message-memory.js';
-import type { HttpUpstream } from './http/http-upstream.js';
-import type { Notices } from './http/notices.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import type { UpstreamOptions } from '../config/index.js';
+import type { DeadlineWheel, MessageMemory } from '../fair/index.js';
+import type { HttpUpstream, Notices, UpstreamFault } from '../http-client/index.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
-import type { OAuthSourceMeans } from './credentials/oauth-source.js';
-import type { UpstreamFault } from './http/upstream-fault.js';
+import type { OAuthSourceMeans } from '../credentials/index.js';
 
 // The JSON-RPC ids of the gateway's own requests to backends. An id is never used twice in an upstream session (S32), whichever process
 // continues it: hence a random prefix for each process. Cold path: a few ids per session.

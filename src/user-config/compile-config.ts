@@ -1,6 +1,6 @@
 // Compiles a checked user config to the form used for look-ups during requests. Runs once when a config's bytes change.
-import { isHttpToken, isOwnHeader } from '../shared/http-token.js';
-import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { isHttpToken, isOwnHeader } from '../shared/index.js';
+import type { UpstreamOptions } from '../config/index.js';
 import { headersSetBy, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
 import { curatedItems, NO_CURATION, type Curation } from './curation.js';

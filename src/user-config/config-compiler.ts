@@ -1,8 +1,7 @@
 // Compiles the stored bytes of a user config. A small config is compiled at once; a large one, whose parsing would block the event loop for
 // up to a second, is compiled in a thread and assembled here a few rows per turn. Cold path: once when a config's bytes change.
-import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { limits } from '../shared/limits.js';
-import { TaskThread } from '../shared/task-thread.js';
+import type { UpstreamOptions } from '../config/index.js';
+import { limits, TaskThread } from '../shared/index.js';
 import { compileUserConfig } from './compile-config.js';
 import type { CompiledUserConfig, UserConfigRead } from './compiled-config.js';
 import { ConfigReader } from './config-rows.js';

@@ -1,6 +1,6 @@
 // The entry point, called by piscina, of the thread in which large user configs are decoded and compiled.
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { UpstreamOptions } from '../config/dataplane-options.js';
+import type { UpstreamOptions } from '../config/index.js';
 import { compileUserConfig } from './compile-config.js';
 import { encodeConfig } from './config-rows.js';
 import { decodeUserConfig } from './user-config-schema.js';

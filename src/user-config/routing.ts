@@ -1,6 +1,6 @@
 // Finds the backend that a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
 // prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
-import type { ListKind } from '../protocol/list-kinds.js';
+import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
 import { bareNameOf, callersNameOf, type CuratedItem } from './curation.js';
 import { mayHaveTasks, type ListRules, type RuledBackend } from './list-rules.js';

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
-import { limits } from '../shared/limits.js';
+import { limits } from '../shared/index.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
 import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
 

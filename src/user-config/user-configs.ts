@@ -1,11 +1,11 @@
 // A worker's compiled user configs. A compiled config is reused while the stored bytes are the same and it stays in the cache, so that
 // another identity of a compiled virtual host means that its config may have changed. Hot path.
-import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { limits } from '../shared/limits.js';
+import type { UpstreamOptions } from '../config/index.js';
+import { limits } from '../shared/index.js';
 import type { UserConfigRead, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
 import { ConfigCompiler } from './config-compiler.js';
-import { RecentMap } from '../shared/recent-map.js';
-import type { Store, StoreRead } from '../store/store.js';
+import { RecentMap } from '../fair/index.js';
+import type { Store, StoreRead } from '../store/index.js';
 
 /**
  * The state of a virtual host, for work that outlasts the request that started it. `gone`: the subject may no longer use it. `unknown`: it

@@ -1,13 +1,17 @@
 // Explains what a subject may reach at a virtual host, and why: the config as this worker reads it, this worker's knowledge of each
 // backend, and the outcome that a call would have. Sends nothing to a backend, so the backend's own list is unknown. Cold path.
-import { headersSetBy } from '../user-config/auth.js';
-import type { ViewQuestion } from '../ipc/messages.js';
-import type { Relay } from '../relay/relay.js';
-import { sessionHash } from '../shared/logger.js';
-import { faultReason } from '../upstream/http/upstream-fault.js';
-import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
-import { bareNameOf } from '../user-config/curation.js';
-import { routeName } from '../user-config/routing.js';
+import {
+  headersSetBy,
+  type CompiledBackend,
+  type CompiledVirtualHost,
+  type UserConfigRead,
+  bareNameOf,
+  routeName,
+} from '../user-config/index.js';
+import type { ViewQuestion } from '../process/index.js';
+import type { Relay } from '../relay/index.js';
+import { sessionHash } from '../shared/index.js';
+import { faultReason } from '../http-client/index.js';
 
 /** Backends, and virtual hosts, that an answer to an operator names. Beyond it, the others are left out. */
 export const VIEW_BACKENDS_MAX = 100;

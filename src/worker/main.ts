@@ -1,10 +1,6 @@
 // Entry point of a worker process: follows the primary's messages, and ends when the primary is gone.
-import { connectToPrimary } from '../ipc/channel.js';
-import { sendHeartbeats } from '../ipc/heartbeat.js';
-import { exitStatus } from '../shared/exit-status.js';
-import { flushLog, setLogLevel } from '../shared/logger.js';
-import { PROGRAM_VERSION } from '../shared/program-version.js';
-import type { StartMessage, ToWorker } from '../ipc/messages.js';
+import { connectToPrimary, sendHeartbeats, type StartMessage, type ToWorker } from '../process/index.js';
+import { exitStatus, flushLog, setLogLevel, PROGRAM_VERSION } from '../shared/index.js';
 import { Worker } from './worker.js';
 
 const primary = connectToPrimary();

@@ -12,22 +12,33 @@
 // Methods other than POST, GET and DELETE: `onOtherMethod` checks Host, Origin and token, then answers 405.
 // Once the token and the config are known to this worker, steps run without a promise between them. The
 // control plane's MCP endpoints have the same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
-import type { Endpoint } from '../shared/endpoint.js';
-import { refuse } from '../relay/exchange/answers.js';
-import type { Exchange, Caller } from '../relay/exchange/exchange.js';
-import { hasReadableId, withRequestId } from '../relay/exchange/refused-message.js';
-import type { Relay } from '../relay/relay.js';
-import type { PassOn } from '../relay/session/session-plan.js';
-import { wantedBy } from '../relay/exchange/era.js';
-import { checkTransport } from '../relay/exchange/transport.js';
-import { wokenTurns } from '../shared/fair-turns.js';
-import { refusedHost, type HostPolicy } from '../shared/host-policy.js';
-import { headerIn } from '../shared/http-token.js';
-import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
-import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
-import type { Logger } from '../shared/logger.js';
+import {
+  type Endpoint,
+  refusedHost,
+  type HostPolicy,
+  headerIn,
+  metadataCorsHeaders,
+  type ProtectedResource,
+  type RequestOrigin,
+  headerUnreadable,
+  refusals,
+  type Refusal,
+  type Logger,
+} from '../shared/index.js';
+import {
+  refuse,
+  type Exchange,
+  type Caller,
+  hasReadableId,
+  withRequestId,
+  wantedBy,
+  checkTransport,
+} from '../exchange/index.js';
+import type { Relay } from '../relay/index.js';
+import type { PassOn } from '../session/index.js';
+import { wokenTurns, type Overload, type OverloadDoor } from '../fair/index.js';
 import type { RequestTurns } from './request-turns.js';
-import type { RefusalDetails, RequestWatch } from '../observation/request-watch.js';
+import type { RefusalDetails, RequestWatch } from '../observation/index.js';
 import type { WorkerFigures } from './worker-figures.js';
 import type { Admission, AdmissionOutcome, RefusedToken } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
@@ -36,8 +47,6 @@ import type { Hops, OwnerWaits } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
-import type { Overload } from '../process/overload.js';
-import type { OverloadDoor } from '../process/overload-door.js';
 import type { BodyOutcome } from './edge/request-body.js';
 
 // Selects the request headers that are forwarded to backends: those that the virtual host lists, except those

@@ -1,13 +1,9 @@
-// Requests that arrive in one turn of the event loop are served in turns by subject (shared/fair-turns.ts), because each takes up to a
+// Requests that arrive in one turn of the event loop are served in turns by subject (fair/fair-turns.ts), because each takes up to a
 // millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
 // turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
-import type { Exchange } from '../relay/exchange/exchange.js';
-import type { Account, Accounts } from '../shared/accounts.js';
-import { FairPlace } from '../shared/fair-queue.js';
-import { FairTurns } from '../shared/fair-turns.js';
-import { fullRequestShare } from '../shared/full-share.js';
-import { limits } from '../shared/limits.js';
-import { refusals, type Refusal } from '../shared/refusals.js';
+import type { Exchange } from '../exchange/index.js';
+import { type Account, type Accounts, FairPlace, FairTurns, fullRequestShare } from '../fair/index.js';
+import { limits, refusals, type Refusal } from '../shared/index.js';
 
 export class RequestTurns {
   readonly #accounts: Accounts;

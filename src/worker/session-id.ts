@@ -1,7 +1,7 @@
 // Session ids that identify their owner: a session's slot is a hash of its id, so every worker
 // finds the owner without a shared table. Hot path: `ownerOf` runs once per request.
 import assert from 'node:assert';
-import { RandomPool } from '../shared/random-pool.js';
+import { RandomPool } from '../shared/index.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const ALPHABET_CODES = Array.from(ALPHABET, (char) => char.charCodeAt(0));

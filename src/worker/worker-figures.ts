@@ -1,11 +1,17 @@
 // All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
 // is looked up when the primary asks for a report.
-import { OTHER } from '../metrics/catalogue.js';
-import { type Histogram, type Series, LabelCounter, SeriesSum } from '../metrics/series.js';
-import type { SpanCounts } from '../observation/span-exporter.js';
-import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
-import { limits } from '../shared/limits.js';
-import type { OriginView } from '../upstream/reach/backend-endpoints.js';
+import {
+  OTHER,
+  type Histogram,
+  type Series,
+  LabelCounter,
+  SeriesSum,
+  histogramSeries,
+  RequestFigures,
+} from '../metrics/index.js';
+import type { SpanCounts } from '../observation/index.js';
+import { limits } from '../shared/index.js';
+import type { OriginView } from '../upstream/index.js';
 
 /** Figures that other parts of the worker count themselves, read when a report is made. */
 export interface FigureSources {

@@ -1,18 +1,15 @@
 // Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
 // and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
-import type { ViewQuestion } from '../ipc/messages.js';
-import type { RecentRequests } from '../observation/recent-requests.js';
-import type { Relay } from '../relay/relay.js';
-import type { Session } from '../relay/session/session.js';
-import { limits } from '../shared/limits.js';
-import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
-import { PROGRAM_VERSION } from '../shared/program-version.js';
-import type { Kept } from '../store/store.js';
-import { faultReason } from '../upstream/http/upstream-fault.js';
-import type { UserConfigRead } from '../user-config/compiled-config.js';
+import type { ViewQuestion } from '../process/index.js';
+import type { RecentRequests } from '../observation/index.js';
+import type { Relay } from '../relay/index.js';
+import type { Session } from '../session/index.js';
+import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
+import type { Kept } from '../store/index.js';
+import { faultReason } from '../http-client/index.js';
+import type { UserConfigRead } from '../user-config/index.js';
 import { explain, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
-import { KIB } from '../shared/limits/units.js';
 
 /** One worker's answer to an operator's query. Beyond it, it contains fewer entries, and says so. */
 const ADMIN_VIEW_BYTES_MAX = 256 * KIB;

@@ -2,36 +2,37 @@
 // they start, drain and stop.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostname } from 'node:os';
-import { TokenVerifier } from '../auth/token-verifier.js';
-import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
-import type { PrimaryChannel } from '../ipc/channel.js';
-import type { StartMessage, ViewQuestion } from '../ipc/messages.js';
+import { TokenVerifier } from '../auth/index.js';
+import type { DataplaneOptions, ListenAddress } from '../config/index.js';
+import type { PrimaryChannel, StartMessage, ViewQuestion } from '../process/index.js';
 import { WorkerViews } from './worker-views.js';
-import { Names } from '../names/names.js';
-import { Relay } from '../relay/relay.js';
-import { shareTable } from '../relay/relay-options.js';
-import { BackendConnections } from '../upstream/http1/backend-connections.js';
-import { Accounts } from '../shared/accounts.js';
-import { DeadlineWheel } from '../shared/deadline-wheel.js';
-import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
-import { HostPolicy } from '../shared/host-policy.js';
-import { ProtectedResource } from '../shared/protected-resource.js';
-import { createMessageMemories } from '../shared/message-memory.js';
-import { createLogger, subjectHash, type Logger, RepeatedLog } from '../shared/logger.js';
-import { SessionDirectory } from '../session-directory/session-directory.js';
-import { SecretKeys } from '../secrets/secret-keys.js';
-import { StoredSecrets } from '../secrets/stored-secrets.js';
-import { UserGrants } from '../secrets/user-grants.js';
-import { openSealedSessions, openStore } from '../store/open-store.js';
-import { type Store, type StoreObstacles, StoreCounts } from '../store/store.js';
-import { hostReader, UserConfigs } from '../user-config/user-configs.js';
-import { OWN_BOUNDS_S } from '../metrics/catalogue.js';
-import { Histogram, type Series } from '../metrics/series.js';
-import { AccessLog } from '../observation/access-log.js';
+import { Names, BackendConnections } from '../http-client/index.js';
+import { Relay, shareTable } from '../relay/index.js';
+import {
+  Accounts,
+  DeadlineWheel,
+  createMessageMemories,
+  Overload,
+  OverloadDoor,
+  OverloadWatch,
+} from '../fair/index.js';
+import {
+  type Endpoint,
+  type FeatureModule,
+  HostPolicy,
+  ProtectedResource,
+  createLogger,
+  subjectHash,
+  type Logger,
+  RepeatedLog,
+} from '../shared/index.js';
+import { SessionDirectory } from '../session/index.js';
+import { SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
+import { openSealedSessions, openStore, type Store, type StoreObstacles, StoreCounts } from '../store/index.js';
+import { hostReader, UserConfigs } from '../user-config/index.js';
+import { OWN_BOUNDS_S, Histogram, type Series } from '../metrics/index.js';
+import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { RequestTurns } from './request-turns.js';
-import { RecentRequests } from '../observation/recent-requests.js';
-import { RequestWatch } from '../observation/request-watch.js';
-import type { Tracer } from '../observation/tracer.js';
 import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
@@ -40,11 +41,7 @@ import { hopSocketPath, Hops, OwnerWaits } from './hop/hops.js';
 import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadLibrary } from './edge/choose-listener.js';
-import { Overload } from '../process/overload.js';
-import { OverloadDoor } from '../process/overload-door.js';
-import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
-import { TRACE_FLUSH_MS_MAX } from '../observation/tracer.js';
 
 /**
  * This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { CliFault, type CommandResult } from '../../src/cli/command-result.js';
 import * as commands from '../../src/cli/user-configs.js';
 import { operatorName } from '../../src/config/environment.js';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { planPublication } from '../../src/control-plane/compositions/publication.js';
 import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
 import { openRecordStore } from '../../src/store/open-store.js';

@@ -1,7 +1,7 @@
 // What the suite's client does in each of the suite's client scenarios, and what it is told of the gateway.
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import type { ClientEra } from './modern-client-setup.js';
 import type { Revision } from './tally.js';
 

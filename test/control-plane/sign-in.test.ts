@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
 import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX, SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
-import { Names } from '../../src/names/names.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 
 const NOW_MS = 1_000_000;

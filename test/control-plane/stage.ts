@@ -1,11 +1,11 @@
 // A control plane without HTTP: registry and compositions on one store, which another process could also have open.
 import { pino } from 'pino';
 import type { Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
 import { Directory } from '../../src/control-plane/registry/directory.js';
 import { CredentialedProber, ProbeCredentials } from '../../src/control-plane/prober/probe-credentials.js';
-import { Names } from '../../src/names/names.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-store.js';

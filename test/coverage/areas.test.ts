@@ -1,7 +1,7 @@
 import t from 'tap';
 import { areasOf, areaTable, isEnough, leastCovered, type CoverageSummary } from './areas.js';
 
-const FLOORED = ['relay/relay.ts', 'upstream/a.ts', 'protocol/b.ts', 'auth/c.ts', 'store/d.ts', 'worker/hop/e.ts'];
+const FLOORED = ['relay/relay.ts', 'upstream/a.ts', 'bytes/b.ts', 'auth/c.ts', 'store/d.ts', 'worker/hop/e.ts'];
 
 function summary(covered: Readonly<Record<string, number>> = {}): CoverageSummary {
   const files = [...FLOORED, 'main.ts', 'worker/worker.ts'].map((name) => [
@@ -17,7 +17,7 @@ t.test('a file counts in the innermost area that contains it, and only sources c
   t.same(Object.fromEntries(names), {
     upstream: ['upstream/a.ts'],
     relay: ['relay/relay.ts'],
-    protocol: ['protocol/b.ts'],
+    protocol: ['bytes/b.ts'],
     auth: ['auth/c.ts'],
     store: ['store/d.ts'],
     hop: ['worker/hop/e.ts'],

@@ -1,5 +1,5 @@
 // Tries every client with every backend, feature by feature: a cell is `ok`, or says what happened instead.
-import { eraOfVersion } from '../../src/protocol/protocol-versions.js';
+import { eraOfVersion } from '../../src/mcp/protocol-versions.js';
 import { inParallel } from '../support/in-parallel.js';
 import { until } from '../support/until.js';
 import { BACKEND_KINDS, RESOURCE, type BackendKind, type EraBackend } from './backends.js';

@@ -1,7 +1,7 @@
 // What a large fleet demands of its Redis, from the measured cost of one session and the assumed use of the fleet. Pure.
 import { commandsOf, cpuUsOf, type EventCost, type FleetMeasures } from './measures.js';
-import { SESSION_MARK_MS } from '../../src/session-directory/session-directory.js';
-import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/relay/session/sessions.js';
+import { SESSION_MARK_MS } from '../../src/session/directory/session-directory.js';
+import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/session/sessions.js';
 
 const SECONDS_A_DAY = 86_400;
 const GIB = 1_024 ** 3;

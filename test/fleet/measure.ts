@@ -10,7 +10,7 @@ import { McpCaller, McpSession } from '../support/mcp-caller.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import type { EventCost, FleetMeasures } from './measures.js';
 import { callsByName, costOf, cpuUs, infoOf, numberOf, rounded, without } from './redis-counts.js';
-import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/relay/session/sessions.js';
+import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/session/sessions.js';
 
 const SUBJECTS = 200;
 const LANES = 16;

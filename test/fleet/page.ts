@@ -4,7 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { figuresOf, fleet, words, type Load } from './arithmetic.js';
 import { simulateFailure } from './failure.js';
 import { commandsOf, cpuUsOf, eventNames, type EventName, type FleetMeasures } from './measures.js';
-import { SESSION_LOOK_UPS_MAX, SESSION_MARK_MS } from '../../src/session-directory/session-directory.js';
+import { SESSION_LOOK_UPS_MAX, SESSION_MARK_MS } from '../../src/session/directory/session-directory.js';
 
 const START = '<!-- fleet: npm run fleet writes what is between here -->';
 const END = '<!-- and here -->';

@@ -8,7 +8,7 @@ import {
   type ConfiguredCaller,
   type Deployment,
 } from '../support/deployment.js';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
 import { send } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';

@@ -6,7 +6,7 @@ import { rpc } from '../support/mcp-caller.js';
 import { startNameServer } from '../support/name-server.js';
 import { SpeakingBackend } from '../support/speaking-backend.js';
 import { until } from '../support/until.js';
-import { NAME_LOOK_UP_MS_MAX } from '../../src/names/names.js';
+import { NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
 
 const nameServer = await startNameServer({
   'silent.test': 'silent',

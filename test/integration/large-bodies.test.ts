@@ -8,7 +8,7 @@ import { memberText } from '../support/json-text.js';
 import type { McpSession } from '../support/mcp-caller.js';
 import { Random } from '../support/random.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
-import { LARGE_MEMORY_FROM_BYTES } from '../../src/shared/large-memory.js';
+import { LARGE_MEMORY_FROM_BYTES } from '../../src/fair/large-memory.js';
 
 const SESSIONS = 12;
 const CALLS = 240;

@@ -3,7 +3,7 @@ import t from 'tap';
 import { metricFamilies } from '../../src/metrics/catalogue.js';
 import { METHODS, RequestFigures, type RequestFigure } from '../../src/metrics/request-figures.js';
 import type { Series } from '../../src/metrics/series.js';
-import { isClientMethod } from '../../src/relay/dispatch/dispatcher.js';
+import { isClientMethod } from '../../src/calls/dispatch/dispatcher.js';
 import { limits } from '../../src/shared/limits.js';
 
 const call: RequestFigure = {

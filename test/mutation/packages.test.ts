@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 void t.test('every source in a folder of the program is in one package', (t) => {
   const packages = packagesOf(root);
   t.ok(packages.some(({ name }) => name === 'auth'));
-  t.ok(packages.some(({ name }) => name === 'relay/asking'));
+  t.ok(packages.some(({ name }) => name === 'worker/hop'));
   t.equal(new Set(packages.flatMap(({ sources }) => sources)).size, packages.flatMap(({ sources }) => sources).length);
   t.end();
 });

@@ -5,14 +5,14 @@ import { reachedModules } from '../runner/imports.js';
 import { isMeasuring, testFiles, tiersOf } from '../runner/tiers.js';
 
 export interface Package {
-  /** A folder of `src`, for example `auth` or `relay/stream`. */
+  /** A folder of `src`, for example `auth` or `worker/hop`. */
   readonly name: string;
   /** For example `src/auth/token-verifier.ts`. */
   readonly sources: readonly string[];
 }
 
 /** Their folders are packages of their own. */
-const SPLIT: ReadonlySet<string> = new Set(['relay', 'upstream', 'worker']);
+const SPLIT: ReadonlySet<string> = new Set(['upstream', 'worker']);
 const TESTS = join('build', 'test');
 /** Tests in these folders drive whole systems. */
 const SYSTEMS: readonly string[] = ['integration', 'spec'].map((folder) => join(TESTS, folder) + sep);

@@ -1,6 +1,6 @@
 // The access log, written by a real relay with scripted backends: one line per request, without anybody's secrets.
 import t, { type Test } from 'tap';
-import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { AnswerForms, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash, PROBLEM_LINES_MAX, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';

@@ -13,7 +13,7 @@ import {
   type Span,
 } from '../../src/observation/span-exporter.js';
 import { Tracer } from '../../src/observation/tracer.js';
-import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
-import type { ToWorker } from '../../src/ipc/messages.js';
+import type { ToWorker } from '../../src/process/messages.js';
 import type { Series } from '../../src/metrics/series.js';
 import { FleetFigures } from '../../src/primary/fleet-figures.js';
 

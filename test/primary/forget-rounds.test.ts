@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ToWorker } from '../../src/ipc/messages.js';
+import type { ToWorker } from '../../src/process/messages.js';
 import { ForgetRounds, FORGET_ROUNDS_MAX } from '../../src/primary/forget-rounds.js';
 import { createLogger } from '../../src/shared/logger.js';
 

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import type { DataplaneOptions, ListenAddress } from '../../src/config/dataplane-options.js';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import type { ListenAddress } from '../../src/config/values.js';
 import { isOverlapping, claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
 import { stubOptions } from './stub-fleet.js';
 

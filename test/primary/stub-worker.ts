@@ -1,9 +1,9 @@
 // A worker that serves nothing and behaves as its plan says. It records what happens to it in a journal file, from which tests read its
 // process id and the order of events among workers.
 import { appendFileSync, existsSync } from 'node:fs';
-import { connectToPrimary } from '../../src/ipc/channel.js';
-import { sendHeartbeats } from '../../src/ipc/heartbeat.js';
-import type { StartMessage, ToWorker } from '../../src/ipc/messages.js';
+import { connectToPrimary } from '../../src/process/channel.js';
+import { sendHeartbeats } from '../../src/process/heartbeat.js';
+import type { StartMessage, ToWorker } from '../../src/process/messages.js';
 
 export interface StubPlan {
   readonly start?: 'listen' | 'report-failure' | 'exit' | 'hang' | 'send-stray-first';

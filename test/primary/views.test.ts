@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
-import type { ToWorker } from '../../src/ipc/messages.js';
+import type { ToWorker } from '../../src/process/messages.js';
 import { viewChanges, viewPages, Views, type AskedWorker, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { limits } from '../../src/shared/limits.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FewASecond } from '../../src/process/overload-door.js';
+import { FewASecond } from '../../src/fair/overload-door.js';
 
 t.test('the number a second is bounded, per key and in all, and starts over with the next second', async (t) => {
   let nowMs = 5_250;

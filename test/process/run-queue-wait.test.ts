@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { RunQueueWait } from '../../src/process/overload-watch.js';
+import { RunQueueWait } from '../../src/fair/overload-watch.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 t.test('the wait is the second number, read anew each time', async (t) => {

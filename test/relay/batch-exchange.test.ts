@@ -1,13 +1,13 @@
 // The exchange of a batch, and those of its members, without a relay around them.
 import t, { type Test } from 'tap';
-import { Batch } from '../../src/relay/dispatch/batch.js';
-import type { Exchange } from '../../src/relay/exchange/exchange.js';
-import { ReadingsUnderWay } from '../../src/relay/in-flight/requests-in-flight.js';
+import { Batch } from '../../src/calls/dispatch/batch.js';
+import type { Exchange } from '../../src/exchange/exchange.js';
+import { ReadingsUnderWay } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
-import type { Accounts } from '../../src/shared/accounts.js';
-import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
-import { createMessageMemories } from '../../src/shared/message-memory.js';
+import type { Accounts } from '../../src/fair/accounts.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createMessageMemories } from '../../src/fair/message-memory.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';

@@ -1,12 +1,12 @@
 // Random curated configs with random lists and calls, compared byte for byte with the texts that they were made of, and with a walk
 // over what `JSON.parse` makes of them.
 import t from 'tap';
-import { listKinds, type ListKindName } from '../../src/protocol/list-kinds.js';
-import { readListAnswer } from '../../src/protocol/list-page.js';
-import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
-import { mergeLists } from '../../src/relay/list-merge/merge.js';
-import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/request/targets.js';
-import type { OutgoingMessage } from '../../src/upstream/http/http-upstream.js';
+import { listKinds, type ListKindName } from '../../src/mcp/list-kinds.js';
+import { readListAnswer } from '../../src/mcp/list-page.js';
+import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
+import { mergeLists } from '../../src/lists/merge.js';
+import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/calls/targets.js';
+import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { limits } from '../../src/shared/limits.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';

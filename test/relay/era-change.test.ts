@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { readEvents } from '../support/event-stream.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
 import { until } from '../support/until.js';
-import { post } from './modern/modern-request.js';
+import { post } from '../modern/modern-request.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from './wired-relay.js';
 
 type Era = 'legacy' | 'modern';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { faultReason, upstreamFault, type UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
+import { faultReason, upstreamFault, type UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { errorsToBackends, rpcErrors, type RpcError } from '../../src/shared/rpc-errors.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -59,7 +59,7 @@ const MAKERS = new Set(['shared/refusals.ts', 'shared/rpc-errors.ts']);
 
 /** The places in a source where a code is used in another way than to compare it, or to put one in place of another in bytes of a backend. */
 function otherUsesIn(source: string): string[] {
-  const withoutImports = source.replace(/^import\b[^;]*;$/gm, '');
+  const withoutImports = source.replace(/^(?:import\b|export \{)[^;]*;$/gm, '');
   return [
     ...[
       ...withoutImports.matchAll(

@@ -2,7 +2,7 @@
 // own streams, events kept for broken connections, records of sessions, and many messages at once. See event-loop.test.ts.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import { SessionDirectory } from '../../src/session-directory/session-directory.js';
+import { SessionDirectory } from '../../src/session/directory/session-directory.js';
 import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
@@ -26,8 +26,8 @@ import {
   ThrownAway,
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
-import { URI_NODES_MAX } from '../../src/protocol/uri-places.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-turns.js';
+import { URI_NODES_MAX } from '../../src/mcp/uri-places.js';
 
 /** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {

@@ -1,7 +1,7 @@
 // However large a message is and whatever is in it, the relay never holds the event loop for long. Each kind of large message goes
 // through a real relay, as large as the limits let it be, while the cost of each turn of the loop is measured.
 import t from 'tap';
-import { listKinds } from '../../src/protocol/list-kinds.js';
+import { listKinds } from '../../src/mcp/list-kinds.js';
 import { limits } from '../../src/shared/limits.js';
 import { dearestTurnMs } from '../support/turn-cost.js';
 import { RelayScene } from './relay-scene.js';

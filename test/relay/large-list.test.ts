@@ -2,7 +2,7 @@
 // costs its own backend alone.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { roomyShares } from '../support/shares.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';

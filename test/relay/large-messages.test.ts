@@ -4,8 +4,8 @@ import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UNHEARD_CALL_MS_MAX } from '../../src/relay/request/answered-request.js';
-import { CANCELLED_ANSWER_MS_MAX } from '../../src/relay/request/relayed-request.js';
+import { UNHEARD_CALL_MS_MAX } from '../../src/calls/answered-request.js';
+import { CANCELLED_ANSWER_MS_MAX } from '../../src/calls/relayed-request.js';
 
 /** Takes more than one turn of the event loop to read, since every byte is a token. The character has more than one byte. */
 const BULK = ['ü', [[Array.from({ length: 2 ** 20 }, () => [])]]];

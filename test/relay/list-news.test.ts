@@ -10,8 +10,8 @@ import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { LIST_CHANGES_MS } from '../../src/relay/stream/session-stream.js';
-import { LISTEN_CONFIG_MS } from '../../src/relay/session/config-rounds.js';
+import { LIST_CHANGES_MS } from '../../src/streams/session-stream.js';
+import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
 
 const VERSION = '2026-07-28';
 const URLS = { a: { url: 'https://a.example/mcp' }, b: { url: 'https://b.example/mcp' } };

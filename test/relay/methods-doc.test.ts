@@ -8,10 +8,10 @@ import {
   ServerRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
-import { isClientMethod } from '../../src/relay/dispatch/dispatcher.js';
-import { isModernMethod, modernMethods } from '../../src/relay/modern/modern-door.js';
-import { targetMethods } from '../../src/relay/request/targets.js';
-import { post } from './modern/modern-request.js';
+import { isClientMethod } from '../../src/calls/dispatch/dispatcher.js';
+import { isModernMethod, modernMethods } from '../../src/modern/modern-door.js';
+import { targetMethods } from '../../src/calls/targets.js';
+import { post } from '../modern/modern-request.js';
 import { backendFor } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
 import { JsonText } from '../support/json-text.js';

@@ -5,7 +5,7 @@ import { Failure } from '../support/mcp-backend.js';
 import { modernBackendFor, type ModernBackend, type ModernBackendOptions } from '../support/modern-backend.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
-import { post as postModern } from './modern/modern-request.js';
+import { post as postModern } from '../modern/modern-request.js';
 import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { readEvents } from '../support/event-stream.js';

@@ -8,8 +8,8 @@ import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { LATE_REPORT_MS } from '../../src/relay/request/answered-request.js';
-import { LISTEN_CONFIG_MS } from '../../src/relay/session/config-rounds.js';
+import { LATE_REPORT_MS } from '../../src/calls/answered-request.js';
+import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
 const PAST_LATE_REPORTS = LATE_REPORT_MS + 200;

@@ -1,10 +1,10 @@
 // A real relay between scripted backends and a test that plays the caller, with one session open.
-import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
-import type { Accounts } from '../../src/shared/accounts.js';
+import type { Accounts } from '../../src/fair/accounts.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
-import type { SessionDirectory } from '../../src/session-directory/session-directory.js';
+import type { SessionDirectory } from '../../src/session/directory/session-directory.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import type { CurrentHost } from '../../src/user-config/user-configs.js';
 import { logInto } from '../support/log-lines.js';

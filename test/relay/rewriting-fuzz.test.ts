@@ -7,14 +7,14 @@ import {
   readBackendMessage,
   readClientMessage,
   type BackendMessage,
-} from '../../src/protocol/json-rpc.js';
-import { readLargeBackendMessage } from '../../src/protocol/large-backend-message.js';
-import { uriPlace } from '../../src/protocol/uri-places.js';
-import { clientsNotification, type HearingSession } from '../../src/relay/session/backend-notifications.js';
-import { callersParts } from '../../src/relay/message/rewriting.js';
-import { readTarget, type TargetMethod } from '../../src/relay/request/targets.js';
-import { routeUri } from '../../src/relay/message/uris.js';
-import type { OutgoingMessage } from '../../src/upstream/http/http-upstream.js';
+} from '../../src/mcp/json-rpc.js';
+import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
+import { uriPlace } from '../../src/mcp/uri-places.js';
+import { clientsNotification, type HearingSession } from '../../src/session/backend-notifications.js';
+import { callersParts } from '../../src/messages/rewriting.js';
+import { readTarget, type TargetMethod } from '../../src/calls/targets.js';
+import { routeUri } from '../../src/messages/uris.js';
+import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';
 import type { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import {

@@ -7,10 +7,10 @@ import {
   type ExchangeRequest,
   ExchangeHooks,
   type Caller,
-} from '../../src/relay/exchange/exchange.js';
+} from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
-import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
-import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 import { backendFor } from '../support/deployment.js';

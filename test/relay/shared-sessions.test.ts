@@ -1,6 +1,6 @@
 // Sessions that two machines share: which one ends an idle session, and what a machine does while it learns of the other's changes.
 import t, { type Test } from 'tap';
-import { SessionDirectory } from '../../src/session-directory/session-directory.js';
+import { SessionDirectory } from '../../src/session/directory/session-directory.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';

@@ -1,7 +1,7 @@
 // What a caller gets of a slow answer: the head of an event stream in time, and then the answer as its event; and that a quick answer
 // is not affected.
 import t, { type Test } from 'tap';
-import type { AnswerForms } from '../../src/relay/exchange/exchange.js';
+import type { AnswerForms } from '../../src/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';

@@ -1,11 +1,11 @@
 // Streams of calls as a session keeps them, each with the exchange of its caller: for tests of what is kept and what is sent.
 import { answerOptions } from '../support/answer-options.js';
 import type { Test } from 'tap';
-import { CallerStream, type StreamOwner } from '../../src/relay/stream/caller-stream.js';
-import { StreamKeeper } from '../../src/relay/stream/stream-keeper.js';
-import type { Account, Accounts } from '../../src/shared/accounts.js';
-import type { IdSpan } from '../../src/upstream/rpc/rpc-request.js';
-import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { CallerStream, type StreamOwner } from '../../src/streams/caller-stream.js';
+import { StreamKeeper } from '../../src/streams/stream-keeper.js';
+import type { Account, Accounts } from '../../src/fair/accounts.js';
+import type { IdSpan } from '../../src/upstream/rpc/request-plan.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 

@@ -1,15 +1,15 @@
 // The parts of tests of the cost of a turn: messages that are slow to read or large to copy, callers that accept everything and keep
 // nothing, and the bound of a turn.
 import type { Test } from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { slownessNow } from '../support/turn-cost.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
-import { connectionBounds } from '../../src/upstream/http/connection-bounds.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-turns.js';
+import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
 export const MIB = 1024 * 1024;
 /** The default of `--max-body-bytes`. */

@@ -1,11 +1,11 @@
 // A relay on real connections to real backends, in this process; the test plays the caller.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
-import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';
 import { Relay } from '../../src/relay/relay.js';
-import { BackendConnections } from '../../src/upstream/http1/backend-connections.js';
-import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
-import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { BackendConnections } from '../../src/http-client/backend-connections.js';
+import type { PoolBounds } from '../../src/http-client/origin-pool.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { nextConfigNumber, numberConfig } from '../../src/user-config/user-configs.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';

@@ -229,7 +229,7 @@ t.test('every file has a tier, by what it starts; rows have two', async (t) => {
     t.ok(count === 1 || (count === 2 && file.includes('/spec/')), file);
   }
   t.ok(first?.has('build/test/spec/all-rows.test.js') && system?.has('build/test/spec/all-rows.test.js'));
-  t.ok(first?.has('build/test/relay/request/targets.test.js'));
+  t.ok(first?.has('build/test/calls/targets.test.js'));
   t.ok(system?.has('build/test/integration/drain.test.js') && first?.has('build/test/spec/drain.test.js') === true);
   t.ok(system?.has('build/test/ui/operator.test.js'), 'a browser');
   t.ok(measure?.has('build/test/integration/tenants.test.js'));

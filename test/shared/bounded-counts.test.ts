@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BoundedCounts } from '../../src/shared/share.js';
+import { BoundedCounts } from '../../src/fair/share.js';
 
 t.test('the number in progress is bounded, per key and in all', async (t) => {
   const counts = new BoundedCounts({ totalMax: 5, perKeyMax: 3 });

@@ -8,11 +8,11 @@ import { limitsPage } from '../docs/generated.js';
 import { checkPage } from '../docs/page-check.js';
 import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
-import { connectionBounds } from '../../src/upstream/http/connection-bounds.js';
+import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 import { hopBounds } from '../../src/worker/hop/hop-bounds.js';
-import { NAME_STALE_AFTER_MS, NAMES_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/names/names.js';
+import { NAME_STALE_AFTER_MS, NAMES_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
 import { FAREWELLS_MS_MAX } from '../../src/relay/relay.js';
-import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/relay/session/farewells.js';
+import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/session/farewells.js';
 import { UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
 import { CONTROL_PLANE_VIRTUAL_HOSTS_MAX } from '../../src/control-plane/mcp/mcp-endpoints.js';
 

@@ -1,11 +1,11 @@
 // In tests, reusable memory is overwritten with invalid bytes as soon as it is returned: here by loading the module that `npm test` loads
 // into every process.
 import t from 'tap';
-import { PartMemory } from '../../src/relay/list-merge/list-memory.js';
-import { LargeMemory } from '../../src/shared/large-memory.js';
+import { PartMemory } from '../../src/lists/list-memory.js';
+import { LargeMemory } from '../../src/fair/large-memory.js';
 import { limits } from '../../src/shared/limits.js';
-import { plainRequest } from '../../src/upstream/http/http-upstream.js';
-import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
+import { plainRequest } from '../../src/http-client/http-upstream.js';
+import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { POISON } from '../support/poison.js';
 import { startRawBackend } from '../support/raw-backend.js';
 

@@ -8,7 +8,7 @@ import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
 import { modernBackendFor } from '../support/modern-backend.js';
 import { ask } from '../support/modern-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
-import { NAMED_CAPABILITY_BYTES_MAX } from '../../src/protocol/initialize-result.js';
+import { NAMED_CAPABILITY_BYTES_MAX } from '../../src/mcp/initialize-result.js';
 
 const METHOD = 'acme/paint';
 

@@ -11,7 +11,7 @@ import { BOTH_FORMS, INITIALIZE_PARAMS, rpc, type McpSession } from '../support/
 import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
 import { send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
-import { STREAM_RETRY_MS } from '../../src/protocol/event-stream.js';
+import { STREAM_RETRY_MS } from '../../src/bytes/event-stream.js';
 
 const RETRY_MS = 300;
 

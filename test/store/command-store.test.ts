@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
 import { RecordStoreFault, type RecordKey, type RecordStore } from '../../src/store/record-store.js';

@@ -1,7 +1,7 @@
 // What both record stores promise, on a real LMDB and a real Redis.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { openRecordStore, openStore } from '../../src/store/open-store.js';
 import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../src/store/record-store.js';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { RedisTls } from '../../src/config/dataplane-options.js';
+import type { RedisTls } from '../../src/config/table/store-options.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';

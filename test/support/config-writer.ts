@@ -1,6 +1,6 @@
 // Writes into a gateway's store from outside the gateway, as a control plane would.
 import { pino } from 'pino';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { openStore } from '../../src/store/open-store.js';
 
 /** Resolves once every process that reads the store can see the config. */

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { ApiContract, type ApiDocument } from './api-contract.js';
 import { startProgram, storeOptionWords, verifyWith, type Gateway, type ProgramSetup } from './gateway.js';
 import { createKeyPair, type KeyPair } from './keys.js';

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { writeConfig, writeRawConfig } from './config-writer.js';
 import { startGateway, verifyWith, type Gateway, type GatewayBuild } from './gateway.js';
 import { createKeyPair, type KeyPair } from './keys.js';

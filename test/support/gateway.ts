@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import type { ListenAddress, RedisPlace, StoreOptions } from '../../src/config/dataplane-options.js';
+import type { ListenAddress } from '../../src/config/values.js';
+import type { RedisPlace, StoreOptions } from '../../src/config/table/store-options.js';
 import { childPids } from './child-pids.js';
 import { killWithProcess } from './leftovers.js';
 

@@ -2,7 +2,7 @@
 // upstream sessions, and tokens. It also checks that the records themselves are there, since a search of nothing finds nothing.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { sessionKeys } from '../../src/session-directory/session-record.js';
+import { sessionKeys } from '../../src/session/directory/session-record.js';
 import type { RedisServer } from './redis.js';
 
 export interface SearchedRun {

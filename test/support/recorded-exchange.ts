@@ -7,8 +7,8 @@ import {
   type Exchange,
   type ExchangeRequest,
   ExchangeHooks,
-} from '../../src/relay/exchange/exchange.js';
-import type { RoomWaiter } from '../../src/shared/message-memory.js';
+} from '../../src/exchange/exchange.js';
+import type { RoomWaiter } from '../../src/fair/message-memory.js';
 
 export interface RecordedAnswer {
   readonly status: number;

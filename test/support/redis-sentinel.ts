@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
-import type { ListenAddress } from '../../src/config/dataplane-options.js';
+import type { ListenAddress } from '../../src/config/values.js';
 import { findFreePort } from './free-port.js';
 import { killWithProcess } from './leftovers.js';
 import type { RedisServer } from './redis.js';

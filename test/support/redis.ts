@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
-import type { RedisTls } from '../../src/config/dataplane-options.js';
+import type { RedisTls } from '../../src/config/table/store-options.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import type { Certificates } from './certificates.js';
 import { findFreePort } from './free-port.js';

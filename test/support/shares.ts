@@ -1,8 +1,8 @@
 // Shares with room for whatever a test does, except for those that the test bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/relay-options.js';
-import { Accounts } from '../../src/shared/accounts.js';
-import type { ShareBounds } from '../../src/shared/share.js';
+import { Accounts } from '../../src/fair/accounts.js';
+import type { ShareBounds } from '../../src/fair/share.js';
 
 const PLENTY = Number.MAX_SAFE_INTEGER;
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 // What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
 import { BackendLog, BACKEND_OBSTACLES_LOGGED, LastFaults, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
-import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
+import { faultReason, redirectFault, upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { logInto } from '../support/log-lines.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';

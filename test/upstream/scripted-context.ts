@@ -1,18 +1,18 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that the test sets.
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
-import { Notices } from '../../src/upstream/http/notices.js';
+import { Notices } from '../../src/http-client/notices.js';
 import { OwnIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
-import { Secrets } from '../../src/upstream/credentials/secrets.js';
-import type { OAuthSourceMeans } from '../../src/upstream/credentials/oauth-source.js';
-import { ConnectLinks } from '../../src/upstream/credentials/connect-links.js';
-import { SecretKeys } from '../../src/secrets/secret-keys.js';
-import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
-import { Tokens } from '../../src/upstream/credentials/tokens.js';
+import { Secrets } from '../../src/credentials/secrets.js';
+import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
+import { ConnectLinks } from '../../src/credentials/connect-links.js';
+import { SecretKeys } from '../../src/credentials/secrets/secret-keys.js';
+import { UserTokens } from '../../src/credentials/user-tokens.js';
+import { Tokens } from '../../src/credentials/tokens.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
-import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
-import { createMessageMemories, type MessageMemory } from '../../src/shared/message-memory.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createMessageMemories, type MessageMemory } from '../../src/fair/message-memory.js';
 import { createAccounts } from '../support/shares.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { ScriptedUpstream } from './scripted-upstream.js';

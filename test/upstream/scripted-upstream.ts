@@ -5,8 +5,8 @@ import type {
   UpstreamCall,
   UpstreamHandler,
   UpstreamRequest,
-} from '../../src/upstream/http/http-upstream.js';
-import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
+} from '../../src/http-client/http-upstream.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 
 /** A placeholder in a response's text: replaced by the id that the gateway gave the request. */
 export const REQUEST_ID = 'id of the request';

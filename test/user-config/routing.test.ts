@@ -1,5 +1,5 @@
 import t from 'tap';
-import { listKinds } from '../../src/protocol/list-kinds.js';
+import { listKinds } from '../../src/mcp/list-kinds.js';
 import { isAllowed, isReachable, rivalsOf, routeName } from '../../src/user-config/routing.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';

@@ -1,7 +1,7 @@
 // The explanation of a call that operators get agrees with routing, whatever the config says about prefixes and names.
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
-import { upstreamFault } from '../../src/upstream/http/upstream-fault.js';
+import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { explain } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 

@@ -1,7 +1,7 @@
 // The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline are stand-ins
 // that record how they are called.
 import t from 'tap';
-import type { Caller, Exchange, ExchangeWatcher } from '../../src/relay/exchange/exchange.js';
+import type { Caller, Exchange, ExchangeWatcher } from '../../src/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../src/shared/protected-resource.js';
 import { limits } from '../../src/shared/limits.js';

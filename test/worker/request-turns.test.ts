@@ -2,8 +2,8 @@
 // turns
 // by subject. Each test sets how long a request takes; the turns are the event loop's own.
 import t from 'tap';
-import type { Exchange, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
-import type { Accounts } from '../../src/shared/accounts.js';
+import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
+import type { Accounts } from '../../src/fair/accounts.js';
 import { limits } from '../../src/shared/limits.js';
 import { RequestTurns } from '../../src/worker/request-turns.js';
 import { createAccounts } from '../support/shares.js';

@@ -1,5 +1,5 @@
 // Options for responses to callers: what is sent while nothing is ready, and what is kept for reconnecting clients.
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import { option } from '../option.js';
 import { duration, oneOf, size } from '../values.js';
 

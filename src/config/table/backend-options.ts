@@ -1,5 +1,5 @@
 // Options for how backends are reached, and how long the gateway waits for them.
-import { limits, perSubject } from '../../shared/limits.js';
+import { limits, perSubject } from '../../shared/index.js';
 import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
 import { option, section, type Option, type OptionReader } from '../option.js';
 import { duration, oneOf, parseNameServers, parseNetworks, parsePublicUrl, wholeNumber } from '../values.js';

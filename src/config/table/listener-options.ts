@@ -1,5 +1,5 @@
 // Where the planes listen, and which requests they accept there.
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import { checkPair, readCertificates, readTlsPrivateKey } from '../files.js';
 import { option, section, type OptionReader } from '../option.js';
 import {

@@ -1,5 +1,5 @@
 // Options for processes: number, memory, logging, tracing and shutdown; and for what the control plane does on its own.
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../machine-memory.js';
 import { option, section } from '../option.js';
 import {

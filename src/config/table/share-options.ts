@@ -1,6 +1,5 @@
 // What a process may hold, what one subject may hold of it, and what each maker of compositions may create.
-import { limits } from '../../shared/limits.js';
-import { MIB } from '../../shared/limits/units.js';
+import { limits, MIB } from '../../shared/index.js';
 import { option, type Option, type OptionReader } from '../option.js';
 import { size, wholeNumber } from '../values.js';
 

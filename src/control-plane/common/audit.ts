@@ -2,9 +2,8 @@
 // it was before and after. Secrets are left out: URLs are reduced to their origin, large values to their beginning,
 // fixed arguments to their names, each with a hash that shows whether it changed. Cold path.
 import { createHash } from 'node:crypto';
-import { limits } from '../../shared/limits.js';
-import { subjectHash, type Logger } from '../../shared/logger.js';
-import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
+import { limits, subjectHash, type Logger } from '../../shared/index.js';
+import type { AuditEntry, AuditRecords } from '../../store/index.js';
 
 /** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;

@@ -1,8 +1,8 @@
 // The curation of a registered server: the server's own, for everybody who uses it, and a composition's, which
 // overrides it member by member. Both have the form they have in user configs.
-import { limits } from '../../shared/limits.js';
-import { describeIssues } from '../../user-config/known-members.js';
+import { limits } from '../../shared/index.js';
 import {
+  describeIssues,
   clashesOf,
   curatedEntries,
   curationSchema,
@@ -10,8 +10,8 @@ import {
   repeatedNames,
   type CuratedBackend,
   type CuratedMembers,
-} from '../../user-config/curation-schema.js';
-import type { BackendConfig } from '../../user-config/user-config-schema.js';
+  type BackendConfig,
+} from '../../user-config/index.js';
 
 /** As written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;

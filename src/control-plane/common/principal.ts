@@ -1,7 +1,6 @@
 // The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that
 // they name. Only where roles are taken from tokens: elsewhere nothing has an owner, and everybody may change everything. Cold path.
-import { limits } from '../../shared/limits.js';
-import type { Role } from '../../shared/roles.js';
+import { limits, type Role } from '../../shared/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Principal {

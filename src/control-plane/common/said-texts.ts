@@ -1,6 +1,6 @@
 // Checks of names and descriptions that people give to servers and compositions. Cold path.
-import { isUnicodeText } from '../../shared/json-values.js';
-import { limits } from '../../shared/limits.js';
+import { isUnicodeText } from '../../bytes/index.js';
+import { limits } from '../../shared/index.js';
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 

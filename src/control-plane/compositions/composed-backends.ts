@@ -1,7 +1,7 @@
 // From a composition to the backends of its virtual host, by the current registry. A server that was removed may have
 // been registered again under its name. A disabled or never reached server is not a backend: nobody has verified what
 // is there.
-import type { BackendConfig } from '../../user-config/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/index.js';
 import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';

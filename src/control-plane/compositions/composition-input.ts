@@ -1,8 +1,8 @@
 // Checks what people may set on a composition, and deduplicates its lists. Whether its servers exist is checked against the registry.
-import { isUnicodeText } from '../../shared/json-values.js';
-import { limits } from '../../shared/limits.js';
-import { encodeStoreKey } from '../../store/store.js';
-import type { Exposure } from '../../user-config/compiled-config.js';
+import { isUnicodeText } from '../../bytes/index.js';
+import { limits } from '../../shared/index.js';
+import { encodeStoreKey } from '../../store/index.js';
+import type { Exposure } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';

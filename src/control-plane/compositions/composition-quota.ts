@@ -1,6 +1,6 @@
 // Limits of one maker, so that no subject fills the store, the publishers' time or a user's config at the expense of
 // others. The maker of a composition is the subject that last wrote it.
-import type { ComposerShares } from '../../config/control-plane-options.js';
+import type { ComposerShares } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition-storage.js';

@@ -1,7 +1,7 @@
 // Compositions in the record store. Each is a record by id, with a second record that maps its case-folded name to the
 // id. Both change in one swap, which keeps names unique across all control planes.
-import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
-import type { Exposure } from '../../user-config/compiled-config.js';
+import type { RecordChange, RecordKey, RecordStore } from '../../store/index.js';
+import type { Exposure } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
 import { jobAdded, type PublicationJob } from './publication-job.js';
 

@@ -1,6 +1,6 @@
 // A composition as seen outside of its storage: a virtual server of chosen tools of several servers, for the subjects
 // that it names (decisions 3). Plain data, JSON-ready.
-import type { Exposure } from '../../user-config/compiled-config.js';
+import type { Exposure } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
 import { tagOf } from '../common/change-condition.js';
 

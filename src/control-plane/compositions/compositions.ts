@@ -2,12 +2,10 @@
 // in the record store. The publisher writes them into user configs; this class tells it when to.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import type { ComposerShares } from '../../config/control-plane-options.js';
-import { type RecordStore, walkRecords, retrySwap } from '../../store/record-store.js';
-import type { Exposure } from '../../user-config/compiled-config.js';
-import type { BackendConfig } from '../../user-config/user-config-schema.js';
+import { limits, type Logger } from '../../shared/index.js';
+import type { ComposerShares } from '../../config/index.js';
+import { type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
+import type { Exposure, BackendConfig } from '../../user-config/index.js';
 import type { Registry } from '../registry/registry.js';
 import { ChangeNote } from '../common/audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';

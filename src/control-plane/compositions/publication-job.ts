@@ -1,7 +1,7 @@
 // Publication jobs as records: each is written in the swap that makes it necessary, and removed when it is done. If the
 // process dies in between, another one finds the job and does it; doing it twice is harmless.
 import { randomBytes } from 'node:crypto';
-import type { RecordChange, RecordKey } from '../../store/record-store.js';
+import type { RecordChange, RecordKey } from '../../store/index.js';
 
 export const PUBLICATION_JOBS = 'publication-jobs/';
 

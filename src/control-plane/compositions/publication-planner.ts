@@ -1,7 +1,6 @@
 // Where publications are planned. Small ones run on the event loop, a few milliseconds per turn, however many there
 // are; large ones, whose decoding would block it for up to a second, run in a thread. Cold path.
-import { limits } from '../../shared/limits.js';
-import { TaskThread } from '../../shared/task-thread.js';
+import { limits, TaskThread } from '../../shared/index.js';
 import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
 import { changesOf, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 

@@ -1,8 +1,8 @@
 // Compares the virtual hosts that the control plane has published into a subject's user config with those that it should have. It
 // owns a virtual host only if the publication record says so, never by the id alone: everything else belongs to somebody else.
 import { isDeepStrictEqual } from 'node:util';
-import { limits } from '../../shared/limits.js';
-import type { RecordChange, RecordKey } from '../../store/record-store.js';
+import { limits } from '../../shared/index.js';
+import type { RecordChange, RecordKey } from '../../store/index.js';
 import {
   publicationKey,
   readPublication,
@@ -11,7 +11,7 @@ import {
   editConfig,
   readConfig,
   type EditableConfig,
-} from '../../user-config/config-editing.js';
+} from '../../user-config/index.js';
 
 /** State of one subject, as read. */
 export interface PublicationState {

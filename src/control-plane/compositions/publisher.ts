@@ -3,10 +3,10 @@
 // once. A user config and its publication record change in one swap. Compositions and servers may be on other nodes of
 // a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
 // changed them publishes afterwards, so that the last writer has always seen the last change.
-import type { ComposerShares } from '../../config/control-plane-options.js';
-import { subjectHash, type Logger } from '../../shared/logger.js';
-import { type RecordStore, retrySwap } from '../../store/record-store.js';
-import { mapsAsObjects } from '../../user-config/known-members.js';
+import type { ComposerShares } from '../../config/index.js';
+import { subjectHash, type Logger } from '../../shared/index.js';
+import { type RecordStore, retrySwap } from '../../store/index.js';
+import { mapsAsObjects, publicationKey } from '../../user-config/index.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';
@@ -16,7 +16,6 @@ import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
 import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
-import { publicationKey } from '../../user-config/config-editing.js';
 import { userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
 /** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */

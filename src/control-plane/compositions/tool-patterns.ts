@@ -1,7 +1,6 @@
 // `*` in the tool names of a composition: any number of characters, including none. Patterns are resolved when the
 // composition is published, against the tools that were last read, and again when these change. Cold path.
-import { limits } from '../../shared/limits.js';
-import { KIB } from '../../shared/limits/units.js';
+import { limits, KIB } from '../../shared/index.js';
 
 /** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond it, further ones are not served. */
 export const MATCHED_TOOLS_MAX = 1_000;

@@ -3,10 +3,10 @@
 import { once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { UpstreamOptions } from '../../config/dataplane-options.js';
-import { guardedLookupOf, type Names } from '../../names/names.js';
-import { isObject } from '../../shared/json-values.js';
-import { limits } from '../../shared/limits.js';
+import type { UpstreamOptions } from '../../config/index.js';
+import { guardedLookupOf, type Names } from '../../http-client/index.js';
+import { isObject } from '../../bytes/index.js';
+import { limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchMeans {

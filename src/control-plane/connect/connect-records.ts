@@ -1,11 +1,10 @@
 // The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
 // the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
 // expired records. Cold path.
-import { type SecretKeys, openText, sealText } from '../../secrets/secret-keys.js';
-import { GRANT_PREFIX, type GrantClient } from '../../secrets/user-grants.js';
-import { limits } from '../../shared/limits.js';
-import { type RecordKey, type RecordStore, retrySwap } from '../../store/record-store.js';
-import type { UserAuth } from '../../user-config/auth.js';
+import { type SecretKeys, openText, sealText, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
+import { limits } from '../../shared/index.js';
+import { type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
+import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 

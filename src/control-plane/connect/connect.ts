@@ -2,23 +2,29 @@
 // grant in the store (RFC 6749 with PKCE, RFC 8707, RFC 9207). The ticket in the link says who may do so, and is valid
 // for one start; the response must come back to the browser that started, once, and soon. Cold path.
 import { createHash, randomBytes } from 'node:crypto';
-import { openTicket, type ConnectTicket } from '../../secrets/connect-ticket.js';
-import { type SecretKeys, openText, sealText } from '../../secrets/secret-keys.js';
-import { grantsOf, type GrantClient, type UserGrant, type UserGrants } from '../../secrets/user-grants.js';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import { type RecordStore, retrySwap } from '../../store/record-store.js';
-import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
-import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import {
+  openTicket,
+  type ConnectTicket,
+  type SecretKeys,
+  openText,
+  sealText,
+  grantsOf,
+  type GrantClient,
+  type UserGrant,
+  type UserGrants,
+  ConnectLinks,
+  oauthAnswer,
+  toldBy,
   authenticationOf,
   clientAuth,
   renewedGrant,
   resourceParameter,
   userGrantKey,
-} from '../../upstream/credentials/user-refresh.js';
-import type { Secrets } from '../../upstream/credentials/secrets.js';
-import type { UserAuth } from '../../user-config/auth.js';
+  type Secrets,
+} from '../../credentials/index.js';
+import { limits, type Logger } from '../../shared/index.js';
+import { type RecordStore, retrySwap } from '../../store/index.js';
+import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';

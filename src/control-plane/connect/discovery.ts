@@ -1,10 +1,8 @@
 // Where a backend's users give their consent, and to what: read from its challenge, its metadata as a protected
 // resource (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Metadata is
 // rejected if it could make the user consent for another resource, whose token this backend would then see. Cold path.
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import { limits } from '../../shared/limits.js';
-import type { UserAuth } from '../../user-config/auth.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
+import { PROGRAM_VERSION, limits } from '../../shared/index.js';
+import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 

@@ -1,12 +1,19 @@
 // The gateway's own client registrations (RFC 7591), for backends whose `auth` names no client: one for each backend,
 // sealed in the store. Cold path.
-import { type SecretKeys, openText, sealText } from '../../secrets/secret-keys.js';
-import { CLIENT_PREFIX, keyHashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
-import { limits } from '../../shared/limits.js';
-import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
-import { isSecretValue } from '../../shared/secret-name.js';
-import type { RecordKey, RecordStore } from '../../store/record-store.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
+import {
+  type SecretKeys,
+  openText,
+  sealText,
+  CLIENT_PREFIX,
+  keyHashOf,
+  type ClientAuthentication,
+  type GrantClient,
+  oauthAnswer,
+  toldBy,
+} from '../../credentials/index.js';
+import { limits, isSecretValue } from '../../shared/index.js';
+import type { RecordKey, RecordStore } from '../../store/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 import type { AuthorizationServer } from './discovery.js';

@@ -1,8 +1,7 @@
 // Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
-import type { ListenAddress } from '../../config/dataplane-options.js';
-import { bodyText } from '../../shared/body-text.js';
-import { limits, perSubject } from '../../shared/limits.js';
+import type { ListenAddress } from '../../config/index.js';
+import { bodyText, limits, perSubject } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 interface AdminAnswer {

@@ -1,17 +1,17 @@
 // What a caller may learn of the dataplane: what a subject may reach and why, who has sessions, and what became of a
 // request. Admins may ask about everybody, others about themselves. Cold path.
-import type { RecentRequest, RecentRequests } from '../../observation/recent-requests.js';
-import { subjectHash } from '../../shared/logger.js';
-import type { AdminListener } from './admin-listener.js';
-import { ControlPlaneFault } from '../common/control-plane-fault.js';
+import type { RecentRequest, RecentRequests } from '../../observation/index.js';
 import {
+  subjectHash,
   explanationShape,
   requestsShape,
   sessionsShape,
   type DataplaneRequest,
   type DataplaneSessions,
   type Explanation,
-} from '../../shared/dataplane-answers.js';
+} from '../../shared/index.js';
+import type { AdminListener } from './admin-listener.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** A request that one of the planes has answered recently. */
 type ToldRequest = Omit<DataplaneRequest, 'slot'> & {

@@ -2,14 +2,22 @@
 // watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
 import { PassThrough, type Readable } from 'node:stream';
-import { Figures, Interval } from '../../shared/figures.js';
-import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
-import { limits, perSubject } from '../../shared/limits.js';
+import {
+  Figures,
+  Interval,
+  loadOf,
+  type LoadRow,
+  type TopAnswer,
+  limits,
+  perSubject,
+  figuresShape,
+  readyShape,
+  workersShape,
+  KIB,
+} from '../../shared/index.js';
 import type { AdminListener } from './admin-listener.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { understood } from './dataplane-views.js';
-import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
-import { KIB } from '../../shared/limits/units.js';
 
 /** Interval at which a dataplane's figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;

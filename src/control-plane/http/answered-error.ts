@@ -1,7 +1,7 @@
 // Turns the errors of routes into responses: `{"detail": …}`, a message for people that names the faulty member. What never becomes a
 // request of a route, such as a head that is no HTTP, is answered in http-app.ts.
 import type { FastifyError, FastifySchemaValidationError } from 'fastify';
-import { RecordStoreFault } from '../../store/record-store.js';
+import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** The name of a member may come from the caller: no more of it is repeated than this. */

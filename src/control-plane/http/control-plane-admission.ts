@@ -3,17 +3,20 @@
 // the process can take more work (503). The token is verified before the rate is counted, because the rate counts by
 // subject, or else by address; without a valid token, nothing is revealed about paths.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
-import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
-import type { Overload } from '../../process/overload.js';
-import { refusedHost, type HostPolicy } from '../../shared/host-policy.js';
+import type { TokenVerifier, Verified } from '../../auth/index.js';
+import type { Overload } from '../../fair/index.js';
 import {
+  refusedHost,
+  type HostPolicy,
   METADATA_PATH,
   metadataCorsHeaders,
   type ProtectedResource,
   type RequestOrigin,
-} from '../../shared/protected-resource.js';
-import { tokenRefusals, type Refusal } from '../../shared/refusals.js';
-import { isRoleEnough, type Role } from '../../shared/roles.js';
+  tokenRefusals,
+  type Refusal,
+  isRoleEnough,
+  type Role,
+} from '../../shared/index.js';
 import type { Principal } from '../common/principal.js';
 import { HttpRefusal, type Failure } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';

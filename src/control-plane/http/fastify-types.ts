@@ -1,6 +1,6 @@
 // Additions of the control plane's hooks and routes to fastify's own types.
 
-import type { Role } from '../../shared/roles.js';
+import type { Role } from '../../shared/index.js';
 import type { Principal } from '../common/principal.js';
 import type { Failure } from './answered-error.js';
 

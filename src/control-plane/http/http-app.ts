@@ -8,21 +8,16 @@
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import type { Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { TokenVerifier } from '../../auth/token-verifier.js';
-import type { Overload } from '../../process/overload.js';
-import type { HostPolicy } from '../../shared/host-policy.js';
-import { limits } from '../../shared/limits.js';
-import type { AccessLog } from '../../observation/access-log.js';
-import type { Logger } from '../../shared/logger.js';
-import type { RequestIds } from '../../shared/request-ids.js';
+import type { TokenVerifier } from '../../auth/index.js';
+import { type Overload, keepRoom } from '../../fair/index.js';
+import { type HostPolicy, limits, type Logger, type RequestIds, type ProtectedResource } from '../../shared/index.js';
+import type { AccessLog } from '../../observation/index.js';
 import { isAdmin } from '../common/principal.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
-import type { ProtectedResource } from '../../shared/protected-resource.js';
 import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { answerTo, HttpRefusal } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import './fastify-types.js';
-import { keepRoom } from '../../shared/connection-room.js';
 import { compileValidators, mountOperation, type MountParts } from './mount.js';
 import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';

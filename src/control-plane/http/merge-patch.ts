@@ -4,12 +4,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeCondition } from '../common/change-condition.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { isObject } from '../../shared/json-values.js';
-import { limits } from '../../shared/limits.js';
+import { isObject, readings } from '../../bytes/index.js';
+import { limits } from '../../shared/index.js';
 import { HttpRefusal, describeViolation } from './answered-error.js';
 import { shapeOf } from './schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';
-import { readings } from '../../protocol/reading-queue.js';
 
 /** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond it, refused as a conflict. */
 const PATCH_TRIES_MAX = 10;

@@ -1,5 +1,5 @@
 // Generates the OpenAPI 3.1 document from the operations and schemas that the routes are mounted from.
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { PROGRAM_VERSION } from '../../shared/index.js';
 import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
 import { operations } from './operations.js';
 import type { JsonSchema } from './schema-parts.js';

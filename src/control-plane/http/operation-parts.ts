@@ -1,6 +1,6 @@
 // Parts that operations share: answers, queries and headers, and how the last are read and written.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import { nextLink, type Page } from '../common/page.js';
 import type { Answer } from './operation.js';
 import type { SchemaName } from './schemas.js';

@@ -1,10 +1,9 @@
 // One endpoint of the control plane: what is told of it, from which its route is mounted and its documentation is generated, and what it
 // does.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Overload } from '../../process/overload.js';
-import type { Role } from '../../shared/roles.js';
-import type { AuditRecords } from '../../store/audit-records.js';
-import type { RecordStore } from '../../store/record-store.js';
+import type { Overload } from '../../fair/index.js';
+import type { Role } from '../../shared/index.js';
+import type { AuditRecords, RecordStore } from '../../store/index.js';
 import type { Change } from '../compositions/publication-wait.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Connect } from '../connect/connect.js';

@@ -1,7 +1,7 @@
 // The endpoint table of the control plane (decisions 3): its whole HTTP interface, with the role that each endpoint requires, and what it
 // does. Each kind of thing, such as servers, has its part of the table in its own file.
-import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
+import { PROGRAM_VERSION } from '../../shared/index.js';
 import { HttpRefusal } from './answered-error.js';
 import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';

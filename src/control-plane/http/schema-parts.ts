@@ -1,5 +1,5 @@
 // Building blocks of the schemas of the control plane's HTTP interface.
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 
 // Derives other schemas from the schema of a record: its input, its patch, and its shape, which has no bounds.
 

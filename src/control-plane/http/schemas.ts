@@ -1,8 +1,8 @@
 // JSON Schemas (2020-12) of the control plane's HTTP interface: requests are validated against them, and the OpenAPI
 // document shows them. The bounds of names, URLs and tags are documented here but checked only by the registry, whose
 // error messages say more: see `shapeOf`.
-import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { roles } from '../../shared/roles.js';
+import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
+import { roles, limits } from '../../shared/index.js';
 import {
   count,
   exactly,
@@ -21,7 +21,6 @@ import {
 } from './schema-parts.js';
 import { serverSchemas } from './server-schemas.js';
 import { viewSchemas } from './view-schemas.js';
-import { limits } from '../../shared/limits.js';
 
 const composedServer = exactly(
   {

@@ -1,5 +1,5 @@
 // The schemas of servers: what people set, what is shown, what servers list, and what a probe finds.
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import {
   curation,
   description,

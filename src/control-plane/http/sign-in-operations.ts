@@ -1,7 +1,7 @@
 // Begins and ends the console's sign-in at an OpenID Connect issuer, for the console's own page. Open: the caller has no token yet. A
 // sign-in is bound to its browser by a cookie that no script can read and no other site's page sends.
 import type { FastifyReply } from 'fastify';
-import { limits } from '../../shared/limits.js';
+import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import { HttpRefusal } from './answered-error.js';
 import { cookieIn, setCookie } from './cookies.js';

@@ -1,8 +1,8 @@
 // Views over HTTP: of what happens in the gateway, and of who has changed what. Admins see everybody's data, and why a view fails; others
 // see their own only, and changes of things that they may change.
 import type { FastifyRequest } from 'fastify';
-import { limits } from '../../shared/limits.js';
-import type { AuditEntry } from '../../store/audit-records.js';
+import { limits } from '../../shared/index.js';
+import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { nextLink, type PageQuery } from '../common/page.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';

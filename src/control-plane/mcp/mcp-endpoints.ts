@@ -8,30 +8,27 @@ import type {
   EraOptions,
   ShareOptions,
   UpstreamOptions,
-} from '../../config/dataplane-options.js';
-import { Relay } from '../../relay/relay.js';
-import { shareTable } from '../../relay/relay-options.js';
-import type { StoredSecrets } from '../../secrets/stored-secrets.js';
-import type { UserGrants } from '../../secrets/user-grants.js';
-import type { Overload } from '../../process/overload.js';
-import { OverloadDoor } from '../../process/overload-door.js';
-import type { Names } from '../../names/names.js';
-import { BackendConnections } from '../../upstream/http1/backend-connections.js';
-import { Accounts } from '../../shared/accounts.js';
-import { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { Logger } from '../../shared/logger.js';
-import type { RequestWatch } from '../../observation/request-watch.js';
-import type { CompiledVirtualHost, Exposure } from '../../user-config/compiled-config.js';
-import { type CurrentHost, nextConfigNumber, numberConfig } from '../../user-config/user-configs.js';
+} from '../../config/index.js';
+import { Relay, shareTable } from '../../relay/index.js';
+import type { StoredSecrets, UserGrants } from '../../credentials/index.js';
+import { type Overload, OverloadDoor, Accounts, DeadlineWheel, RecentMap } from '../../fair/index.js';
+import { type Names, BackendConnections } from '../../http-client/index.js';
+import { type Logger, limits } from '../../shared/index.js';
+import type { RequestWatch } from '../../observation/index.js';
+import {
+  type CompiledVirtualHost,
+  type Exposure,
+  type CurrentHost,
+  nextConfigNumber,
+  numberConfig,
+  compileUserConfig,
+  mapsAsObjects,
+  type BackendConfig,
+} from '../../user-config/index.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
 import { NodeExchange, relayedMethod, type NodeExchangeContext } from './node-exchange.js';
-import { limits } from '../../shared/limits.js';
-import { compileUserConfig } from '../../user-config/compile-config.js';
-import { RecentMap } from '../../shared/recent-map.js';
-import { mapsAsObjects } from '../../user-config/known-members.js';
-import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 /** Compiled virtual hosts that the control plane caches. Beyond it, the least recently used is dropped, and compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;

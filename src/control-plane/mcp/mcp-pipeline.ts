@@ -14,22 +14,22 @@
 // The differences have reasons. The store is asked for each request, so each step may wait for the one before, and its
 // return value says whether there is a next one. And because requests need no session here, an unread body may or may
 // not open one: the overload check, which refuses new sessions first, comes after the body.
-import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../protocol/json-rpc.js';
-import { PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
-import type { RequestWatch } from '../../observation/request-watch.js';
-import type { Overload } from '../../process/overload.js';
-import type { OverloadDoor } from '../../process/overload-door.js';
-import { refuse } from '../../relay/exchange/answers.js';
-import type { Caller } from '../../relay/exchange/exchange.js';
-import { isClientMethod } from '../../relay/dispatch/dispatcher.js';
-import { eraOfMessage, type ServedEras } from '../../relay/exchange/era.js';
-import { hasReadableId, withRequestId } from '../../relay/exchange/refused-message.js';
-import type { Relay } from '../../relay/relay.js';
-import { checkTransport } from '../../relay/exchange/transport.js';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import { refusals, type Refusal } from '../../shared/refusals.js';
-import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { readClientMessage, readLargeClientMessage, type ClientReading, PROTOCOL_VERSIONS } from '../../mcp/index.js';
+import type { RequestWatch } from '../../observation/index.js';
+import type { Overload, OverloadDoor } from '../../fair/index.js';
+import {
+  refuse,
+  type Caller,
+  eraOfMessage,
+  type ServedEras,
+  hasReadableId,
+  withRequestId,
+  checkTransport,
+} from '../../exchange/index.js';
+import { isClientMethod } from '../../calls/index.js';
+import type { Relay } from '../../relay/index.js';
+import { limits, type Logger, refusals, type Refusal } from '../../shared/index.js';
+import type { CompiledVirtualHost } from '../../user-config/index.js';
 import type { NodeExchange } from './node-exchange.js';
 
 interface McpPipelineParts {

@@ -5,7 +5,7 @@
 //   open ── openStream, openBody ──> streaming ── end ──> flushing
 //   open, streaming ── the caller went away, or reset ──> done
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { keepAliveComment } from '../../protocol/event-stream.js';
+import { keepAliveComment } from '../../bytes/index.js';
 import {
   type AnswerForms,
   type BodyType,
@@ -15,10 +15,11 @@ import {
   NO_MIRROR,
   type MirrorHeaders,
   ExchangeHooks,
-} from '../../relay/exchange/exchange.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { combinedHeader, mirrorIn } from '../../relay/exchange/mirror-headers.js';
-import type { TransportHead } from '../../relay/exchange/transport.js';
+  combinedHeader,
+  mirrorIn,
+  type TransportHead,
+} from '../../exchange/index.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
 const SINGLE_HEADERS = ['content-length', 'host', 'authorization', 'mcp-session-id'];

@@ -1,6 +1,6 @@
 // The control plane's copy of the records in memory, updated from the change log: bringing it up to date costs one
 // request to the store, however many records there are. If it has missed too many changes, it reads all records again.
-import { walkRecords, type RecordStore } from '../../store/record-store.js';
+import { walkRecords, type RecordStore } from '../../store/index.js';
 import { FreshRuns } from './fresh-runs.js';
 
 /** Records with one prefix, in the form in which they are needed. */

@@ -6,11 +6,8 @@ import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type 
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import type { AddressGuard } from '../../names/address-guard.js';
-import { limits } from '../../shared/limits.js';
-import { withCookies } from '../../upstream/http/cookies.js';
-import { encodingIn } from '../../upstream/http/response-words.js';
-import { movedTarget, redirectPath } from '../../upstream/http/redirect-place.js';
+import { type AddressGuard, withCookies, encodingIn, movedTarget, redirectPath } from '../../http-client/index.js';
+import { limits } from '../../shared/index.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 /**

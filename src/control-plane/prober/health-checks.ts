@@ -1,7 +1,7 @@
 // Schedules the health checks: in rounds, several at once, in the order of the targets, at slightly varying intervals,
 // so that several control planes do not fall into step. A round that takes longer than the interval is followed by the
 // next one at once.
-import type { Logger } from '../../shared/logger.js';
+import type { Logger } from '../../shared/index.js';
 
 /** Health checks that one control plane runs at once. Beyond it, further servers wait for their turn. */
 export const PROBES_AT_ONCE_MAX = 16;

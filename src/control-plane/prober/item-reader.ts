@@ -2,8 +2,8 @@
 // that declares such a list but does not give it, or gives one that is too long, still counts as reached and serves its tools.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
-import { limits } from '../../shared/limits.js';
+import { listKinds, type ListKind } from '../../mcp/index.js';
+import { limits } from '../../shared/index.js';
 import {
   digestOfItem,
   digestOfKey,

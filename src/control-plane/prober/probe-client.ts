@@ -2,11 +2,15 @@
 // there is none.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { EventStreamParser } from '../../protocol/event-stream.js';
-import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
-import { MODERN_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versions.js';
-import { limits } from '../../shared/limits.js';
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { EventStreamParser } from '../../bytes/index.js';
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  PROTOCOL_VERSION_KEY,
+  MODERN_PROTOCOL_VERSION,
+  type Era,
+} from '../../mcp/index.js';
+import { limits, PROGRAM_VERSION } from '../../shared/index.js';
 import { ProbeFault } from './probe-fault.js';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,20 +1,19 @@
 // The credentials that probes send to servers: secrets, and access tokens, which are requested over separate
 // connections. The MCP endpoints of the same process have their own. Cold path.
-import type { UpstreamOptions } from '../../config/dataplane-options.js';
-import type { Names } from '../../names/names.js';
-import { SecretKeys } from '../../secrets/secret-keys.js';
-import type { StoredSecrets } from '../../secrets/stored-secrets.js';
-import type { UserGrants } from '../../secrets/user-grants.js';
-import { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
-import type { OAuthSourceMeans } from '../../upstream/credentials/oauth-source.js';
-import { Tokens } from '../../upstream/credentials/tokens.js';
-import { UserTokens } from '../../upstream/credentials/user-tokens.js';
-import { Http1Upstream } from '../../upstream/http1/http1-upstream.js';
-import { Secrets } from '../../upstream/credentials/secrets.js';
-import { Credentials } from '../../upstream/credentials/credentials.js';
-import { NO_METADATA } from '../../upstream/http/request-metadata.js';
-import { loggedReason } from '../../upstream/http/upstream-fault.js';
+import type { UpstreamOptions } from '../../config/index.js';
+import { type Names, Http1Upstream, NO_METADATA, loggedReason } from '../../http-client/index.js';
+import {
+  SecretKeys,
+  type StoredSecrets,
+  type UserGrants,
+  ConnectLinks,
+  type OAuthSourceMeans,
+  Tokens,
+  UserTokens,
+  Secrets,
+  Credentials,
+} from '../../credentials/index.js';
+import { DeadlineWheel } from '../../fair/index.js';
 import type { ServerInput } from '../records/server-record.js';
 import type { Probe, Prober } from './prober.js';
 

@@ -1,6 +1,6 @@
 // The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
-import { readVersionRefusal, type VersionRefusal } from '../../protocol/protocol-versions.js';
+import { readVersionRefusal, type VersionRefusal } from '../../mcp/index.js';
 
 // Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
 

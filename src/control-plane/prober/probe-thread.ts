@@ -2,7 +2,7 @@
 // serves everybody else. The thread starts with the first probe, and again after it has died.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { MIB } from '../../shared/limits/units.js';
+import { MIB } from '../../shared/index.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';

@@ -7,20 +7,16 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { UpstreamOptions } from '../../config/dataplane-options.js';
-import type { AddressGuard } from '../../names/address-guard.js';
-import { guardedLookupOf, Names } from '../../names/names.js';
-import { limits } from '../../shared/limits.js';
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import type { UpstreamOptions } from '../../config/index.js';
+import { type AddressGuard, guardedLookupOf, Names, trustOf } from '../../http-client/index.js';
+import { limits, PROGRAM_VERSION, KIB } from '../../shared/index.js';
 import { type ServerLists, toolListOf, type ToolList } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { BoundedFetch } from './bounded-fetch.js';
-import { trustOf } from '../../upstream/http1/connection-target.js';
-import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../protocol/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../mcp/index.js';
 import { isDeeperThan, readServerLists, readTools } from './item-reader.js';
 import { ModernServer, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
 import { ProbeFault, versionFaultOf, type ProbeFaultKind, ProberClosedError } from './probe-fault.js';
-import { KIB } from '../../shared/limits/units.js';
 
 // Bounds what a server says about itself: it is kept in the server's record and shown in every listing, and may be
 // anything. An oversized value is cut down to what matters here; nothing fails because of it.

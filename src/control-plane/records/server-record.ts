@@ -1,6 +1,6 @@
 // A registered server as seen outside of the registry's storage (decisions 3). Plain data, JSON-ready.
-import type { Era } from '../../protocol/protocol-versions.js';
-import type { BackendAuth } from '../../user-config/auth.js';
+import type { Era } from '../../mcp/index.js';
+import type { BackendAuth } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
 
 export type ServerStatus = 'active' | 'inactive';

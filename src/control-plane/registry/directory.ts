@@ -1,6 +1,6 @@
 // The servers and compositions in memory, shared by every part of one control plane. Callers that need the latest state
 // call `sync` first.
-import type { RecordStore } from '../../store/record-store.js';
+import type { RecordStore } from '../../store/index.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
 import { ServerDirectory } from './server-directory.js';
 import { RecordMirror } from '../mirror/record-mirror.js';

@@ -2,9 +2,8 @@
 // state is in the record store, so that several control planes may share it; the registry itself keeps only what is
 // under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import { type RecordStore, retrySwap } from '../../store/record-store.js';
+import { limits, type Logger } from '../../shared/index.js';
+import { type RecordStore, retrySwap } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { Change, PublicationWait } from '../compositions/publication-wait.js';

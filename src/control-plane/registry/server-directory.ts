@@ -1,6 +1,6 @@
 // The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
 // brings them up to date.
-import type { BackendConfig } from '../../user-config/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/index.js';
 import { withoutClashes, readCuration } from '../common/curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';

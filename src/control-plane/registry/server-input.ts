@@ -1,13 +1,12 @@
 // Checks what people may set on a server (decisions 3, "Names" and "URLs"), and removes duplicate tags.
-import { isHostRefused } from '../../names/address-guard.js';
-import { limits } from '../../shared/limits.js';
-import { authFault, type BackendAuth } from '../../user-config/auth.js';
+import { isHostRefused } from '../../http-client/index.js';
+import { limits } from '../../shared/index.js';
+import { authFault, type BackendAuth, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault, type WrittenCuration, readCuration } from '../common/curation.js';
 import { descriptionFault, nameFault } from '../common/said-texts.js';
 import type { ServerInput, ServerTransport, ServerRecord } from '../records/server-record.js';
-import { namePrefix } from '../../user-config/curation-schema.js';
 import type { KnownServer } from './server-directory.js';
 
 // The prefix of a server's tool names where several servers are merged. Two servers with the same prefix could have the

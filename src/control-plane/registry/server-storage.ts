@@ -1,7 +1,7 @@
 // Servers in the record store. A server has three records: its own, its tools (large, and seldom read), and the tools'
 // digests; two more for each other list that is not empty; and its health history. Two index records lead to it: its
 // case-folded name and its slug. All change in one swap, which keeps names unique across all control planes.
-import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+import type { RecordChange, RecordKey, RecordStore } from '../../store/index.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
 import { isHealthChanged, withHealth, type HealthEntry, type StoredServer } from './server-state.js';

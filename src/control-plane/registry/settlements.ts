@@ -1,7 +1,7 @@
 // Settles the results of probes: writes them to the server that was probed, if it is still the same server, and
 // notifies whatever may depend on it.
-import { type Logger, RepeatedLog } from '../../shared/logger.js';
-import { retrySwap } from '../../store/record-store.js';
+import { type Logger, RepeatedLog } from '../../shared/index.js';
+import { retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/audit.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';

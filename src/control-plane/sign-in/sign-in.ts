@@ -2,15 +2,12 @@
 // this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
 import { randomBytes } from 'node:crypto';
 import type { TokenEndpointResponse, AuthorizationServer } from 'oauth4webapi';
-import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-verifier.js';
-import type { SignInOptions } from '../../config/control-plane-options.js';
-import { limits, perSubject } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
-import { clientAuth } from '../../upstream/credentials/user-refresh.js';
+import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/index.js';
+import type { SignInOptions } from '../../config/index.js';
+import { limits, perSubject, type Logger } from '../../shared/index.js';
+import { oauthAnswer, toldBy, clientAuth, openText, sealText, SecretKeys } from '../../credentials/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
-import { openText, sealText, SecretKeys } from '../../secrets/secret-keys.js';
 
 /**
  * The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who

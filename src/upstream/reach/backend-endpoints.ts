@@ -1,9 +1,8 @@
 // All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
-import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
-import type { HttpUpstream } from '../http/http-upstream.js';
-import type { UpstreamFault } from '../http/upstream-fault.js';
+import type { DeadlineWheel } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
+import type { HttpUpstream, UpstreamFault } from '../../http-client/index.js';
 import {
   type CircuitState,
   OriginCircuit,
@@ -100,7 +99,7 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
 
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
-  /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http1/request-bytes.ts). */
+  /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
   readonly eras = new EraMemory();
   /** Where the backend has redirected requests to, within its origin. */

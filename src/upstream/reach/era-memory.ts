@@ -1,6 +1,6 @@
 // Which eras of MCP a backend has shown that it does not speak: remembered for a limited time, since backends get upgraded. Cold path:
 // asked once per opening.
-import type { Era } from '../../protocol/protocol-versions.js';
+import type { Era } from '../../mcp/index.js';
 
 /**
  * Time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced. After it, it is

@@ -3,10 +3,16 @@
 //
 // No caller can abuse it. It is opened only by a failure to connect, which no header, path or body of a caller can cause, and not while the
 // origin responds to anyone. It is closed by a probe, which contains nothing from callers, or by any response to anyone.
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { Backoff } from '../../shared/backoff.js';
-import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http/http-upstream.js';
-import { isReachFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import { Backoff } from '../../shared/index.js';
+import {
+  plainRequest,
+  type HttpUpstream,
+  type UpstreamCall,
+  isReachFault,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { Forgiven } from './forgiven.js';
 
 /** First wait before an unreachable origin is probed, shortened at random by up to half. After it, it is probed, and the wait doubles. */

@@ -1,7 +1,7 @@
 // JSON-RPC messages that the gateway itself sends to a backend in an open session.
-import type { RpcError } from '../../shared/rpc-errors.js';
-import type { OutgoingMessage } from '../http/http-upstream.js';
-import type { IdSpan } from './rpc-request.js';
+import type { RpcError } from '../../shared/index.js';
+import type { OutgoingMessage } from '../../http-client/index.js';
+import type { IdSpan } from './request-plan.js';
 
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
 

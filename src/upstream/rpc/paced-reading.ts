@@ -1,13 +1,16 @@
 // The pace of reading the answer to a request: no faster than its handler wants and memory allows, and no longer than its deadline permits.
 // What is read is interpreted in `rpc-request.ts`. A base class, so that a call is one object. Hot path.
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
-import type { ShareBound } from '../../shared/share.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler } from '../http/http-upstream.js';
+import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
+import {
+  type HttpUpstream,
+  type UpstreamCall,
+  type UpstreamHandler,
+  movedTarget,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
-import { movedTarget } from '../http/redirect-place.js';
-import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 interface Ration {
   bytesLeft: number;

@@ -4,13 +4,21 @@ import {
   PROTOCOL_VERSION_KEY,
   readSaidError,
   type SaidError,
-} from '../../protocol/modern-envelope.js';
-import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
-import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../../protocol/protocol-versions.js';
-import { rpcCodes } from '../../shared/refusals.js';
+  readBackendMessage,
+  type BackendMessage,
+  MODERN_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  type Era,
+} from '../../mcp/index.js';
+import { rpcCodes } from '../../shared/index.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
-import { isForNow } from '../http/response-words.js';
-import { httpStatusFault, upstreamFault, type SaidRefusal, type UpstreamFault } from '../http/upstream-fault.js';
+import {
+  isForNow,
+  httpStatusFault,
+  upstreamFault,
+  type SaidRefusal,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 
 /** Characters of a backend's words for 429 or 503 that reach the caller. Beyond it, the rest is left out. */
 export const SAID_REFUSAL_CHARS_MAX = 512;

@@ -1,13 +1,10 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
-import { withoutByteOrderMark } from '../../protocol/event-stream.js';
-import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { isIdAsText, sameId } from '../../protocol/request-id.js';
-import type { Era } from '../../protocol/protocol-versions.js';
-import type { MessageMemory } from '../../shared/message-memory.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
-import type { HttpUpstream, OutgoingMessage } from '../http/http-upstream.js';
+import { withoutByteOrderMark, isIdAsText, sameId } from '../../bytes/index.js';
+import type { BackendMessage, Era } from '../../mcp/index.js';
+import type { MessageMemory } from '../../fair/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
+import type { HttpUpstream, OutgoingMessage, UpstreamFault } from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { UpstreamFault } from '../http/upstream-fault.js';
 
 /** The place of a JSON-RPC id in a message. */
 export interface IdSpan {

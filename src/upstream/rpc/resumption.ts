@@ -5,13 +5,18 @@
 //   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
 //   asking ── 5xx, 429, fault ──> waiting
 //   asking, streaming, waiting ── 405 or any other refusal, abort ──> over
-import type { EventStreamParser } from '../../protocol/event-stream.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
+import type { EventStreamParser } from '../../bytes/index.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import {
+  plainRequest,
+  type HttpUpstream,
+  type UpstreamCall,
+  type UpstreamHandler,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { RequestPlan } from './request-plan.js';
-import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
-import { Backoff } from '../../shared/backoff.js';
-import { limits } from '../../shared/limits.js';
+import { Backoff, limits } from '../../shared/index.js';
 
 // When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
 // with a growing delay, and from the last complete event.

@@ -9,20 +9,28 @@
 //
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
-import { BodyCollector } from '../../protocol/body-collector.js';
-import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
-import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
-import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
-import type { Reading } from '../../protocol/reading-queue.js';
-import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import type { HttpUpstream, UpstreamCall } from '../http/http-upstream.js';
+import { BodyCollector, EventStreamParser, type LargeEventTaker, type Reading } from '../../bytes/index.js';
+import {
+  readBackendAnswer,
+  readBackendMessage,
+  type BackendMessage,
+  readLargeBackendMessage,
+  readLargeBackendMessageLater,
+} from '../../mcp/index.js';
+import type { DeadlineWheel } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
+import {
+  type HttpUpstream,
+  type UpstreamCall,
+  redirectFault,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
-import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 /** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After it, it is cut. */
 export const ANSWERED_STREAM_MS_MAX = 1_000;

@@ -1,10 +1,8 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
-import { addPiece } from '../../protocol/body-collector.js';
-import { withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event-stream.js';
-import { beginsWithResult } from '../../protocol/json-rpc.js';
-import type { Reading } from '../../protocol/reading-queue.js';
-import { limits } from '../../shared/limits.js';
-import { connectionBounds } from '../http/connection-bounds.js';
+import { addPiece, withoutByteOrderMark, type LargeEventTaker, type Reading } from '../../bytes/index.js';
+import { beginsWithResult } from '../../mcp/index.js';
+import { limits } from '../../shared/index.js';
+import { connectionBounds } from '../../http-client/index.js';
 
 /** See `RequestHandler.onUnread`. */
 type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;

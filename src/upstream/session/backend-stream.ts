@@ -5,11 +5,11 @@
 //   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
 //   asking ── 5xx, 429, 409, fault ──> waiting
 //   asking, streaming, waiting ── 405 or any other refusal, close ──> over
-import { EventStreamParser } from '../../protocol/event-stream.js';
-import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import type { UpstreamCall, UpstreamHandler } from '../http/http-upstream.js';
+import { EventStreamParser } from '../../bytes/index.js';
+import { readBackendMessage, type BackendMessage } from '../../mcp/index.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
+import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import { Reconnection } from '../rpc/resumption.js';
 import type { SessionShare } from './session-share.js';
 

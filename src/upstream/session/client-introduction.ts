@@ -1,9 +1,8 @@
 // What a caller says about itself in `initialize`, forwarded to each backend in the backend's own `initialize`: JSON, byte for byte as
 // sent. A session keeps it for its lifetime, and counts it in its memory.
 import { createHash } from 'node:crypto';
-import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import { RecentMap } from '../../shared/recent-map.js';
-import { KIB } from '../../shared/limits/units.js';
+import { PROGRAM_VERSION, KIB } from '../../shared/index.js';
+import { RecentMap } from '../../fair/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;

@@ -1,7 +1,7 @@
 // The opening of an upstream session in an era of MCP that the backend speaks: the client's own where the backend speaks it, whatever else
 // it speaks, because a bridge between the eras is for those who cannot do otherwise (N11); the other one where the backend's answer shows
 // that it does not speak the client's. One deadline covers both tries. Cold path.
-import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
+import { eraOfVersion, type Era } from '../../mcp/index.js';
 import {
   openHandshake,
   type Handshake,
@@ -12,7 +12,7 @@ import {
 import { openModernHandshake } from './modern-handshake.js';
 import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../http/upstream-fault.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
 
 export type EraOpeningPlan = Omit<HandshakePlan, 'stream'>;
 

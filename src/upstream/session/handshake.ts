@@ -1,25 +1,24 @@
 // The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). The session is usable only when the
 // backend has accepted both; one deadline covers everything. Cold path: two requests per session and backend.
-import { readInitializeResult } from '../../protocol/initialize-result.js';
-import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readSaidError } from '../../protocol/modern-envelope.js';
-import type { Deadline } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import {
+  readInitializeResult,
+  type BackendMessage,
+  readSaidError,
   BACKEND_VERSIONS,
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
   offerable,
   otherVersionIn,
-} from '../../protocol/protocol-versions.js';
+} from '../../mcp/index.js';
+import type { Deadline } from '../../fair/index.js';
+import { limits, rpcCodes } from '../../shared/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { withCookies } from '../http/cookies.js';
-import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
-import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { UpstreamContext } from '../upstream-context.js';
 import {
+  withCookies,
+  plainRequest,
+  type UpstreamCall,
+  type UpstreamHandler,
   httpStatusFault,
   initializeFault,
   redirectFault,
@@ -27,8 +26,11 @@ import {
   upstreamFault,
   type UpstreamFault,
   type UpstreamFaultKind,
-} from '../http/upstream-fault.js';
-import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
+} from '../../http-client/index.js';
+import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
+import type { UpstreamContext } from '../upstream-context.js';
+import { RpcRequest } from '../rpc/rpc-request.js';
+import type { RequestHandler } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 

@@ -1,8 +1,8 @@
 // What calls of tools depend on, as the backend last listed it to this upstream session; the lists of other sessions do not count: tool
 // parameters that calls must repeat in `mcp-param-*` headers, and what apps call the backend by. Kept in the session's memory, if any.
-import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
+import type { MirroredParam, ToolMirrors } from '../../mcp/index.js';
 import type { WordMemory } from './upstream-session-record.js';
-import { KIB } from '../../shared/limits/units.js';
+import { KIB } from '../../shared/index.js';
 
 /**
  * Tools with `x-mcp-header` kept per upstream session, as JSON. Beyond it, further ones are not kept, except the tool whose call was last

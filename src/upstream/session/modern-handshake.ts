@@ -1,17 +1,20 @@
 // The opening of an upstream session with a backend that has no sessions (MCP 2026-07-28): one `server/discover`, which says what the
 // backend offers. The backend keeps no state for it, and there is nothing to end. Cold path: once per upstream session.
-import { TASK_CAPABILITIES } from '../../protocol/capabilities.js';
-import { readDiscoverResult } from '../../protocol/initialize-result.js';
-import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readSaidError } from '../../protocol/modern-envelope.js';
-import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
-import { limits } from '../../shared/limits.js';
-import { modernCodes, rpcCodes } from '../../shared/refusals.js';
+import {
+  TASK_CAPABILITIES,
+  readDiscoverResult,
+  type BackendMessage,
+  readSaidError,
+  MODERN_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+} from '../../mcp/index.js';
+import { limits, modernCodes, rpcCodes } from '../../shared/index.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { sessionHeaders, withHeaders, type Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } from '../http/upstream-fault.js';
-import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
+import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } from '../../http-client/index.js';
+import { RpcRequest } from '../rpc/rpc-request.js';
+import type { RequestHandler } from '../rpc/request-plan.js';
 
 /** Headers of every request to a backend of this era: name, value, … */
 function modernHeaders(): readonly string[] {

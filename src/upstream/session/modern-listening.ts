@@ -4,12 +4,11 @@
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
-import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readUnhonoured, type Unhonoured } from '../../protocol/listen-acknowledgement.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
+import { type BackendMessage, readUnhonoured, type Unhonoured } from '../../mcp/index.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
 import { BackendStream } from './backend-stream.js';
-import type { UpstreamCall, UpstreamHandler } from '../http/http-upstream.js';
+import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import type { SessionShare } from './session-share.js';
 
 export interface ModernListeningPlan {

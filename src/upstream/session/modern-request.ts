@@ -1,12 +1,16 @@
 // The parts of a message to a backend of MCP 2026-07-28 that describe it: the envelope in `params._meta`, and the headers that repeat parts
 // of the message. Cold path, except where a session is bridged to such a backend.
-import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
-import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
-import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { isObject } from '../../shared/json-values.js';
+import {
+  TASKS_EXTENSION,
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  PROTOCOL_VERSION_KEY,
+  MODERN_PROTOCOL_VERSION,
+} from '../../mcp/index.js';
+import { isObject } from '../../bytes/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import type { ModernHead, OutgoingMessage } from '../http/http-upstream.js';
-import { KIB } from '../../shared/limits/units.js';
+import type { ModernHead, OutgoingMessage } from '../../http-client/index.js';
+import { KIB } from '../../shared/index.js';
 
 /**
  * Bytes of the `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed

@@ -9,21 +9,24 @@
 //   unavailable  opening, when   -                -                  -                 open       closed
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
-import type { CompiledBackend, UpstreamTarget } from '../../user-config/compiled-config.js';
-import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
-import { Backoff } from '../../shared/backoff.js';
-import { wokenTurns } from '../../shared/fair-turns.js';
+import type { CompiledBackend, UpstreamTarget } from '../../user-config/index.js';
+import { eraOfVersion, type Era } from '../../mcp/index.js';
+import { Backoff } from '../../shared/index.js';
+import { wokenTurns, type Deadline, type DeadlineWheel } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { Credentials } from '../credentials/credentials.js';
+import { Credentials } from '../../credentials/index.js';
 import { openInEra, type EraOpeningPlan, type EraOpeningHandler } from './era-opening.js';
 import { openModernHandshake } from './modern-handshake.js';
 import { type Handshake, type HandshakeResult, openHandshake } from './handshake.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
-import { keepsCookies } from '../http/cookies.js';
-import type { RequestMetadata } from '../http/request-metadata.js';
+import {
+  keepsCookies,
+  type RequestMetadata,
+  isUnauthorized,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { SseStream } from '../sse/sse-stream.js';
 import { ERA_KNOWN_MS } from '../reach/era-memory.js';
 
@@ -436,7 +439,7 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
-  /** Tells them in turns (shared/fair-turns.ts), because thousands of calls may be waiting. */
+  /** Tells them in turns (fair/fair-turns.ts), because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];

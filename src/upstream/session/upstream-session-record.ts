@@ -1,6 +1,5 @@
 // Plain data about an open upstream session, for the code that uses it and for the session's record.
-import type { NamedCapability } from '../../protocol/capabilities.js';
-import type { Era } from '../../protocol/protocol-versions.js';
+import type { NamedCapability, Era } from '../../mcp/index.js';
 
 /** What is stored about an open upstream session: all that another process needs to continue it. */
 export interface UpstreamSessionRecord {

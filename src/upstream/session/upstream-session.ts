@@ -1,27 +1,37 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
 // happens when the backend has forgotten the session. How it is opened is in its base class: `upstream-opening.ts`.
-import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
-import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { ANY_TASKS, type NamedCapability } from '../../protocol/capabilities.js';
-import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
+import {
+  LATEST_PROTOCOL_VERSION,
+  ANY_TASKS,
+  type NamedCapability,
+  type BackendMessage,
+  type ToolMirrors,
+} from '../../mcp/index.js';
 import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
 import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
-import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
+import {
+  plainRequest,
+  type OutgoingMessage,
+  type UpstreamCall,
+  type UpstreamHandler,
+  upstreamFault,
+  type UpstreamFault,
+  keepsCookies,
+  withCookies,
+  type RequestMetadata,
+} from '../../http-client/index.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
-import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
-import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request.js';
+import { RpcRequest } from '../rpc/rpc-request.js';
+import type { IdSpan, RequestHandler } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import { answerMessage, cancelledNotice, plainOwnRequest } from '../rpc/own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
-import { keepsCookies, withCookies } from '../http/cookies.js';
 import { KnownMirrors } from './known-mirrors.js';
-import type { ToolMirrors } from '../../protocol/tool-mirrors.js';
-import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
+import { errorsToBackends, type RpcError } from '../../shared/index.js';
 import { RepeatedNotice } from './backend-stream.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
-import type { RequestMetadata } from '../http/request-metadata.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 

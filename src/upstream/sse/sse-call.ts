@@ -6,10 +6,17 @@
 //   posting ── 4xx, 5xx ──> refused ── end ──> over
 //   posting, taken ── answer on the stream, loss of the stream ──> over
 //   posting, taken, refused ── fault of the POST before 2xx, 3xx, abort ──> over
-import type { Deadline } from '../../shared/deadline-wheel.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
-import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
+import type { Deadline } from '../../fair/index.js';
+import {
+  type HttpUpstream,
+  type UpstreamCall,
+  type UpstreamHandler,
+  type UpstreamRequest,
+  redirectFault,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
 
 type State = 'posting' | 'taken' | 'refused' | 'over';
 

@@ -4,29 +4,26 @@
 //
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
-import { EventStreamParser, encodeEvent } from '../../protocol/event-stream.js';
-import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
-import { idKey } from '../../protocol/request-id.js';
-import { readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
-import type { Reading } from '../../protocol/reading-queue.js';
-import type { Deadline } from '../../shared/deadline-wheel.js';
-import { wokenTurns } from '../../shared/fair-turns.js';
-import { limits } from '../../shared/limits.js';
-import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
-import type { ShareBound } from '../../shared/share.js';
-import type { UpstreamTarget } from '../../user-config/compiled-config.js';
+import { EventStreamParser, encodeEvent, idKey, type Reading } from '../../bytes/index.js';
+import { readBackendMessage, type BackendMessage, readLargeBackendMessageLater } from '../../mcp/index.js';
+import { type Deadline, wokenTurns, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   plainRequest,
   type HttpUpstream,
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
-} from '../http/http-upstream.js';
-import { movedTarget } from '../http/redirect-place.js';
+  movedTarget,
+  httpStatusFault,
+  redirectFault,
+  upstreamFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
 import { ANSWERED_STREAM_MS_MAX } from '../rpc/rpc-request.js';
 

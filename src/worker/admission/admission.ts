@@ -1,11 +1,9 @@
 // Admission: token → subject → user config → virtual host, in the order of decisions 2.1. Hot path: three look-ups and no promise
 // once everything is cached.
-import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verifier.js';
-import type { Caller } from '../../relay/exchange/exchange.js';
-import { type Logger, subjectHash, RepeatedLog } from '../../shared/logger.js';
-import { refusals, tokenRefusals, type Refusal } from '../../shared/refusals.js';
-import type { UserConfigRead } from '../../user-config/compiled-config.js';
-import type { UserConfigs } from '../../user-config/user-configs.js';
+import type { TokenFault, TokenVerifier, Verified } from '../../auth/index.js';
+import type { Caller } from '../../exchange/index.js';
+import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../../shared/index.js';
+import type { UserConfigRead, UserConfigs } from '../../user-config/index.js';
 
 export type AdmissionOutcome =
   { readonly kind: 'admitted'; readonly caller: Caller } | ({ readonly kind: 'refused' } & RefusedToken);

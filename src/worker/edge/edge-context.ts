@@ -1,8 +1,6 @@
 // State shared by all exchanges of one worker's listeners.
-import type { MessageMemory } from '../../shared/message-memory.js';
-import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { RequestIds } from '../../shared/request-ids.js';
-import type { Logger } from '../../shared/logger.js';
+import type { MessageMemory, DeadlineWheel } from '../../fair/index.js';
+import type { RequestIds, Logger } from '../../shared/index.js';
 
 export interface EdgeContext {
   readonly requestIds: RequestIds;

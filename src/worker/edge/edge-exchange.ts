@@ -17,12 +17,15 @@ import {
   type ExchangeEnding,
   type ExchangeRequest,
   ExchangeHooks,
-} from '../../relay/exchange/exchange.js';
-import { AnswerRoom } from '../../shared/answer-room.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { RoomWaiter } from '../../shared/message-memory.js';
-import type { ShareBound } from '../../shared/share.js';
-import { LENT_BYTES_MAX } from '../../shared/short-memory.js';
+} from '../../exchange/index.js';
+import {
+  AnswerRoom,
+  type Deadline,
+  type DeadlineWheel,
+  type RoomWaiter,
+  type ShareBound,
+  LENT_BYTES_MAX,
+} from '../../fair/index.js';
 import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';

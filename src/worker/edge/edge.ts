@@ -1,19 +1,14 @@
 // The listeners of one worker: the routes of an HTTP library on the shared port, plain and TLS, and their drain. Passes MCP
 // requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
-import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
-import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { Endpoint } from '../../shared/endpoint.js';
-import type { Logger } from '../../shared/logger.js';
-import type { MessageMemories } from '../../shared/message-memory.js';
-import { METADATA_PATH } from '../../shared/protected-resource.js';
-import { refusals, type Refusal } from '../../shared/refusals.js';
+import type { DataplaneOptions, ListenAddress } from '../../config/index.js';
+import type { ExchangeRequest } from '../../exchange/index.js';
+import type { DeadlineWheel, MessageMemories } from '../../fair/index.js';
+import { type Endpoint, type Logger, METADATA_PATH, refusals, type Refusal, RequestIds } from '../../shared/index.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
 import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';
 import { readHead } from './request-head.js';
-import { RequestIds } from '../../shared/request-ids.js';
 
 // Finds a turn of the event loop in which the accept queue is almost empty: right after a poll that found little. A listener is closed in
 // such a turn, because Linux resets the connections that still wait in its queue. Cold path.

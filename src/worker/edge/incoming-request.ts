@@ -1,7 +1,7 @@
 // The incoming request of an exchange: the head's fields are set from the start, the rest once the
 // caller is let in and the body has ended. Hot path: one object per request.
-import type { AnswerForms, ExchangeRequest } from '../../relay/exchange/exchange.js';
-import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
+import type { AnswerForms, ExchangeRequest } from '../../exchange/index.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';

@@ -6,7 +6,7 @@
 //   open, held-back, ended ── the connection is closed, or the library has to answer ──> gone
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpRequest, HttpResponse } from './http-library.js';
-import { KIB } from '../../shared/limits/units.js';
+import { KIB } from '../../shared/index.js';
 
 /**
  * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After it, the

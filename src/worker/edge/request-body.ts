@@ -8,10 +8,9 @@
 //   reading, pausing, paused, unwanted ── the caller is gone ──> gone
 //
 // Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
-import { BodyCollector } from '../../protocol/body-collector.js';
-import { limits } from '../../shared/limits.js';
-import type { MessageHold, MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
-import type { ShareBound } from '../../shared/share.js';
+import { BodyCollector } from '../../bytes/index.js';
+import { limits } from '../../shared/index.js';
+import type { MessageHold, MessageMemory, RoomWaiter, ShareBound } from '../../fair/index.js';
 import type { HttpResponse } from './http-library.js';
 
 /** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */

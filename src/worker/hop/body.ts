@@ -1,6 +1,6 @@
 // Assembles a body of known size from its parts. The parts are copied, so that a small body does not keep the whole piece alive
 // that it arrived in. Its memory is allocated with the first part, not on the word of the head.
-import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { StreamFault } from './frames.js';
 import { Inflow } from './flow.js';
 import type { HopSocket } from './socket.js';

@@ -6,9 +6,9 @@
 //   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
 //   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
 //   ending ── the caller went away ──> done
-import type { Exchange } from '../../relay/exchange/exchange.js';
-import { limits } from '../../shared/limits.js';
-import type { RoomWaiter } from '../../shared/message-memory.js';
+import type { Exchange } from '../../exchange/index.js';
+import { limits } from '../../shared/index.js';
+import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { HopBody } from './body.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
 import { Inflow, Outflow } from './flow.js';
@@ -23,7 +23,6 @@ import {
 } from './heads.js';
 import type { HopSocket } from './socket.js';
 import { hopBounds } from './hop-bounds.js';
-import { LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
 
 /**
  * Why there is no answer. `owner-absent`: nothing was sent, because no process listens in the owner's slot. `owner-lost`: the

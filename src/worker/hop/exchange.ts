@@ -5,12 +5,16 @@
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
 //   unanswered, responding, streaming, ending ── abort ──> aborted
-import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../../relay/exchange/exchange.js';
-import { AnswerRoom } from '../../shared/answer-room.js';
-import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../shared/large-memory.js';
-import { limits } from '../../shared/limits.js';
-import type { MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
-import type { ShareBound } from '../../shared/share.js';
+import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../../exchange/index.js';
+import {
+  AnswerRoom,
+  largeMemory,
+  LARGE_MEMORY_FROM_BYTES,
+  type MessageMemory,
+  type RoomWaiter,
+  type ShareBound,
+} from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
 import { Outflow } from './flow.js';
 import { sendOpenBody, sendText, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';

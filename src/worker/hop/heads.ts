@@ -6,8 +6,8 @@ import {
   type BodyType,
   type ExchangeRequest,
   type MirrorHeaders,
-} from '../../relay/exchange/exchange.js';
-import { mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
+  mirrorOfVersion,
+} from '../../exchange/index.js';
 import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';
 import { hopBounds } from './hop-bounds.js';

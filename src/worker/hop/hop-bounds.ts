@@ -1,5 +1,5 @@
 // What the ends of a hop agree on.
-import { KIB, MIB } from '../../shared/limits/units.js';
+import { KIB, MIB } from '../../shared/index.js';
 
 export const hopBounds = {
   /**

@@ -2,14 +2,12 @@
 // it is lost. Requests whose owner is being restarted wait here.
 import assert from 'node:assert';
 import { join } from 'node:path';
-import type { Exchange } from '../../relay/exchange/exchange.js';
-import type { Logger } from '../../shared/logger.js';
-import { isPrivateFolder } from '../../shared/standing-socket.js';
+import type { Exchange } from '../../exchange/index.js';
+import { type Logger, isPrivateFolder, limits, perSubject } from '../../shared/index.js';
 import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
-import { BoundedCounts } from '../../shared/share.js';
-import { limits, perSubject } from '../../shared/limits.js';
+import { BoundedCounts } from '../../fair/index.js';
 import { hopBounds } from './hop-bounds.js';
 
 /**

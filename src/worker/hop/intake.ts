@@ -1,10 +1,9 @@
 // The owner's end of one link: checks the secret, assembles requests, and hands each to `onExchange` as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Exchange, ExchangeRequest } from '../../relay/exchange/exchange.js';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
-import type { MessageMemory } from '../../shared/message-memory.js';
+import type { Exchange, ExchangeRequest } from '../../exchange/index.js';
+import { limits, type Logger } from '../../shared/index.js';
+import type { MessageMemory } from '../../fair/index.js';
 import { HopBody } from './body.js';
 import { HopExchange } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';

@@ -5,15 +5,13 @@
 //
 // A link in `leaving` is replaced when the next hop needs it (hops.ts); so is a closed link, as soon as its socket reports it.
 import { connect } from 'node:net';
-import type { Exchange } from '../../relay/exchange/exchange.js';
-import { limits } from '../../shared/limits.js';
-import type { Logger } from '../../shared/logger.js';
+import type { Exchange } from '../../exchange/index.js';
+import { limits, type Logger, KIB } from '../../shared/index.js';
 import { HopCall, type HopFailure } from './call.js';
 import { StreamFault, type FrameKind } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
-import { KIB } from '../../shared/limits/units.js';
 import { hopBounds } from './hop-bounds.js';
 
 /** The buffer that a worker reads the answers of all its hops into, one after another. */

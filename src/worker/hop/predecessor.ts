@@ -1,8 +1,8 @@
 // Connects a worker to its predecessor in the slot, which is finishing its work after a reload: cancellations of requests that are
 // in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
-import { type ExchangeRequest, UnheardExchange } from '../../relay/exchange/exchange.js';
-import type { Logger } from '../../shared/logger.js';
+import { type ExchangeRequest, UnheardExchange } from '../../exchange/index.js';
+import type { Logger } from '../../shared/index.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 import { hopBounds } from './hop-bounds.js';

@@ -5,7 +5,7 @@
 // (flow.ts), plus heads.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
-import type { Logger } from '../../shared/logger.js';
+import type { Logger } from '../../shared/index.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
 import { hopBounds } from './hop-bounds.js';
 

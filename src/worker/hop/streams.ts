@@ -1,5 +1,5 @@
 // The streams of a link: their numbers, and the object behind each. Not a `Map`, because streams come and go with every hop
-// (shared/list-node.ts describes that cost): a number holds an array index, and a use count of that index. Hot path.
+// (fair/list-node.ts describes that cost): a number holds an array index, and a use count of that index. Hot path.
 //
 //   stream = use (u16, from 1) · place (u16)
 

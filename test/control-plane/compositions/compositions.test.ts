@@ -1,6 +1,6 @@
 // Compositions on both stores, with real servers; what is published is read back as the dataplane reads it.
 import t, { type Test } from 'tap';
-import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication-job.js';
 import { limits } from '../../../src/shared/limits.js';

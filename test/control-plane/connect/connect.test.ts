@@ -12,16 +12,16 @@ import {
   type BegunConsent,
   CONNECTS_SWEPT_MAX,
 } from '../../../src/control-plane/connect/connect-records.js';
-import { Names } from '../../../src/names/names.js';
-import { sealTicket } from '../../../src/secrets/connect-ticket.js';
-import { resealGrants } from '../../../src/secrets/run-secrets.js';
-import { SecretKeys } from '../../../src/secrets/secret-keys.js';
-import { UserGrants } from '../../../src/secrets/user-grants.js';
+import { Names } from '../../../src/http-client/names/names.js';
+import { sealTicket } from '../../../src/credentials/secrets/connect-ticket.js';
+import { resealGrants } from '../../../src/credentials/secrets/run-secrets.js';
+import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
+import { UserGrants } from '../../../src/credentials/secrets/user-grants.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore, openStore } from '../../../src/store/open-store.js';
-import { Secrets } from '../../../src/upstream/credentials/secrets.js';
+import { Secrets } from '../../../src/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
-import { forgiven } from '../../../src/upstream/credentials/oauth-answer.js';
+import { forgiven } from '../../../src/credentials/oauth-answer.js';
 import { startNameServer } from '../../support/name-server.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';

@@ -5,7 +5,7 @@ import { AuditTrail } from '../../../src/control-plane/common/audit.js';
 import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
-import { Overload } from '../../../src/process/overload.js';
+import { Overload } from '../../../src/fair/overload.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../../src/shared/protected-resource.js';
 import { RequestIds } from '../../../src/shared/request-ids.js';

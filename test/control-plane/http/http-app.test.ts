@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { ControlPlaneFault, faults, type FaultCode } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import { Overload } from '../../../src/process/overload.js';
+import { Overload } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
@@ -13,7 +13,7 @@ import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { openApp } from './app.js';
-import { overloadBounds } from '../../../src/process/overload-bounds.js';
+import { overloadBounds } from '../../../src/fair/overload-bounds.js';
 
 const key = createKeyPair(t);
 const authorization = `Bearer ${await mint({ sub: 's', key: key.privateKey, algorithm: key.algorithm })}`;

@@ -5,9 +5,9 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
-import { Names } from '../../../src/names/names.js';
-import { Overload } from '../../../src/process/overload.js';
-import { readClientMessage } from '../../../src/protocol/json-rpc.js';
+import { Names } from '../../../src/http-client/names/names.js';
+import { Overload } from '../../../src/fair/overload.js';
+import { readClientMessage } from '../../../src/mcp/json-rpc.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
 import { readEvents } from '../../support/event-stream.js';
@@ -20,10 +20,10 @@ import { until } from '../../support/until.js';
 import { setStage, type Stage } from '../stage.js';
 import { shareOptions } from '../../support/shares.js';
 import { ERAS } from '../../support/eras.js';
-import { bodyOf } from '../../relay/modern/modern-request.js';
+import { bodyOf } from '../../modern/modern-request.js';
 import { answerOptions } from '../../support/answer-options.js';
 import { upstreamOptions } from '../../support/upstream-options.js';
-import { overloadBounds } from '../../../src/process/overload-bounds.js';
+import { overloadBounds } from '../../../src/fair/overload-bounds.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =

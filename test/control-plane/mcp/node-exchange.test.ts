@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { NodeExchange } from '../../../src/control-plane/mcp/node-exchange.js';
-import { NO_MIRROR } from '../../../src/relay/exchange/exchange.js';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { NO_MIRROR } from '../../../src/exchange/exchange.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { encodeRequest, RawConnection, send } from '../../support/raw-http.js';
 import { until } from '../../support/until.js';

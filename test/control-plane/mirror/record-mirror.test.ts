@@ -1,6 +1,6 @@
 // A control plane's mirror equals the store, whoever changed it, and a look costs one request to the store.
 import t, { type Test } from 'tap';
-import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import type { Directory } from '../../../src/control-plane/registry/directory.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { RecordStore } from '../../../src/store/record-store.js';

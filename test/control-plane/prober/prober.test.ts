@@ -11,7 +11,7 @@ import { readServerLists, readTools } from '../../../src/control-plane/prober/it
 import type { ProbeClient } from '../../../src/control-plane/prober/probe-client.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
-import { createGuardedLookup } from '../../../src/names/address-guard.js';
+import { createGuardedLookup } from '../../../src/http-client/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';

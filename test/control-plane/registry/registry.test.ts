@@ -1,11 +1,11 @@
 // The registry on both stores, with real servers and real probes.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { CredentialedProber, ProbeCredentials } from '../../../src/control-plane/prober/probe-credentials.js';
-import { Names } from '../../../src/names/names.js';
+import { Names } from '../../../src/http-client/names/names.js';
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';

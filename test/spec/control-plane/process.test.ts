@@ -9,7 +9,7 @@ import { send } from '../../support/raw-http.js';
 import { startRedis } from '../../support/redis.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
-import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import type { StoreOptions } from '../../../src/config/table/store-options.js';
 
 const EXIT_USAGE = 64;
 const EXIT_UNAVAILABLE = 69;

@@ -2,7 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { RedisPlace } from '../../../src/config/dataplane-options.js';
+import type { RedisPlace } from '../../../src/config/table/store-options.js';
 import { PROGRAM_VERSION } from '../../../src/shared/program-version.js';
 import { forEachStore, newName, startControlPlane } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';

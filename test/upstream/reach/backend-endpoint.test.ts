@@ -1,7 +1,7 @@
 // Silence at one endpoint, as the sessions of several subjects meet it: each is held back only by its own experience.
 import t, { type Test } from 'tap';
 import { type BackendEndpoint, SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
-import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { upstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { ScriptedContext } from '../scripted-context.js';
 import {
   PROBE_DELAY_MS_MIN,

@@ -2,7 +2,7 @@
 // the test sets the clock.
 import t, { type Test } from 'tap';
 import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.js';
-import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
+import { upstreamFault, type UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 import {

@@ -1,11 +1,12 @@
 // A response whose event stream ends before it is complete: from where, when and how often the rest is requested, and what ends that. How
 // it passes through the gateway is in test/spec/resumption.rows.ts.
 import t, { type Test } from 'tap';
-import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
-import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { RpcRequest, type RequestPlan } from '../../../src/upstream/rpc/rpc-request.js';
+import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
+import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
+import type { RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
 import { limits } from '../../../src/shared/limits.js';
-import { MessageMemory, noWaiter } from '../../../src/shared/message-memory.js';
+import { MessageMemory, noWaiter } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';

@@ -1,21 +1,17 @@
 // Each state of a request with each event that can occur in it; the backend is a script, and the clock stands still.
 import t, { type Test } from 'tap';
-import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
-import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import {
-  RpcRequest,
-  type RequestHandler,
-  type RequestPlan,
-  ANSWERED_STREAM_MS_MAX,
-} from '../../../src/upstream/rpc/rpc-request.js';
+import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
+import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
+import type { RequestHandler, RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
 import { limits } from '../../../src/shared/limits.js';
-import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
 import { SAID_REFUSAL_CHARS_MAX } from '../../../src/upstream/rpc/refused-request.js';
-import { connectionBounds } from '../../../src/upstream/http/connection-bounds.js';
+import { connectionBounds } from '../../../src/http-client/connection-bounds.js';
 
 const JSON_TYPE = 'application/json';
 const STREAM_TYPE = 'text/event-stream';

@@ -1,5 +1,5 @@
 // A backend's own stream: when it is requested again, and when no longer; its contents are covered in test/spec/streams.rows.ts.
-import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
+import { plainRequest } from '../../../src/http-client/http-upstream.js';
 import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
 import { ModernListening } from '../../../src/upstream/session/modern-listening.js';

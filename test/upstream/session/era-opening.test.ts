@@ -1,9 +1,9 @@
 // In which era of MCP a backend is addressed, and what follows from its responses: the client's era first, the other only on evidence.
-import { capability } from '../../../src/protocol/capabilities.js';
+import { capability } from '../../../src/mcp/capabilities.js';
 import t, { type Test } from 'tap';
-import type { Era } from '../../../src/protocol/protocol-versions.js';
-import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
-import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import type { Era } from '../../../src/mcp/protocol-versions.js';
+import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';

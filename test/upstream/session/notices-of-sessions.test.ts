@@ -1,6 +1,6 @@
 // Notices that sessions owe their backends: sent once where once is enough, and only where they may go.
 import t from 'tap';
-import { endElsewhere } from '../../../src/relay/session/session-upstreams.js';
+import { endElsewhere } from '../../../src/session/session-upstreams.js';
 import { RepeatedNotice, type SendNotice } from '../../../src/upstream/session/backend-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 

@@ -1,8 +1,8 @@
 // Walks the state table of an upstream session: every state with every event that can occur in it. The backend is a script, and the test
 // sets the clock.
 import t, { type Test } from 'tap';
-import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
+import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
 import type { UpstreamSessionState } from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import type { WordMemory } from '../../../src/upstream/session/upstream-session-record.js';
@@ -10,7 +10,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
-import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
 import {
   UPSTREAM_RETRY_DELAY_MS_MIN,
   UPSTREAM_RETRY_DELAY_MS_MAX,

@@ -1,12 +1,12 @@
 // Upstream sessions with servers of the 2024-11-05 transport: one stream carries everything from the server, and servers may misuse it in
 // any way. The server is a script, and the test sets the clock.
 import t, { type Test } from 'tap';
-import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
+import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { limits } from '../../../src/shared/limits.js';
-import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
 import type { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
-import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import { Secrets } from '../../../src/upstream/credentials/secrets.js';
+import type { UpstreamFault } from '../../../src/http-client/upstream-fault.js';
+import { Secrets } from '../../../src/credentials/secrets.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';

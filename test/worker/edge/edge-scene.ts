@@ -1,10 +1,10 @@
 // An edge with its routes, on its own port; the test is who its requests are passed on to.
 import type { Test } from 'tap';
 import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import type { Endpoint } from '../../../src/shared/endpoint.js';
 import { createLogger } from '../../../src/shared/logger.js';
-import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import type { Refusal } from '../../../src/shared/refusals.js';
 import { loadLibrary } from '../../../src/worker/edge/choose-listener.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';

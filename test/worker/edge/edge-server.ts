@@ -1,9 +1,9 @@
 // An edge alone: an HTTP library on its own port; the test gets its requests as exchanges.
 import type { Test } from 'tap';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createLogger } from '../../../src/shared/logger.js';
-import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { RequestIds } from '../../../src/shared/request-ids.js';
 import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
 import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';

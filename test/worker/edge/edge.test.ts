@@ -1,8 +1,8 @@
 // The listeners of a worker, the same with each HTTP library: which requests reach whom, what the edge answers by itself, and how it drains.
 import t from 'tap';
 import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
+import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { refusals } from '../../../src/shared/refusals.js';
 import { chooseListener, loadLibrary } from '../../../src/worker/edge/choose-listener.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';

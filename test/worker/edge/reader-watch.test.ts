@@ -1,6 +1,6 @@
 // The watch over a slow caller; the test sets the clock.
 import t, { type Test } from 'tap';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { ReaderWatch, SLOW_READER_TRY_MS } from '../../../src/worker/edge/edge-exchange.js';
 
 const TRY_MS = SLOW_READER_TRY_MS;

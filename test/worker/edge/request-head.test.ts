@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { NO_MIRROR } from '../../../src/relay/exchange/exchange.js';
+import { NO_MIRROR } from '../../../src/exchange/exchange.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { startEdge } from './edge-server.js';

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import type { Exchange } from '../../../src/relay/exchange/exchange.js';
-import { answerInParts } from '../../../src/relay/exchange/answers.js';
-import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import type { Exchange } from '../../../src/exchange/exchange.js';
+import { answerInParts } from '../../../src/exchange/answers.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
+import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { startHopPair, type HopPair } from './pair.js';

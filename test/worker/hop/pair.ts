@@ -1,9 +1,9 @@
 // Two workers reduced to their hops: slot 0 hops to slot 1 over a real socket.
 import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
-import type { Exchange } from '../../../src/relay/exchange/exchange.js';
+import type { Exchange } from '../../../src/exchange/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
-import type { MessageMemory } from '../../../src/shared/message-memory.js';
+import type { MessageMemory } from '../../../src/fair/message-memory.js';
 import type { ForwardedIdentity } from '../../../src/worker/hop/heads.js';
 import { HopListener } from '../../../src/worker/hop/listener.js';
 import { Hops, hopSocketPath } from '../../../src/worker/hop/hops.js';

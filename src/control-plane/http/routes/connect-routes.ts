@@ -2,7 +2,7 @@
 // user.
 import { randomBytes, createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { limits } from '../../../shared/limits.js';
+import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type Connect, type ConsentPreview } from '../../connect/connect.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { CONNECT_OFF } from '../connection-operations.js';

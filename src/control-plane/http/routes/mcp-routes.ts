@@ -2,7 +2,7 @@
 // the relay.
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
-import type { Exposure } from '../../../user-config/compiled-config.js';
+import type { Exposure } from '../../../user-config/index.js';
 import { aggregateQuery } from '../operation-parts.js';
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;

@@ -1,0 +1,107 @@
+// Assembles a body from copies of the pieces in which it arrives: in a single buffer when its length is known. Hot path: most bodies are
+// one piece.
+import { Buffer } from 'node:buffer';
+import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index.js';
+import { MIB } from '../shared/index.js';
+
+// Each piece is an object of some hundred bytes, and a sender may send single bytes, so that a body within its limit could take a hundred
+// times its size in memory: small pieces are therefore joined periodically.
+
+/** Whenever the number of pieces reaches a multiple of this, the last ones, this many, are joined if they are small. */
+const PIECES_TO_JOIN = 1_024;
+/** From this size on, the overhead of an object per piece no longer matters, and no byte is copied often. */
+const WORTHWHILE_BYTES = 64 * 1024;
+
+/** Appends a copy of the piece. */
+export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
+  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLast(pieces);
+}
+
+function joinLast(pieces: Buffer[]): void {
+  const first = pieces.length - PIECES_TO_JOIN;
+  let bytes = 0;
+  for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
+  if (bytes < WORTHWHILE_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
+}
+
+// The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
+
+/** Memory reserved in advance for a body whose head announces its length. Beyond it, the rest is reserved once that much has arrived. */
+export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
+
+/** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
+const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
+
+/**
+ * How much memory to allocate when the present memory is too small. Never more than 16 MiB is copied over, which takes some milliseconds.
+ * @param bytesMax of the whole message.
+ */
+export function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
+  if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
+  return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
+}
+
+const NOTHING = Buffer.alloc(0);
+
+export class BodyCollector {
+  readonly #bytesMax: number;
+  readonly #isPassing: boolean;
+  #length = 0;
+  /** Large enough for the whole body once its length is known and believed. */
+  #memory: Buffer = NOTHING;
+
+  /**
+   * @param bytesMax the most bytes ever added, which the owner enforces.
+   * @param isPassing whether the body is kept only briefly; false for a request's body, which is kept until its response, perhaps an hour.
+   */
+  constructor(bytesMax: number, isPassing: boolean) {
+    this.#bytesMax = bytesMax;
+    this.#isPassing = isPassing;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The bytes so far, valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
+  get bytes(): Buffer {
+    return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
+  }
+
+  /**
+   * Appends a copy of the piece.
+   * @param bodyBytes the length of the whole body, if known; otherwise anything smaller, or `NaN`.
+   */
+  add(piece: Uint8Array, bodyBytes: number): void {
+    const at = this.#length;
+    this.#length += piece.length;
+    if (this.#length > this.#memory.length) this.#grow(at, bodyBytes || 0);
+    this.#memory.set(piece, at);
+  }
+
+  clear(): void {
+    this.#length = 0;
+    this.#memory = NOTHING;
+  }
+
+  #grow(filledBytes: number, bodyBytes: number): void {
+    const before = this.#memory;
+    if (filledBytes === 0) {
+      // The length is only announced, and the sender may never send that much, so little is reserved in advance.
+      this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
+      return;
+    }
+    // A sender that has sent this much is believed: reserved memory is not backed by pages before it is written to.
+    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > BODY_RESERVED_BYTES_MAX;
+    this.#memory = this.#take(
+      isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
+    );
+    before.copy(this.#memory, 0, 0, filledBytes);
+    largeMemory.giveBack(before);
+  }
+
+  #take(bytes: number): Buffer {
+    if (bytes >= LARGE_MEMORY_FROM_BYTES) return largeMemory.take(bytes);
+    return this.#isPassing ? shortMemory(bytes) : Buffer.allocUnsafe(bytes);
+  }
+}

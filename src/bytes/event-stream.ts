@@ -1,0 +1,376 @@
+// Server-sent events (WHATWG HTML, section 9.2): parses those of backends, from a stream in pieces of any size, and writes those for
+// callers. Works on bytes, because the data is passed on as bytes. Hot path: every event that is relayed.
+import { Buffer } from 'node:buffer';
+import { ByteCollector } from './byte-collector.js';
+import { KIB } from '../shared/index.js';
+
+/**
+ * An event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET. Beyond it, the stream is not resumed
+ * from a longer id; a longer name is cut, a longer `retry` ignored.
+ */
+export const EVENT_FIELD_BYTES_MAX = KIB;
+
+/** Reconnection time sent to clients, for a call's stream or the session's. */
+export const STREAM_RETRY_MS = 1_000;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const COLON = 0x3a;
+const ZERO = 0x30;
+
+/** The length of `event` and `retry`. Other field names are ignored, and may be long. */
+const FIELD_NAME_BYTES_MAX = 5;
+
+/** Replaces an id that is too long to be kept; an id that is kept never contains NUL. */
+export const UNKEPT_ID = '\0';
+
+const NOTHING = Buffer.alloc(0);
+const LINE_FEED = Buffer.of(LF);
+
+/** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
+export interface LargeEventTaker {
+  /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
+  readonly fromBytes: number;
+  /** Whether to take the event whose data begins with these bytes. */
+  takes(beginning: Buffer): boolean;
+  /** More of the data; `piece` is valid until the callback returns. */
+  onPiece(piece: Buffer): void;
+  onEnd(): void;
+}
+
+/**
+ * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, because MCP sends such events only
+ * to convey an id (C15). Invalid UTF-8 in the data is left to whoever parses the data.
+ */
+export class EventStreamParser {
+  readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
+  readonly #eventBytesMax: number;
+
+  #isSound = true;
+  #isFirstLine = true;
+  /** The last chunk ended with a CR, so a LF at the start of the next chunk belongs to the same line break. */
+  #hasCarriageReturn = false;
+  /** The beginning of a line cut off by the end of the last chunk. */
+  readonly #line: ByteCollector;
+
+  #event = '';
+  /** The id of the current event, or else of the last one; it takes effect once the event is complete. */
+  #eventId = '';
+  #lastEventId = '';
+  #retryMs: number | undefined;
+  /** Number of data lines of the event so far. An only or first line is not copied but referenced by `#held`, as long as possible. */
+  #dataLines = 0;
+  #held: Buffer = NOTHING;
+  readonly #data: ByteCollector;
+
+  readonly #taker: LargeEventTaker | undefined;
+  /** Bytes of the current event given to the taker. */
+  #takenBytes = 0;
+  #isInTakenLine = false;
+  /** The taker has declined the current line. */
+  #isDeclined = false;
+
+  /**
+   * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as the chunk is, so
+   *   copy what must be kept. `event` is `''` for a message, and a long name is truncated; `lastEventId` is that of the stream so far.
+   * @param eventBytesMax bound on the data of one event plus the current line.
+   */
+  constructor(
+    onEvent: (data: Buffer, event: string, lastEventId: string) => void,
+    eventBytesMax: number,
+    taker?: LargeEventTaker,
+  ) {
+    this.#onEvent = onEvent;
+    this.#eventBytesMax = eventBytesMax;
+    this.#line = new ByteCollector(eventBytesMax);
+    this.#data = new ByteCollector(eventBytesMax);
+    this.#taker = taker;
+  }
+
+  /** The last `retry` of the stream (C13), `undefined` when there was none. */
+  get retryMs(): number | undefined {
+    return this.#retryMs;
+  }
+
+  /**
+   * The last `id` of the complete events, including events without data: `''` when there was none, `UNKEPT_ID` when it was too long. An
+   * event that was too large counts as complete if its `id` has arrived: it would be too large again.
+   */
+  get lastEventId(): string {
+    return this.#lastEventId;
+  }
+
+  /** Bytes held of an incomplete event. */
+  get keptBytes(): number {
+    return this.#held.length + this.#data.length + this.#line.length;
+  }
+
+  /** @returns false once an event was too large; nothing is parsed after that. */
+  push(chunk: Buffer): boolean {
+    if (!this.#isSound || chunk.length === 0) return this.#isSound;
+    let at = this.#hasCarriageReturn && chunk[0] === LF ? 1 : 0;
+    this.#hasCarriageReturn = false;
+    // Searches for each kind of line break again only after the last one found was used, so that the search is linear.
+    let lf = chunk.indexOf(LF, at);
+    let cr = chunk.indexOf(CR, at);
+    while (lf !== -1 || cr !== -1) {
+      const isCr = lf === -1 || (cr !== -1 && cr < lf);
+      const end = isCr ? cr : lf;
+      if (!this.#onPiece(chunk, at, end, true)) return false;
+      at = end + 1;
+      if (isCr) {
+        if (at === chunk.length) this.#hasCarriageReturn = true;
+        else if (lf === at) at++;
+      }
+      if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at);
+      if (cr !== -1 && cr < at) cr = chunk.indexOf(CR, at);
+    }
+    return this.#onPiece(chunk, at, chunk.length, false);
+  }
+
+  /** Handles a line, or the rest of the chunk when no line break ends it. */
+  #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
+    const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
+    if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
+      this.#isSound = false;
+      this.#lastEventId = this.#eventId;
+      return false;
+    }
+    if (this.#isInTakenLine) {
+      this.#take(chunk.subarray(start, end));
+      this.#isInTakenLine = !isLineEnd;
+    } else if (!isLineEnd) {
+      // The chunk's memory must not be kept.
+      this.#release();
+      this.#line.append(chunk, start, end);
+      this.#offer();
+    } else if (this.#line.length === 0) {
+      this.#onLine(chunk, start, end);
+    } else {
+      this.#line.append(chunk, start, end);
+      const line = this.#line.take();
+      this.#isDeclined = false;
+      this.#onLine(line, 0, line.length);
+    }
+    return true;
+  }
+
+  /** Asks the taker whether it takes the event whose first data line is arriving. */
+  #offer(): void {
+    const taker = this.#taker;
+    if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
+    const line = this.#line.view;
+    const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
+    const nameEnd = line.indexOf(COLON, start);
+    const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
+    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !taker.takes(line.subarray(value));
+    if (this.#isDeclined) return;
+    this.#isFirstLine = false;
+    this.#dataLines = 1;
+    this.#isInTakenLine = true;
+    this.#take(this.#line.take().subarray(value));
+  }
+
+  #take(piece: Buffer): void {
+    this.#takenBytes += piece.length;
+    if (piece.length > 0) this.#taker?.onPiece(piece);
+  }
+
+  #onLine(bytes: Buffer, from: number, end: number): void {
+    let start = from;
+    if (this.#isFirstLine) {
+      this.#isFirstLine = false;
+      start = afterByteOrderMark(bytes, start, end);
+    }
+    if (start === end) {
+      this.#dispatch();
+      return;
+    }
+    let nameEnd = start;
+    const longestEnd = Math.min(end, start + FIELD_NAME_BYTES_MAX + 1);
+    while (nameEnd < longestEnd && bytes[nameEnd] !== COLON) nameEnd++;
+    let value = Math.min(nameEnd + 1, end);
+    if (value < end && bytes[value] === SPACE) value++;
+    // A comment is a line with an empty field name, and is ignored like any unknown field.
+    if (isText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
+  }
+
+  #onData(bytes: Buffer, start: number, end: number): void {
+    if (this.#takenBytes > 0) {
+      this.#take(LINE_FEED);
+      this.#take(bytes.subarray(start, end));
+      return;
+    }
+    if (this.#dataLines++ === 0) {
+      this.#held = bytes.subarray(start, end);
+      return;
+    }
+    this.#release();
+    this.#data.appendByte(LF);
+    this.#data.append(bytes, start, end);
+  }
+
+  #onEventName(bytes: Buffer, start: number, end: number): void {
+    this.#event = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, shortEnd(start, end));
+  }
+
+  #onId(bytes: Buffer, start: number, end: number): void {
+    const isKept = end === shortEnd(start, end);
+    const id = isKept ? bytes.toString('utf8', start, end) : UNKEPT_ID;
+    if (!isKept || !id.includes('\0')) this.#eventId = id;
+  }
+
+  #onRetry(bytes: Buffer, start: number, end: number): void {
+    if (end > shortEnd(start, end)) return;
+    const digits = bytes.toString('latin1', start, end);
+    if (/^[0-9]+$/.test(digits)) this.#retryMs = Number(digits);
+  }
+
+  /** Copies data that is still a view of the chunk. */
+  #release(): void {
+    if (this.#held.length > 0) this.#data.append(this.#held, 0, this.#held.length);
+    this.#held = NOTHING;
+  }
+
+  #dispatch(): void {
+    const data = this.#data.length === 0 ? this.#held : this.#data.take();
+    const event = this.#event;
+    this.#lastEventId = this.#eventId;
+    this.#held = NOTHING;
+    this.#dataLines = 0;
+    this.#event = '';
+    if (this.#takenBytes > 0) {
+      this.#takenBytes = 0;
+      this.#taker?.onEnd();
+    } else if (data.length > 0) {
+      this.#onEvent(data, event, this.#lastEventId);
+    }
+  }
+}
+
+/** The end of the part of a value that is decoded: the value may be as long as an event, and decoding blocks the event loop. */
+function shortEnd(start: number, end: number): number {
+  return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
+}
+
+/** JSON texts should not begin with a byte order mark, but readers may ignore one (RFC 8259, 8.1). */
+export function withoutByteOrderMark(bytes: Buffer): Buffer {
+  const start = afterByteOrderMark(bytes, 0, bytes.length);
+  return start === 0 ? bytes : bytes.subarray(start);
+}
+
+function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {
+  const isMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
+  return isMark && end - start >= 3 ? start + 3 : start;
+}
+
+function isText(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+/** The text before an event's data, the replacement for a line break in it, and the text after it. */
+export const eventHeadText = 'event: message\ndata: ';
+const eventHead = Buffer.from(eventHeadText);
+const nextData = Buffer.from('\ndata: ');
+export const eventEnd = Buffer.from('\n\n');
+
+/** A comment that only shows that the stream is alive. */
+export const keepAliveComment = Buffer.from(': keep-alive\n\n');
+
+/**
+ * An event with a copy of this data, where line breaks of any kind arrive as LF. Large data goes in pieces
+ * (exchange/piece-source.ts).
+ */
+export function encodeEvent(data: Buffer): Buffer {
+  if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
+  const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
+  eventHead.copy(event, 0);
+  data.copy(event, eventHead.length);
+  eventEnd.copy(event, event.length - eventEnd.length);
+  return event;
+}
+
+/** The same with another head, in ASCII, which ends with the name of the data field. */
+export function encodeEventAfter(head: string, data: Buffer): Buffer {
+  const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
+  return Buffer.concat([Buffer.from(head), lines, eventEnd]);
+}
+
+/** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
+export const primingText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
+const primingRest = Buffer.from(primingText);
+
+/**
+ * An event with an id that ends with the event's position; the first event of a stream is preceded by one that has only an id. The heads
+ * are written byte by byte, because for so few bytes a call out of JavaScript takes longer.
+ * @param idText the line of the id up to the position, in ASCII.
+ */
+export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {
+  const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
+  const primingBytes = isFirst ? idBytes(idText, 0) + primingRest.length : 0;
+  const headBytes = primingBytes + idBytes(idText, position) + eventHead.length;
+  const event = Buffer.allocUnsafe(headBytes + lines.length + eventEnd.length);
+  let at = isFirst ? put(event, putId(event, 0, idText, 0), primingRest) : 0;
+  at = put(event, putId(event, at, idText, position), eventHead);
+  lines.copy(event, at);
+  put(event, at + lines.length, eventEnd);
+  return event;
+}
+
+function idBytes(idText: string, position: number): number {
+  return idText.length + digitsOf(position) + 1;
+}
+
+function digitsOf(number: number): number {
+  let digits = 1;
+  for (let limit = 10; number >= limit; limit *= 10) digits++;
+  return digits;
+}
+
+function putId(bytes: Buffer, from: number, idText: string, position: number): number {
+  for (let index = 0; index < idText.length; index++) bytes[from + index] = idText.charCodeAt(index);
+  const start = from + idText.length;
+  const end = start + digitsOf(position);
+  let rest = position;
+  for (let at = end - 1; at >= start; at--) {
+    bytes[at] = ZERO + (rest % 10);
+    rest = Math.floor(rest / 10);
+  }
+  bytes[end] = LF;
+  return end + 1;
+}
+
+function put(bytes: Buffer, from: number, piece: Buffer): number {
+  for (let index = 0; index < piece.length; index++) bytes[from + index] = piece[index]!;
+  return from + piece.length;
+}
+
+export function hasLineBreak(data: Buffer): boolean {
+  return data.includes(LF) || data.includes(CR);
+}
+
+/** Encodes the data from `from` on as lines of an event, without an object per line: there may be as many lines as bytes. */
+export function encodeLineBreaks(data: Buffer, from: number): Buffer {
+  let breaks = 0;
+  for (let at = from; at < data.length; at++) if (data[at] === LF || data[at] === CR) breaks++;
+  const lines = Buffer.allocUnsafe(data.length - from + breaks * (nextData.length - 1));
+  let to = 0;
+  for (let at = from; at < data.length; at++) {
+    const byte = data[at]!;
+    if (byte !== LF && byte !== CR) {
+      lines[to++] = byte;
+      continue;
+    }
+    for (let index = 0; index < nextData.length; index++) lines[to++] = nextData[index]!;
+    if (byte === CR && data[at + 1] === LF) at++;
+  }
+  return lines.subarray(0, to);
+}

@@ -1,0 +1,37 @@
+export { BodyCollector, addPiece } from './body-collector.js';
+export {
+  EventStreamParser,
+  type LargeEventTaker,
+  encodeEvent,
+  encodeEventAfter,
+  encodeLineBreaks,
+  encodeNumberedEvent,
+  eventEnd,
+  eventHeadText,
+  hasLineBreak,
+  keepAliveComment,
+  primingText,
+  withoutByteOrderMark,
+} from './event-stream.js';
+export {
+  ABSENT,
+  AMBIGUOUS,
+  ESCAPE_BYTES_MAX,
+  MemberNames,
+  cutsOf,
+  findIn,
+  findMember,
+  findMembers,
+  findText,
+  isKey,
+  isString,
+  prefixEnd,
+  readMember,
+  stringValue,
+} from './json-member.js';
+export { JsonScanner, jsonKind } from './json-scanner.js';
+export { isObject, isUnicodeText } from './json-values.js';
+export { METHOD_NAME_BYTES_MAX, isMcpMethod, methodName } from './method-name.js';
+export type { NodeFilter } from './node-filter.js';
+export { type Reading, type ReadingExtras, type ReadingHandler, readings } from './reading-queue.js';
+export { idKey, idLikeness, isIdAsText, requestIdIn, sameId } from './request-id.js';

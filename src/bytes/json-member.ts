@@ -1,0 +1,283 @@
+// Finds members of a scanned JSON object by name, and decodes JSON strings. Hot path.
+import type { Buffer } from 'node:buffer';
+import { jsonKind, JsonScanner } from './json-scanner.js';
+import { limits } from '../shared/index.js';
+
+// Computes the cuts that remove some members of a JSON object or array, each together with a comma. Cold path.
+
+/** From `start` up to `end`. */
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * @param node an object or array whose children are on the tape.
+ * @param isUnwanted called once for each child, in order.
+ * @returns the cuts, in order; the remainder is valid JSON with its bytes unchanged.
+ */
+export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
+  const cuts: Cut[] = [];
+  /** The end of the last child kept, and the start of the latest run of unwanted children while no kept child follows it. */
+  let keptEnd = -1;
+  let unwantedStart = -1;
+  let end = -1;
+  const past = tape.next(node);
+  for (let child = node + 1; child < past; child = tape.next(child)) {
+    const start = beginningOf(tape, child);
+    if (isUnwanted(child)) {
+      if (unwantedStart === -1) unwantedStart = start;
+    } else {
+      if (unwantedStart !== -1) cuts.push({ start: unwantedStart, end: start });
+      unwantedStart = -1;
+      keptEnd = tape.end(child);
+    }
+    end = tape.end(child);
+  }
+  if (unwantedStart !== -1) cuts.push({ start: keptEnd === -1 ? unwantedStart : keptEnd, end });
+  return cuts;
+}
+
+/** A member begins with the quote of its key. */
+function beginningOf(tape: JsonScanner, child: number): number {
+  const keyStart = tape.keyStart(child);
+  return keyStart === -1 ? tape.start(child) : keyStart - 1;
+}
+
+/** What `findMember` returns when there is no node to return. */
+export const ABSENT = -1;
+export const AMBIGUOUS = -2;
+
+/** The longest form of one UTF-16 unit, or one UTF-8 byte: a token more than this many times longer than a text cannot be that text. */
+export const ESCAPE_BYTES_MAX = 6;
+
+/** Mask that drops the case bit of an ASCII letter. */
+const CASELESS = 0xdf;
+
+/** First bytes of the two non-ASCII letters that case folding maps to ASCII letters. */
+const FOLDING_LEADS = [0xc5, 0xe2] as const;
+
+type Likeness = 'same' | 'similar' | 'different';
+
+/**
+ * The node of the object's member with this name, with or without escapes; otherwise `ABSENT` or `AMBIGUOUS`. A member is ambiguous when it
+ * occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
+ * ignore case. What the gateway checks must be what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
+ * allow-list.
+ * @param name ASCII.
+ */
+export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
+  const past = scanner.next(objectNode);
+  const initial = name.charCodeAt(0);
+  let found = ABSENT;
+  for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+    const first = bytes[scanner.keyStart(node)]!;
+    // Most keys differ in the first letter, and need no closer look unless it is an escape or not ASCII.
+    if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
+    const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
+    if (likeness === 'different') continue;
+    if (likeness === 'similar' || found !== ABSENT) return AMBIGUOUS;
+    found = node;
+  }
+  return found;
+}
+
+/** Names to find in one pass over an object's members, of which there may be a quarter of a million. All ASCII. */
+export class MemberNames {
+  readonly all: readonly string[];
+  /** For each first byte of a key, the names that it may be, as bits. */
+  readonly #candidates: Uint8Array;
+
+  constructor(...all: string[]) {
+    this.all = all;
+    this.#candidates = new Uint8Array(256);
+    const every = 2 ** all.length - 1;
+    // An escape may stand for any letter, and so may the start of a letter that folds to ASCII.
+    for (const byte of [0x5c, ...FOLDING_LEADS]) this.#candidates[byte] = every;
+    for (const [index, name] of all.entries()) {
+      const initial = name.charCodeAt(0);
+      this.#candidates[initial & CASELESS]! |= 1 << index;
+      this.#candidates[initial | (~CASELESS & 0xff)]! |= 1 << index;
+    }
+  }
+
+  candidates(first: number): number {
+    return this.#candidates[first]!;
+  }
+}
+
+/**
+ * `findMember` for several names at once.
+ * @param found receives the node of each name, or `ABSENT`; complete only when no name is ambiguous.
+ * @returns false when a name is ambiguous.
+ */
+export function findMembers(
+  scanner: JsonScanner,
+  bytes: Uint8Array,
+  objectNode: number,
+  names: MemberNames,
+  found: Int32Array,
+): boolean {
+  found.fill(ABSENT);
+  const past = scanner.next(objectNode);
+  for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+    const start = scanner.keyStart(node);
+    let candidates = names.candidates(bytes[start]!);
+    for (let index = 0; candidates !== 0; index++, candidates >>= 1) {
+      if ((candidates & 1) === 0) continue;
+      const likeness = compareText(bytes, start, scanner.keyEnd(node), names.all[index]!);
+      if (likeness === 'different') continue;
+      if (likeness === 'similar' || found[index] !== ABSENT) return false;
+      found[index] = node;
+      break;
+    }
+  }
+  return true;
+}
+
+/** The same for any node, or none: anything but an object has no members. */
+export function findIn(
+  scanner: JsonScanner,
+  bytes: Uint8Array,
+  node: number,
+  names: MemberNames,
+  found: Int32Array,
+): boolean {
+  if (node >= 0 && scanner.kind(node) === jsonKind.object) return findMembers(scanner, bytes, node, names, found);
+  found.fill(ABSENT);
+  return true;
+}
+
+/** Compares character by character, and mostly stops at the first, so that an object with many keys costs no decoding. */
+function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
+  let isSame = true;
+  let at = start;
+  for (let index = 0; index < name.length; index++) {
+    if (at >= end) return 'different';
+    const wanted = name.charCodeAt(index);
+    let code = bytes[at++]!;
+    if (code === 0x5c) {
+      code = escapedCode(bytes, at);
+      at += bytes[at] === 0x75 ? 5 : 1;
+    } else if (code >= 0x80) {
+      code = foldingCode(bytes, at - 1);
+      at += code === LONG_S ? 1 : 2;
+    }
+    if (code !== wanted) {
+      if (foldCase(code) !== foldCase(wanted)) return 'different';
+      isSame = false;
+    }
+  }
+  if (at !== end) return 'different';
+  return isSame ? 'same' : 'similar';
+}
+
+// Two non-ASCII letters equal an ASCII letter under Unicode case folding, which Go's JSON decoder applies.
+const LONG_S = 0x17f;
+const KELVIN_SIGN = 0x212a;
+
+/** Which of the two letters begins at `at`; 0 for any other character. */
+function foldingCode(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === 0xc5 && bytes[at + 1] === 0xbf) return LONG_S;
+  return bytes[at] === 0xe2 && bytes[at + 1] === 0x84 && bytes[at + 2] === 0xaa ? KELVIN_SIGN : 0;
+}
+
+function foldCase(code: number): number {
+  if (code >= 0x41 && code <= 0x5a) return code | 0x20;
+  return code === LONG_S ? 0x73 : code === KELVIN_SIGN ? 0x6b : code;
+}
+
+/** The character that the escape stands for. @param at after the backslash. */
+function escapedCode(bytes: Uint8Array, at: number): number {
+  const letter = bytes[at]!;
+  switch (letter) {
+    case 0x75: // u
+      return (
+        (hexValue(bytes[at + 1]!) << 12) |
+        (hexValue(bytes[at + 2]!) << 8) |
+        (hexValue(bytes[at + 3]!) << 4) |
+        hexValue(bytes[at + 4]!)
+      );
+    case 0x22: // "
+    case 0x5c:
+    case 0x2f: // /
+      return letter;
+    default:
+      // The other escapes stand for control characters, which no name contains.
+      return 0;
+  }
+}
+
+function hexValue(digit: number): number {
+  return digit <= 0x39 ? digit - 0x30 : (digit | 0x20) - 0x57;
+}
+
+/** Whether the key between the offsets (without its quotes) is this name, with or without escapes. @param name ASCII. */
+export function isKey(bytes: Uint8Array, start: number, end: number, name: string): boolean {
+  return compareText(bytes, start, end, name) === 'same';
+}
+
+/**
+ * The end of the given text at the start of a string token, with or without escapes; -1 when the token starts differently.
+ * @param text ASCII, in lower case when `letters` is `caseless`.
+ */
+export function prefixEnd(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string,
+  letters: 'as-is' | 'caseless' = 'as-is',
+): number {
+  let at = start + 1;
+  for (let index = 0; index < text.length; index++) {
+    if (at >= end - 1) return -1;
+    let code = bytes[at++]!;
+    if (code === 0x5c) {
+      code = escapedCode(bytes, at);
+      at += bytes[at] === 0x75 ? 5 : 1;
+    }
+    if (letters === 'caseless' && code >= 0x41 && code <= 0x5a) code |= 0x20;
+    if (code !== text.charCodeAt(index)) return -1;
+  }
+  return at;
+}
+
+/** Whether the string token between the offsets has this text, with or without escapes. @param text ASCII. */
+export function isString(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+  return compareText(bytes, start + 1, end - 1, text) === 'same';
+}
+
+/** The text of the string token between the offsets, which include its quotes. */
+export function stringValue(bytes: Buffer, start: number, end: number): string {
+  for (let at = start + 1; at < end - 1; at++) {
+    if (bytes[at] === 0x5c) return JSON.parse(bytes.toString('utf8', start, end)) as string;
+  }
+  return bytes.toString('utf8', start + 1, end - 1);
+}
+
+// Reads one member of a small JSON object by its name, where values are read too rarely to justify a dedicated reader. Cold path.
+
+const scanner = new JsonScanner();
+
+/** From `start` up to `end`, quotes included. */
+interface TokenSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Offsets of the string with this name in an object.
+ * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
+ */
+export function findText(object: Buffer, name: string): TokenSpan | undefined {
+  if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
+  const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
+  if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
+  return { start: scanner.start(node), end: scanner.end(node) };
+}
+
+/** The text of that string. */
+export function readMember(object: Buffer, name: string): string | undefined {
+  const span = findText(object, name);
+  return span && stringValue(object, span.start, span.end);
+}

@@ -1,0 +1,397 @@
+// A strict JSON validator that builds no values: it accepts what `JSON.parse` accepts, within two bounds of limits.ts, and records where
+// the values are, so that the relay can route a message and pass its bytes on untouched. Works on a whole document or on pieces of one, cut
+// anywhere. Hot path: every message, every byte.
+import { isUtf8 } from 'node:buffer';
+import { limits } from '../shared/index.js';
+import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
+import type { NodeFilter } from './node-filter.js';
+import { PlainText } from './plain-text.js';
+
+export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
+
+/** What may come next, as bits; nothing once the root is complete. */
+const expect = { nothing: 0, value: 1, key: 2, colon: 4, comma: 8, close: 16 } as const;
+
+/** The token cut off by the end of a chunk. */
+const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
+
+/** The position within a string. From `digits` it counts down over the four digits of a `\u` escape to `text`. */
+const stringState = { text: 0, digits: 4, escape: 5 } as const;
+
+// A node of the tape is one row of six integers.
+const ROW = 6;
+const START = 0;
+const END = 1;
+const KEY_START = 2;
+const KEY_END = 3;
+/** First node after the node's subtree. */
+const NEXT = 4;
+/** Kind in the low three bits, depth above. */
+const KIND_AND_DEPTH = 5;
+
+const NODES_AT_FIRST = 256;
+/** Offsets are kept as 32-bit integers. */
+const OFFSET_MAX = 0x7fffffff;
+
+/** 1 for the bytes that may follow a backslash; `u` is handled separately. */
+const escapable = new Uint8Array(256);
+for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
+
+const hexDigit = new Uint8Array(256);
+for (const digit of '0123456789abcdefABCDEF') hexDigit[digit.charCodeAt(0)] = 1;
+
+type Literal = 'true' | 'false' | 'null';
+
+export class JsonScanner {
+  #tape = new Int32Array(NODES_AT_FIRST * ROW);
+  #count = 0;
+  #depthMax = 0;
+  #depthWanted = 0;
+  #filter: NodeFilter | undefined;
+  /** The depth of the container whose contents the filter leaves out; -1 for none. */
+  #narrowedAt = -1;
+
+  #isSound = false;
+  #expected: number = expect.nothing;
+  /** Number of bytes in earlier chunks. */
+  #offset = 0;
+  /** The key whose value comes next. */
+  #keyStart = -1;
+  #keyEnd = -1;
+
+  /** Open containers: their number, the kind of each, and its node (stale where deeper than recorded). */
+  #depth = 0;
+  readonly #openKinds = new Uint8Array(limits.jsonDepthMax);
+  readonly #openNodes = new Int32Array(limits.jsonDepthMax);
+
+  #cut: number = cut.none;
+  #stringState: number = stringState.text;
+  #numberState: number = numberState.start;
+  readonly #plainText = new PlainText();
+  #literal: Literal = 'null';
+  #literalLength = 0;
+
+  /**
+   * Scans a whole document, and checks its UTF-8.
+   * @param depthMax values nested at most this deep are recorded (the root is at 0); all are checked.
+   * @param filter omits the contents of some containers.
+   */
+  scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
+    this.begin(depthMax, filter);
+    return this.push(bytes) && this.finish() && (this.isChunkAscii || isUtf8(bytes));
+  }
+
+  /**
+   * Starts a document that arrives in pieces. The caller must check the UTF-8 of pieces that are not ASCII: a piece may end within a
+   * character.
+   */
+  begin(depthMax: number, filter?: NodeFilter): void {
+    this.#count = 0;
+    this.#depthMax = this.#depthWanted = depthMax;
+    this.#filter = filter;
+    this.#narrowedAt = -1;
+    this.#isSound = true;
+    this.#expected = expect.value;
+    this.#offset = 0;
+    this.#depth = 0;
+    this.#cut = cut.none;
+  }
+
+  /** @returns false once the document cannot be valid JSON any more. */
+  push(chunk: Uint8Array): boolean {
+    if (!this.#isSound) return false;
+    this.#plainText.begin();
+    const at = this.#cut === cut.none ? 0 : this.#resume(chunk);
+    this.#isSound = at >= 0 && this.#offset + chunk.length <= OFFSET_MAX && this.#structure(chunk, at);
+    this.#offset += chunk.length;
+    return this.#isSound;
+  }
+
+  /** Whether the last piece, if valid, is ASCII; may be false for ASCII. Only strings can contain other characters in JSON. */
+  get isChunkAscii(): boolean {
+    return this.#plainText.isAscii;
+  }
+
+  /** @returns whether the pieces were one complete document. */
+  finish(): boolean {
+    if (this.#cut === cut.number && isNumberComplete(this.#numberState)) {
+      this.#cut = cut.none;
+      this.#completeScalar(0);
+    }
+    this.#isSound &&= this.#cut === cut.none && this.#expected === expect.nothing;
+    return this.#isSound;
+  }
+
+  /** Releases a tape that a document of many values has made large. */
+  shrink(): void {
+    this.#count = 0;
+    if (this.#tape.length > NODES_AT_FIRST * ROW) this.#tape = new Int32Array(NODES_AT_FIRST * ROW);
+  }
+
+  /** Number of recorded values, which are in document order; the root is node 0. */
+  get count(): number {
+    return this.#count;
+  }
+
+  kind(node: number): number {
+    return this.#tape[node * ROW + KIND_AND_DEPTH]! & 7;
+  }
+
+  depth(node: number): number {
+    return this.#tape[node * ROW + KIND_AND_DEPTH]! >> 3;
+  }
+
+  /** Offset of the value's first byte, counted over all chunks. */
+  start(node: number): number {
+    return this.#tape[node * ROW + START]!;
+  }
+
+  /** Offset after the value's last byte. */
+  end(node: number): number {
+    return this.#tape[node * ROW + END]!;
+  }
+
+  /** Offset of the member's key, after its opening quote; -1 for the root and for array elements. */
+  keyStart(node: number): number {
+    return this.#tape[node * ROW + KEY_START]!;
+  }
+
+  keyEnd(node: number): number {
+    return this.#tape[node * ROW + KEY_END]!;
+  }
+
+  /** First node after the node's subtree: the children of `n` are `n + 1`, `next(n + 1)`, … below `next(n)`. */
+  next(node: number): number {
+    return this.#tape[node * ROW + NEXT]!;
+  }
+
+  /** Scans tokens and everything between them. @returns false at an error. */
+  #structure(bytes: Uint8Array, from: number): boolean {
+    const length = bytes.length;
+    let at = from;
+    while (at < length) {
+      const byte = bytes[at]!;
+      switch (byte) {
+        case 0x20:
+        case 0x0a:
+        case 0x0d:
+        case 0x09:
+          at++;
+          break;
+        case 0x22: // "
+          if ((this.#expected & expect.key) !== 0) {
+            this.#keyStart = this.#offset + at + 1;
+            this.#cut = cut.key;
+          } else {
+            if (!this.#beginValue(jsonKind.string, at)) return false;
+            this.#cut = cut.string;
+          }
+          this.#stringState = stringState.text;
+          at = this.#string(bytes, at + 1);
+          break;
+        case 0x3a: // :
+          if (this.#expected !== expect.colon) return false;
+          this.#expected = expect.value;
+          at++;
+          break;
+        case 0x2c: // ,
+          if ((this.#expected & expect.comma) === 0) return false;
+          this.#expected = this.#openKinds[this.#depth - 1] === jsonKind.object ? expect.key : expect.value;
+          at++;
+          break;
+        case 0x7b: // {
+          if (!this.#open(jsonKind.object, at)) return false;
+          this.#expected = expect.key | expect.close;
+          at++;
+          break;
+        case 0x5b: // [
+          if (!this.#open(jsonKind.array, at)) return false;
+          this.#expected = expect.value | expect.close;
+          at++;
+          break;
+        case 0x7d: // }
+          if (!this.#close(jsonKind.object, at)) return false;
+          at++;
+          break;
+        case 0x5d: // ]
+          if (!this.#close(jsonKind.array, at)) return false;
+          at++;
+          break;
+        default:
+          at = this.#beginNumberOrLiteral(bytes, at, byte);
+      }
+      if (at < 0) return false;
+    }
+    return true;
+  }
+
+  /** Continues the token cut off by the end of the last chunk. @returns as the token's own method. */
+  #resume(bytes: Uint8Array): number {
+    if (this.#cut === cut.number) return this.#number(bytes, 0);
+    if (this.#cut === cut.literal) return this.#finishLiteral(bytes, 0);
+    return this.#string(bytes, 0);
+  }
+
+  /** @returns the offset after the closing quote, the chunk's length when the string continues, -1 at an error. */
+  #string(bytes: Uint8Array, from: number): number {
+    const length = bytes.length;
+    let at = from;
+    if (this.#stringState !== stringState.text) at = this.#escape(bytes, at);
+    while (at >= 0 && at < length) {
+      at = this.#plainText.end(bytes, at);
+      if (at === length) break;
+      const byte = bytes[at]!;
+      if (byte === 0x22) {
+        if (this.#cut === cut.key) {
+          this.#keyEnd = this.#offset + at;
+          this.#expected = expect.colon;
+        } else {
+          this.#completeScalar(at + 1);
+        }
+        this.#cut = cut.none;
+        return at + 1;
+      }
+      if (byte !== 0x5c) return -1;
+      if (at + 1 < length && escapable[bytes[at + 1]!] === 1) {
+        at += 2;
+        continue;
+      }
+      this.#stringState = stringState.escape;
+      at = this.#escape(bytes, at + 1);
+    }
+    return at;
+  }
+
+  /** Scans what follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
+  #escape(bytes: Uint8Array, from: number): number {
+    const length = bytes.length;
+    let at = from;
+    if (at === length) return at;
+    if (this.#stringState === stringState.escape) {
+      const byte = bytes[at++]!;
+      if (byte !== 0x75) {
+        this.#stringState = stringState.text;
+        return escapable[byte] === 1 ? at : -1;
+      }
+      this.#stringState = stringState.digits;
+    }
+    while (at < length && this.#stringState !== stringState.text) {
+      if (hexDigit[bytes[at++]!] === 0) return -1;
+      this.#stringState--;
+    }
+    return at;
+  }
+
+  #beginNumberOrLiteral(bytes: Uint8Array, at: number, byte: number): number {
+    if (numberNext[numberState.start | numberClass[byte]!] !== numberState.none) {
+      if (!this.#beginValue(jsonKind.number, at)) return -1;
+      this.#cut = cut.number;
+      this.#numberState = numberState.start;
+      return this.#number(bytes, at);
+    }
+    const literal = byte === 0x74 ? 'true' : byte === 0x66 ? 'false' : byte === 0x6e ? 'null' : undefined;
+    if (literal === undefined) return -1;
+    if (!this.#beginValue(literal === 'null' ? jsonKind.null : jsonKind.boolean, at)) return -1;
+    this.#cut = cut.literal;
+    this.#literal = literal;
+    this.#literalLength = 0;
+    return this.#finishLiteral(bytes, at);
+  }
+
+  /** @returns the offset after the number, the chunk's length when it may continue, -1 at an error. */
+  #number(bytes: Uint8Array, from: number): number {
+    const length = bytes.length;
+    let state = this.#numberState;
+    let at = from;
+    while (at < length) {
+      const next = numberNext[state | numberClass[bytes[at]!]!]!;
+      if (next === numberState.none) {
+        if (!isNumberComplete(state)) return -1;
+        this.#cut = cut.none;
+        this.#completeScalar(at);
+        return at;
+      }
+      state = next;
+      at++;
+    }
+    this.#numberState = state;
+    return at;
+  }
+
+  /** @returns the offset after the literal, the chunk's length when cut, -1 at an error. */
+  #finishLiteral(bytes: Uint8Array, from: number): number {
+    const literal = this.#literal;
+    const end = Math.min(bytes.length, from + literal.length - this.#literalLength);
+    for (let at = from; at < end; at++) {
+      if (bytes[at] !== literal.charCodeAt(this.#literalLength++)) return -1;
+    }
+    if (this.#literalLength === literal.length) {
+      this.#cut = cut.none;
+      this.#completeScalar(end);
+    }
+    return end;
+  }
+
+  /** @returns false when no value may begin here, or no more values can be recorded. */
+  #beginValue(kind: number, at: number): boolean {
+    if ((this.#expected & expect.value) === 0) return false;
+    const depth = this.#depth;
+    if (depth > this.#depthMax) return true;
+    const row = this.#count * ROW;
+    if (row === this.#tape.length && !this.#grow()) return false;
+    const tape = this.#tape;
+    const isMember = depth > 0 && this.#openKinds[depth - 1] === jsonKind.object;
+    tape[row + START] = this.#offset + at;
+    tape[row + KEY_START] = isMember ? this.#keyStart : -1;
+    tape[row + KEY_END] = isMember ? this.#keyEnd : -1;
+    tape[row + NEXT] = ++this.#count;
+    tape[row + KIND_AND_DEPTH] = kind | (depth << 3);
+    return true;
+  }
+
+  #completeScalar(end: number): void {
+    if (this.#depth <= this.#depthMax) this.#tape[(this.#count - 1) * ROW + END] = this.#offset + end;
+    this.#expectAfterValue();
+  }
+
+  #open(kind: number, at: number): boolean {
+    if (this.#depth === limits.jsonDepthMax || !this.#beginValue(kind, at)) return false;
+    this.#openKinds[this.#depth] = kind;
+    this.#openNodes[this.#depth] = this.#count - 1;
+    if (this.#filter !== undefined && this.#depth < this.#depthMax) {
+      const node = this.#count - 1;
+      if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
+    }
+    this.#depth++;
+    return true;
+  }
+
+  #close(kind: number, at: number): boolean {
+    if ((this.#expected & expect.close) === 0 || this.#openKinds[this.#depth - 1] !== kind) return false;
+    this.#depth--;
+    if (this.#depth === this.#narrowedAt) {
+      this.#narrowedAt = -1;
+      this.#depthMax = this.#depthWanted;
+    }
+    if (this.#depth <= this.#depthMax) {
+      const row = this.#openNodes[this.#depth]! * ROW;
+      this.#tape[row + END] = this.#offset + at + 1;
+      this.#tape[row + NEXT] = this.#count;
+    }
+    this.#expectAfterValue();
+    return true;
+  }
+
+  #expectAfterValue(): void {
+    this.#expected = this.#depth === 0 ? expect.nothing : expect.comma | expect.close;
+  }
+
+  #grow(): boolean {
+    const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
+    if (this.#count >= nodesMax) return false;
+    const tape = new Int32Array(Math.min(this.#count * 2, nodesMax) * ROW);
+    tape.set(this.#tape);
+    this.#tape = tape;
+    return true;
+  }
+}

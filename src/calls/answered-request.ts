@@ -1,0 +1,273 @@
+// The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
+// backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
+import type { BackendMessage, ClientMessage } from '../mcp/index.js';
+import { idLikeness, sameId } from '../bytes/index.js';
+import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
+import { copied, joined } from '../fair/index.js';
+import type { IdSpan, RpcRequest } from '../upstream/index.js';
+import { faultReason, upstreamFault } from '../http-client/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import {
+  answer,
+  answerInParts,
+  answerJoined,
+  answerPassing,
+  answerWithStatus,
+  type Exchange,
+} from '../exchange/index.js';
+import { CallerStream, type StreamOwner, RequestInFlight } from '../streams/index.js';
+import { obstacleToGoingOn } from './gate.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import { isTargetMethod, readTarget, type AppNames } from './targets.js';
+import { DetachedCall } from './detached-call.js';
+
+/** Time that a call goes on, and holds a connection, after its caller has gone. After it, the backend is notified, and the call ends. */
+export const UNHEARD_CALL_MS_MAX = 300_000;
+/**
+ * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
+ * overtaken the last one. After it, the answer is given; a later report is dropped.
+ */
+export const LATE_REPORT_MS = 50;
+
+export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
+  readonly id: IdSpan;
+  protected readonly plan: RelayedRequestPlan;
+  /** The exchange that receives messages and the answer: the caller's, or that of a retry. */
+  protected exchange: Exchange;
+  /** The request at its backend, if it was sent. */
+  protected request: RpcRequest | undefined;
+  /** Whether it is answered. */
+  protected isDone = false;
+  /** Whether reports of progress come on the backend's own stream, beside the answer. */
+  protected isReportedAside = false;
+  #giveAnswer: (() => void) | undefined;
+  /** Found when first asked for, and again if another token was sent since. */
+  #likeness: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
+  /** Opened for the first event, or while the answer is slow to come. */
+  #stream: CallerStream | undefined;
+  /** Made once the caller, or its first connection, is gone. */
+  #detached: DetachedCall | undefined;
+
+  constructor(plan: RelayedRequestPlan) {
+    super();
+    const { body } = plan.exchange.request;
+    this.plan = plan;
+    this.exchange = plan.exchange;
+    this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
+  }
+
+  /** The answer may have overtaken the last report, so it is held back until one more has come, or for a moment. */
+  protected holdAnswer(give: () => void): void {
+    this.request = undefined;
+    this.#giveAnswer = give;
+    this.plan.deadlines.after(LATE_REPORT_MS, () => this.giveHeldAnswer());
+  }
+
+  protected giveHeldAnswer(): void {
+    const give = this.#giveAnswer;
+    this.#giveAnswer = undefined;
+    if (!this.isDone) give?.();
+  }
+
+  /** Whether the caller takes no more of its stream for now. */
+  protected get isBlocked(): boolean {
+    return this.#stream?.isBlocked === true;
+  }
+
+  /** @param request the one that is at the backend now. */
+  protected noteSent(request: RpcRequest): void {
+    this.request = request;
+    this.#detached?.onSent(request);
+  }
+
+  /** For `BackendRequests`. */
+  get askingObstacle(): RpcError | undefined {
+    const exchange = this.exchange;
+    const { form } = this.plan;
+    if (form.asking !== undefined) return form.askingObstacle;
+    if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
+    return (
+      form.askingObstacle ??
+      (exchange.request.answerForms === 'json' ? errorsToBackends.clientTakesNoStream : undefined)
+    );
+  }
+
+  override onSlow(): void {
+    const exchange = this.exchange;
+    if (this.#stream !== undefined || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#openStream().prime();
+  }
+
+  /** A message for the caller; for `BackendRequests` too. */
+  tell(parts: readonly Buffer[], onLost?: () => void): void {
+    if (!this.isDone) this.#say(joined(parts), onLost);
+  }
+
+  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
+  pauseWith(message: Buffer, meanwhile: Exchange): void {
+    const exchange = this.exchange;
+    exchange.onAbort = undefined;
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message]);
+    else answer(exchange, message);
+    this.#stream = undefined;
+    this.goOn(meanwhile);
+  }
+
+  /** @param exchange receives everything from now on. */
+  goOn(exchange: Exchange): void {
+    this.exchange = exchange;
+    exchange.onAbort = () => this.onCallerGone();
+    this.request?.resume();
+  }
+
+  /** For `HeldCall`: a call that the config no longer allows is not continued. */
+  obstacleFor(
+    virtualHost: CompiledVirtualHost,
+    exchange: Exchange,
+    message: ClientMessage,
+    passedAllowList: string | undefined,
+  ): RpcError | undefined {
+    const { session, upstream, message: call } = this.plan;
+    const obeyed = session.applyConfig(virtualHost, exchange.request);
+    if (!isTargetMethod(call.method)) return undefined;
+    const apps: AppNames = (name) => session.upstreams.withApp(obeyed, name);
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message, apps);
+    if ('error' in target) return target.error;
+    if (upstream.state === 'closed')
+      return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));
+    return obstacleToGoingOn(target.gate, target.backend, passedAllowList);
+  }
+
+  protected get callersId(): IdSpan {
+    return this.plan.form.callersId(this.id);
+  }
+
+  protected sayProgress(bytes: Buffer, message: BackendMessage): void {
+    const said = this.plan.form.withCallersToken(bytes, message);
+    if (said !== undefined) this.#say(said);
+  }
+
+  /**
+   * In the legacy era, disconnecting is not a cancellation (S12): the call goes on unheard, and its answer is dropped unless a stream
+   * keeps it. But not for ever, because the call holds a connection to the backend.
+   */
+  protected onCallerGone(): void {
+    if (this.isDone) {
+      this.#stream?.detach();
+      return;
+    }
+    if (this.plan.form.endsWithCaller) this.giveUp();
+    else if (this.#stream === undefined) this.#noteGone().begin(UNHEARD_CALL_MS_MAX, this.request);
+    else this.#stream.detach();
+  }
+
+  /** For `CallerStream`. */
+  onDetached(): void {
+    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? UNHEARD_CALL_MS_MAX;
+    this.#noteGone().begin(timeMs, this.request);
+  }
+
+  onAttached(): void {
+    this.#noteGone().end();
+  }
+
+  onRoom(): void {
+    this.request?.resume();
+  }
+
+  /** The request's body stays in memory, but its count ended with the caller's first connection: `DetachedCall` counts it again. */
+  #noteGone(): DetachedCall {
+    if (this.#detached !== undefined) return this.#detached;
+    const { session, deadlines } = this.plan;
+    const { length } = this.id.bytes;
+    return (this.#detached = new DetachedCall(session.account, length, deadlines, () => this.giveUp()));
+  }
+
+  /** For `RpcRequest`. */
+  onRationRead(spentMs: number): void {
+    this.#detached?.onRationRead(spentMs);
+  }
+
+  override get abandonedWait(): string {
+    return this.#detached?.isUnheard !== true || this.plan.message.method !== 'tasks/result' ? '' : this.task;
+  }
+
+  /** The id of the task that the request is about, as the caller has written it. */
+  protected get task(): string {
+    const { exchange, message } = this.plan;
+    return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
+  }
+
+  override get tokenLikeness(): string | undefined {
+    const { message, exchange, form } = this.plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (start === -1) return undefined;
+    const sent = form.sentToken;
+    if (this.#likeness === undefined || this.#likeness.sent !== sent) {
+      const key = sent === undefined ? idLikeness(exchange.request.body, start, end) : idLikeness(sent, 0, sent.length);
+      this.#likeness = { sent, key };
+    }
+    return this.#likeness.key;
+  }
+
+  /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
+  protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
+    const { message: call, exchange, form } = this.plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (start === -1 || call.progressTokenStart === -1) return false;
+    const sent = form.sentToken;
+    if (sent !== undefined) return sameId(bytes, start, end, sent, 0, sent.length);
+    return sameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
+  }
+
+  /** Only for a client that takes events. */
+  #openStream(): CallerStream {
+    return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper, this.callersId));
+  }
+
+  #say(bytes: Buffer, onLost?: () => void): void {
+    const exchange = this.exchange;
+    if (exchange.request.answerForms === 'json') return;
+    if (this.#stream === undefined && exchange.isAborted) return;
+    const stream = this.#stream ?? this.#openStream();
+    stream.say(bytes, onLost);
+    if (stream.isBlocked) this.request?.pause();
+  }
+
+  /**
+   * Gives the answer to the current exchange.
+   * @param parts what the caller gets in place of the message.
+   * @param status of HTTP, used if no event was sent before.
+   * @param isPassing whether the message is valid only until this returns.
+   */
+  protected answerCaller(
+    message: Buffer,
+    parts: readonly Buffer[] | undefined,
+    status: number,
+    isPassing: boolean,
+  ): void {
+    this.#detached?.close();
+    const exchange = this.exchange;
+    this.plan.session.finish(this);
+    const isPlain = status === 200 && !this.#isEventDue;
+    if (isPlain && isPassing) answerPassing(exchange, message);
+    else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
+      answerJoined(exchange, parts);
+    else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
+    else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
+    this.plan.form.onOver();
+  }
+
+  #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts);
+    else answerWithStatus(exchange, joined(parts), status);
+  }
+
+  /** Whether the answer is the last event of a stream: of one that is open, or of one to open so that the client can resume it. */
+  get #isEventDue(): boolean {
+    if (this.#stream !== undefined) return true;
+    const { session } = this.plan;
+    const exchange = this.exchange;
+    return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
+  }
+}

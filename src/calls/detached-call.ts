@@ -1,0 +1,143 @@
+// A call whose caller is gone: what the caller has sent still counts in its share, the answer is read slowly, and after a while the
+// call is given up, because it holds a connection to the backend. The caller may come back before that. Cold path.
+import {
+  type Account,
+  type Deadline,
+  type DeadlineWheel,
+  FairPlace,
+  FairQueue,
+  type FairQueueBounds,
+} from '../fair/index.js';
+import { limits, KIB } from '../shared/index.js';
+import type { RpcRequest } from '../upstream/index.js';
+
+// Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at
+// a time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
+// backend and disconnects slows down nobody.
+
+/** Rest after reading such a call, as a multiple of the time that reading took: such calls get at most a fifth of the event loop. */
+export const UNHEARD_REST_FACTOR = 4;
+/** Longest rest between reads of calls whose callers have gone. */
+export const UNHEARD_REST_MS_MAX = 1_000;
+
+/** Reads one more slice. */
+type UnheardTurn = () => void;
+
+/** Each item is a request in flight, whose number is bounded already. */
+const BOUNDS: FairQueueBounds = { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax };
+
+export class UnheardTurns {
+  readonly #waiting = new FairQueue<UnheardTurn>(BOUNDS);
+  readonly #nowMs: () => number;
+  /** The pause before the next turn, for the slices read so far. */
+  #restMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** @returns the place in the queue; `undefined` when there is no room, and the call may read on at once. */
+  wait(subject: string, onTurn: UnheardTurn): FairPlace<UnheardTurn> | undefined {
+    const place = this.#waiting.add(subject, onTurn);
+    this.#plan();
+    return place instanceof FairPlace ? place : undefined;
+  }
+
+  /** Lengthens the pause for time that a slice took; callers report time outside the turn itself. */
+  noteSpent(ms: number): void {
+    this.#restMs = Math.min(this.#restMs + ms * UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX);
+  }
+
+  #plan(): void {
+    if (this.#timer !== undefined || !this.#waiting.hasTurn) return;
+    this.#timer = setTimeout(() => this.#onTurn(), this.#restMs).unref();
+    this.#restMs = 0;
+  }
+
+  #onTurn(): void {
+    this.#timer = undefined;
+    const startMs = this.#nowMs();
+    this.#waiting.take()?.();
+    this.noteSpent(this.#nowMs() - startMs);
+    this.#plan();
+  }
+}
+
+/** The one queue of this process. */
+const unheardTurns = new UnheardTurns();
+
+/** Bytes read in one go of a call whose caller has gone. Beyond it, another such call has its turn. */
+export const UNHEARD_READ_BYTES = 64 * KIB;
+
+export class DetachedCall {
+  readonly #account: Account;
+  readonly #deadlines: DeadlineWheel;
+  readonly #onTimeUp: () => void;
+  readonly #requestBytes: number;
+  /** Set while no caller hears the call. */
+  #deadline: Deadline | undefined;
+  #request: RpcRequest | undefined;
+  #place: FairPlace<UnheardTurn> | undefined;
+  readonly #onTurn = (): void => {
+    this.#place = undefined;
+    this.#request?.ration(UNHEARD_READ_BYTES);
+    this.#request?.resume();
+  };
+
+  /** @param requestBytes still in memory, though their count in the share ended with the connection that they came on. */
+  constructor(account: Account, requestBytes: number, deadlines: DeadlineWheel, onTimeUp: () => void) {
+    this.#account = account;
+    this.#deadlines = deadlines;
+    this.#onTimeUp = onTimeUp;
+    this.#requestBytes = requestBytes < limits.countedFromBytes ? 0 : requestBytes;
+    account.requestBytes.take(this.#requestBytes);
+  }
+
+  get isUnheard(): boolean {
+    return this.#deadline !== undefined;
+  }
+
+  /** From now on no caller hears the call. @param request the call at its backend, if it was sent. */
+  begin(timeMs: number, request: RpcRequest | undefined): void {
+    if (this.isUnheard) return;
+    this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
+    if (request !== undefined) this.onSent(request);
+  }
+
+  /** The call was sent, perhaps once more. */
+  onSent(request: RpcRequest): void {
+    if (!this.isUnheard) return;
+    this.#request = request;
+    request.ration(UNHEARD_READ_BYTES);
+    if (request.isHeld) this.#wait();
+  }
+
+  /** The whole ration was read. */
+  onRationRead(spentMs: number): void {
+    unheardTurns.noteSpent(spentMs);
+    this.#wait();
+  }
+
+  /** The caller is back. */
+  end(): void {
+    this.#deadline?.cancel();
+    this.#deadline = undefined;
+    this.#place?.leave();
+    this.#place = undefined;
+    this.#request?.ration(undefined);
+    this.#request = undefined;
+  }
+
+  /** The call was answered, or given up. */
+  close(): void {
+    this.end();
+    this.#account.requestBytes.give(this.#requestBytes);
+  }
+
+  #wait(): void {
+    if (this.#place !== undefined) return;
+    this.#place = unheardTurns.wait(this.#account.subject, this.#onTurn);
+    if (this.#place === undefined) this.#onTurn();
+  }
+}

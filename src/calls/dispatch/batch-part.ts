@@ -1,0 +1,188 @@
+// One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
+// the answer as whole events. Cold path.
+//
+//   open ── respond ──> over
+//   open ── openStream ──> streaming ── end ──> over
+//   open ── openBody ──> body ── end ──> over
+//   open, streaming, body ── reset, or what it says takes too much: refused ──> over
+import { limits, refusalAsError, rpcErrors, type RpcError } from '../../shared/index.js';
+import type { ClientReading } from '../../mcp/index.js';
+import { requestIdIn } from '../../bytes/index.js';
+import {
+  errorMessage,
+  type BodyType,
+  type Exchange,
+  type ExchangeRequest,
+  ExchangeHooks,
+} from '../../exchange/index.js';
+import type { Batch } from './batch.js';
+import type { IdSpan } from '../../upstream/index.js';
+
+const LINE_FEED = 0x0a;
+
+type State = 'open' | 'body' | 'streaming' | 'over';
+
+export class BatchPart extends ExchangeHooks implements Exchange {
+  readonly isPart = true;
+  readonly request: ExchangeRequest;
+  readonly #batch: Batch;
+  readonly #place: number;
+  #state: State = 'open';
+  #isRefused = false;
+  /** The HTTP status that the answer would have outside a batch; 0 before there is an answer. */
+  #status = 0;
+  /** Total size of the events passed to the batch. */
+  #eventBytes = 0;
+  /** The request's id, kept for a message that is too large to be parsed again for it. */
+  #id: IdSpan | undefined;
+  /** The pieces so far of a message or an event that is not complete yet. */
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+
+  constructor(batch: Batch, place: number, request: ExchangeRequest) {
+    super();
+    this.#batch = batch;
+    this.#place = place;
+    this.request = request;
+  }
+
+  get isAborted(): boolean {
+    return this.#isRefused || this.#batch.isAborted;
+  }
+
+  onRead(message: ClientReading): void {
+    if (typeof message === 'string' || message.kind !== 'request') return;
+    this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
+  }
+
+  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+    if (this.#state !== 'open') return;
+    this.#begin(status);
+    if (body.length === 0) this.#over();
+    else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
+  }
+
+  openStream(): void {
+    if (!this.#transition('open', 'streaming')) return;
+    this.#begin(200);
+    this.#batch.openStream();
+  }
+
+  openBody(_contentType: BodyType, bodyBytes: number): void {
+    if (!this.#transition('open', 'body')) return;
+    this.#begin(200);
+    if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'body' && this.#state !== 'streaming') return true;
+    this.#pieceBytes += bytes.length;
+    if (this.#pieceBytes > limits.batchAnswerBytesMax) {
+      this.#refuse();
+      return true;
+    }
+    // A copy, because the writer may reuse its memory.
+    this.#pieces.push(Buffer.from(bytes));
+    // Other members write to the same stream, so only whole events are passed on.
+    if (this.#state === 'body' || !endsEvent(bytes)) return true;
+    const events = this.#takePieces();
+    this.#eventBytes += events.length;
+    return this.#batch.write(events);
+  }
+
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
+    if (this.#state === 'body') this.#answer(this.#takePieces());
+    else if (this.#state === 'streaming') this.#over();
+  }
+
+  reset(): void {
+    if (this.isAborted) this.tellDone(0, 0, 'unheard');
+    if (this.#state === 'over') return;
+    // Over before the batch notifies its members of the abort: this one caused it, and must not be notified.
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.#batch.reset();
+    this.#batch.onOver();
+  }
+
+  /** Always room: the batch bounds and counts the answers of all its members. */
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  /** Nothing to count: the batch counts the answers that it keeps. */
+  countInPieces(): void {}
+
+  /** Nothing to release: the body is a copy of this one message, used by nobody else. */
+  releaseBody(): void {}
+
+  /** The caller of the batch is gone, or the batch was cut. */
+  tellAborted(): void {
+    if (this.#state === 'over') return;
+    if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.onAbort?.();
+  }
+
+  #answer(message: Buffer): void {
+    const hasRoom = this.#batch.hasRoomFor(message.length);
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
+    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
+  }
+
+  #over(): void {
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, this.#eventBytes, 'whole');
+    this.#batch.onOver();
+  }
+
+  /** Replaces the answer with an error, because it is too large. To the code that produces it, the caller appears to be gone. */
+  #refuse(): void {
+    this.#takePieces();
+    this.#transition(this.#state, 'over');
+    this.#isRefused = true;
+    this.tellDone(this.#status, 0, 'cut');
+    this.#batch.onAnswer(this.#place, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
+    this.onAbort?.();
+  }
+
+  /** The answer begins. If the caller is gone, the exchange ends here. */
+  #begin(status: number): void {
+    this.#status = status;
+    if (this.isAborted) this.tellDone(status, 0, 'unheard');
+  }
+
+  #takePieces(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  /** Turns the body of a refusal, which would refuse a whole POST, into an error for this one message. */
+  #refusedMessage(body: string): Buffer {
+    const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
+    if (refusal.jsonrpc !== undefined) return Buffer.from(body);
+    return this.#errorMessage(refusalAsError(refusal.detail ?? 'Refused'));
+  }
+
+  #errorMessage(error: RpcError): Buffer {
+    if (this.#id !== undefined) return errorMessage(this.#id, error);
+    const { body } = this.request;
+    const id = requestIdIn(body);
+    if (id !== undefined) return errorMessage({ bytes: body, ...id }, error);
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
+  }
+
+  /** The only writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+function endsEvent(bytes: Uint8Array): boolean {
+  return bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
+}

@@ -1,0 +1,248 @@
+// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each is handled as if it had come alone, and the
+// answers go back together, as one array, or as the events of one stream when something must be sent before all answers are
+// there. Cold path: no later version has batches.
+//
+//   gathering ── a member streams, or the answers take too much ──> streaming
+//   streaming ── no room ──> blocked ── drained ──> streaming
+//   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
+//
+// When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended.
+// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more.
+//
+// When the members are too large to be parsed in one turn of the event loop, the rest begin in later turns, in their order,
+// with the state that the session has by then.
+import { encodeEvent } from '../../bytes/index.js';
+import { type ClientBatch, BATCH_PROTOCOL_VERSIONS } from '../../mcp/index.js';
+import { limits, refusals, type Refusal } from '../../shared/index.js';
+import { noWaiter, type MessageHold, type MessageMemory } from '../../fair/index.js';
+import type { CompiledVirtualHost } from '../../user-config/index.js';
+import { accept, answer, refuse, type Exchange, type ExchangeWatcher, refuseMessage } from '../../exchange/index.js';
+import { BatchPart } from './batch-part.js';
+import type { Session } from '../../session/index.js';
+
+const OPEN = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']');
+
+/** @param virtualHost the session's current one. */
+type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
+
+/**
+ * Answers a whole batch, or refuses it.
+ * @param answerMemory counts the answers while they wait for each other.
+ * @param handle called for each member, whose exchange looks like a POST of its own.
+ */
+export function answerBatch(
+  answerMemory: MessageMemory,
+  session: Session,
+  exchange: Exchange,
+  batch: ClientBatch,
+  handle: HandlePart,
+): void {
+  exchange.watcher?.onIdentified('batch', '', '');
+  const refusal = refusalOf(session, exchange, batch);
+  if (refusal !== undefined) refuse(exchange, refusal);
+  else new Batch(answerMemory, session, exchange).run(batch, handle);
+}
+
+function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
+  // No version allows a batch within a batch.
+  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart) return refusals.batchRefused;
+  if (members.length === 0) return refusals.notJsonRpc;
+  const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
+  return isTooLarge ? refusals.batchTooLarge : undefined;
+}
+
+/** What a batch needs to know about the session that it came in. */
+type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
+
+type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
+
+/** The exchange of a batch, shared by its parts. */
+export class Batch {
+  readonly #exchange: Exchange;
+  /** The watcher of the batch's exchange, kept because that exchange may be over before all parts have begun. */
+  readonly #watcher: ExchangeWatcher | undefined;
+  readonly #session: BatchSession;
+  readonly #hold: MessageHold;
+  #parts: readonly BatchPart[] = [];
+  /** Gathered answers, by the places of the members. */
+  readonly #answers: (Buffer | undefined)[] = [];
+  /** Events that wait until the caller reads on. */
+  readonly #waiting: Buffer[] = [];
+  /** Total size of the gathered answers or the waiting events. */
+  #keptBytes = 0;
+  #leftCount = 0;
+  #state: State = 'gathering';
+
+  constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
+    this.#exchange = exchange;
+    this.#watcher = exchange.watcher;
+    this.#session = session;
+    this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
+  }
+
+  get isAborted(): boolean {
+    return this.#state === 'cut' || this.#exchange.isAborted;
+  }
+
+  run({ members }: ClientBatch, handle: HandlePart): void {
+    const { request } = this.#exchange;
+    const { body } = request;
+    this.#parts = members.map(
+      ({ start, end }, place) =>
+        new BatchPart(this, place, {
+          ...request,
+          lastEventId: '',
+          answerForms: request.answerForms === 'json' ? 'json' : 'both',
+          // A copy: one member that is in flight for long must not keep the whole body in memory.
+          body: Buffer.from(body.subarray(start, end)),
+        }),
+    );
+    this.#exchange.releaseBody();
+    this.#leftCount = this.#parts.length;
+    this.#exchange.onAbort = () => this.#tellAborted();
+    this.#begin(0, handle);
+  }
+
+  #begin(first: number, handle: HandlePart): void {
+    let bytesLeft: number = limits.readAtOnceBytesMax;
+    for (const [index, part] of this.#parts.slice(first).entries()) {
+      bytesLeft -= part.request.body.length;
+      if (bytesLeft < 0 && index > 0) {
+        this.#beginLater(first + index, handle);
+        return;
+      }
+      this.#watcher?.onPart(part);
+      if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
+      else handle(part, this.#session.virtualHost);
+    }
+  }
+
+  #beginLater(first: number, handle: HandlePart): void {
+    const { readings } = this.#session;
+    const number = readings.begin(true);
+    setImmediate(() => {
+      this.#begin(first, handle);
+      readings.end(number);
+    });
+  }
+
+  /** A member has its answer, and is over. */
+  onAnswer(place: number, message: Buffer): void {
+    if (this.#isStreaming) this.write(encodeEvent(message));
+    else if (!this.isAborted) this.#answers[place] = message;
+    this.onOver();
+  }
+
+  /** A member is over; its answer, if it has one, has been taken already. */
+  onOver(): void {
+    this.#leftCount -= 1;
+    if (this.#leftCount === 0) this.#finish();
+  }
+
+  /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
+  hasRoomFor(bytes: number): boolean {
+    if (bytes > limits.batchAnswerBytesMax) return false;
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
+      this.openStream();
+    if (this.isAborted || this.#state === 'streaming') return true;
+    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
+    // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
+    if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
+    if (!isMuch) this.#keep(bytes);
+    return !isMuch;
+  }
+
+  get #isStreaming(): boolean {
+    return this.#state === 'streaming' || this.#state === 'blocked';
+  }
+
+  /** Opens the stream, and sends the answers gathered so far. */
+  openStream(): void {
+    if (!this.#transition('gathering', 'streaming')) return;
+    this.#exchange.onDrain = () => this.#onDrain();
+    this.#exchange.openStream();
+    const answers = this.#answers.splice(0);
+    this.#release();
+    for (const message of answers) if (message !== undefined) this.write(encodeEvent(message));
+  }
+
+  /**
+   * @param event one whole event, or several.
+   * @returns false when the caller reads too slowly: the event waits, and its member must write no more until `onDrain`.
+   */
+  write(event: Buffer): boolean {
+    if (this.isAborted) return true;
+    if (this.#state !== 'blocked') {
+      if (this.#exchange.write(event)) return true;
+      this.#transition('streaming', 'blocked');
+      return false;
+    }
+    this.#waiting.push(event);
+    this.#keep(event.length);
+    return false;
+  }
+
+  /** A member's answer broke half-way, which cuts the whole batch. */
+  reset(): void {
+    if (this.#state === 'cut') return;
+    this.#transition(this.#state, 'cut');
+    this.#exchange.reset();
+    this.#tellAborted();
+  }
+
+  #tellAborted(): void {
+    this.#answers.length = 0;
+    this.#waiting.length = 0;
+    this.#release();
+    for (const part of this.#parts) part.tellAborted();
+  }
+
+  #onDrain(): void {
+    this.#transition('blocked', 'streaming');
+    const waiting = this.#waiting.splice(0);
+    this.#release();
+    for (const event of waiting) this.write(event);
+    if (this.#state === 'blocked') return;
+    if (this.#leftCount === 0) this.#exchange.end();
+    else for (const part of this.#parts) part.onDrain?.();
+  }
+
+  #finish(): void {
+    if (this.#state === 'cut') return;
+    const messages = this.#answers.filter((message) => message !== undefined);
+    if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
+    if (this.#isStreaming) {
+      // `onDrain` is not called once the caller is gone.
+      if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
+    } else if (messages.length === 0) {
+      accept(this.#exchange);
+    } else {
+      answer(this.#exchange, arrayOf(messages));
+      this.#release();
+    }
+  }
+
+  #keep(bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#hold.take(bytes);
+  }
+
+  #release(): void {
+    this.#keptBytes = 0;
+    this.#hold.release();
+  }
+
+  /** The only writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+function arrayOf(messages: readonly Buffer[]): Buffer {
+  const members = messages.flatMap((message, index) => (index === 0 ? [message] : [COMMA, message]));
+  return Buffer.concat([OPEN, ...members, CLOSE]);
+}

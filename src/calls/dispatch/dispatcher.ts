@@ -1,0 +1,447 @@
+// Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend,
+// lists, methods that the gateway answers itself, and methods that only a backend may know. Hot path.
+import {
+  listKindOf,
+  type ListKind,
+  readClientMessage,
+  readLargeClientMessage,
+  type ClientMessage,
+  type ClientReading,
+  type ModernEnvelope,
+} from '../../mcp/index.js';
+import { isMcpMethod, idKey } from '../../bytes/index.js';
+import { limits, type Logger, refusals, type Refusal, rpcErrors } from '../../shared/index.js';
+import type { UpstreamContext } from '../../upstream/index.js';
+import type { CompiledVirtualHost } from '../../user-config/index.js';
+import {
+  accept,
+  answer,
+  answerError,
+  idSpanOf,
+  refuse,
+  resultMessage,
+  type Caller,
+  type Exchange,
+  metadataFor,
+  refuseMessage,
+  refuseUnread,
+} from '../../exchange/index.js';
+import { answerBatch } from './batch.js';
+import { tryPassOn } from './passing-on.js';
+import {
+  backendOfMethod,
+  unheardBackends,
+  trySetLogLevel,
+  onSubscribing,
+  hasRoom,
+  type Session,
+  cancelHere,
+  passAnswered,
+  passCancellation,
+} from '../../session/index.js';
+import { answerToolError, findTools, readQuestion } from '../find-tools.js';
+import { Gate } from '../gate.js';
+import { ListInFlight, listAll } from '../listing.js';
+import { MirrorRefresh } from '../mirror-refresh.js';
+import type { ListMerger } from '../../lists/index.js';
+import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
+import { MethodSearch } from '../method-search.js';
+import { RelayedRequest } from '../relayed-request.js';
+import { answerOwnError, LEGACY_FORM, type RequestForm } from '../request-form.js';
+import { isForSearchTool } from '../search-tools.js';
+import {
+  isSessionTarget,
+  readTarget,
+  silenceMsMax,
+  type Target,
+  type TargetMethod,
+  type AppNames,
+  type TargetReading,
+} from '../targets.js';
+import { backendTurns } from '../../streams/index.js';
+
+// A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
+// own tasks. Cold path.
+
+const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
+
+/** Passes the message on to its receivers. The caller still answers the exchange. @returns the refusal to answer with, if any. */
+function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  if (message.kind === 'response') return onResponse(session, exchange, message);
+  switch (message.method) {
+    case 'notifications/cancelled':
+      onCancelled(session, exchange, message);
+      break;
+    case 'notifications/progress':
+      session.backendRequests.onProgress(exchange, message);
+      break;
+    case 'notifications/tasks/status':
+      session.backendRequests.onTaskStatus(exchange, message);
+      break;
+    case 'notifications/roots/list_changed':
+      onRootsChanged(session, exchange);
+      break;
+    // Not passed on: each backend gets its own `initialized` from the gateway's handshake with it.
+    case 'notifications/initialized':
+      session.onInitialized(exchange.request);
+      break;
+    default:
+    // Other notifications have no receiver.
+  }
+  return undefined;
+}
+
+function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  const outcome = session.backendRequests.onAnswer(exchange.request, message);
+  if (outcome !== 'asked-elsewhere') return outcome;
+  passAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
+  return undefined;
+}
+
+function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
+  session.passBack(exchange.request);
+  passCancellation(session, exchange.request);
+}
+
+function onRootsChanged(session: Session, exchange: Exchange): void {
+  const { virtualHost } = session;
+  if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
+  const { length } = exchange.request.body;
+  // A large body is replaced: its memory would not be counted while it waits to be sent.
+  const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      const upstream = session.upstreams.open(backend.name);
+      upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));
+    },
+    onNoRoom: () => undefined,
+  });
+}
+
+// The methods of client requests that the gateway answers or relays; any other is "method not found", unless a backend declares it.
+// docs/mcp.md lists them, and a test keeps that page in line with the relay. Cold path.
+
+/** The methods that neither go to one backend nor ask for a list. */
+const OTHERS: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel']);
+
+export function isClientMethod(method: string): boolean {
+  return OTHERS.has(method) || isSessionTarget(method) || listKindOf(method) !== undefined;
+}
+
+type ModernTaker = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
+
+export class Dispatcher {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #mirrorRefresh: MirrorRefresh;
+  readonly #logger: Logger;
+  /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
+  onModern: ModernTaker | undefined = undefined;
+  /** Virtual hosts whose unreachable tools have already been logged. */
+  readonly #reported = new WeakSet<CompiledVirtualHost>();
+
+  constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#mirrorRefresh = new MirrorRefresh(context, merger);
+    this.#logger = logger;
+  }
+
+  /** Takes a POST of the session. */
+  post(caller: Caller, session: Session, exchange: Exchange): void {
+    const { body } = exchange.request;
+    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
+    const message = readClientMessage(body);
+    if (typeof message === 'string') return this.#onMessage(caller, session, exchange, message);
+    const virtualHost = session.applyConfig(caller.virtualHost, exchange.request);
+    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
+    this.#onMessage(obeying, session, exchange, message);
+  }
+
+  /** While the large message is parsed, other messages of the session are served, and may change its config or end it. */
+  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
+    session.applyConfig(virtualHost, exchange.request);
+    const number = session.readings.begin(exchange.isPart);
+    readLargeClientMessage(subject, exchange.request.body, (message) => {
+      exchange.onRead(message);
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
+      session.readings.end(number);
+    });
+  }
+
+  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
+    if (typeof message === 'string') refuseUnread(exchange, message);
+    else if (message.kind !== 'batch' && message.envelope !== undefined && this.onModern !== undefined)
+      this.onModern(caller, exchange, message, message.envelope);
+    else if (message.kind === 'request') this.request(caller, session, exchange, message);
+    else if (message.kind === 'batch')
+      answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
+        this.post({ ...caller, virtualHost }, session, part),
+      );
+    else this.#notification(session, exchange, message);
+  }
+
+  /** Takes a request of the session that has been parsed. */
+  request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    if (method !== 'ping') session.onReady();
+    if (isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL)) {
+      this.#unwrap(caller, session, exchange, message);
+      return;
+    }
+    if (isSessionTarget(method)) {
+      this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
+      return;
+    }
+    const kind = listKindOf(method);
+    if (kind !== undefined) {
+      this.list(kind, caller, session, exchange, message, LEGACY_FORM);
+      return;
+    }
+    switch (method) {
+      case 'ping':
+        exchange.watcher?.onIdentified('ping', '', '');
+        answer(exchange, resultMessage(idSpanOf(exchange, message), '{}'));
+        break;
+      case 'initialize':
+        refuseMessage(exchange, refusals.alreadyInitialized, message);
+        break;
+      case 'logging/setLevel':
+        this.#setLogLevel(caller, session, exchange, message);
+        break;
+      default:
+        this.relayNamed(caller.virtualHost, session, exchange, message, LEGACY_FORM);
+    }
+  }
+
+  /** Unwraps a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
+  #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const number = session.readings.begin(exchange.isPart);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
+      else {
+        const obeying = { ...caller, virtualHost: session.virtualHost ?? caller.virtualHost };
+        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_FORM, true);
+      }
+      session.readings.end(number);
+    });
+  }
+
+  /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
+  relayNamed(
+    virtualHost: CompiledVirtualHost,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isSearched = false,
+  ): void {
+    const { method } = message;
+    const id = idSpanOf(exchange, message);
+    const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
+    const serve = (): void => this.relayNamed(virtualHost, session, exchange, message, form);
+    if (!isRefused && tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
+    const backends = unheardBackends(session.upstreams, virtualHost);
+    if (backend !== undefined) {
+      const outgoing = { body: exchange.request.body };
+      const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      this.#relayTo(target, UNNAMED, session, exchange, message, form);
+    } else if (isRefused || isSearched || backends.size === 0) {
+      exchange.watcher?.onIdentified(method, '', '');
+      answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
+    } else if (hasRoom(session, exchange, id)) {
+      const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
+        // The session's config may have changed by now.
+        this.relayNamed(session.virtualHost ?? virtualHost, session, exchange, message, form, true),
+      );
+      search.start();
+    }
+  }
+
+  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const id = idSpanOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const plan = { session, virtualHost, exchange, id, message };
+    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, rpcErrors.methodNotFound(message.method));
+  }
+
+  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const refusal = onClientNotice(session, exchange, message);
+    // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
+    if (refusal === undefined || exchange.isPart) accept(exchange);
+    else refuse(exchange, refusal);
+  }
+
+  /** Takes a request for a list. */
+  list(
+    kind: ListKind,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    exchange.watcher?.onIdentified(kind.method, '', '');
+    const id = idSpanOf(exchange, message);
+    if (message.cursorStart !== -1) {
+      // Lists are returned complete, so no cursor was ever issued (S35).
+      answerOwnError(exchange, id, rpcErrors.cursorInvalid, form);
+      return;
+    }
+    const { virtualHost } = caller;
+    const serve = (): void => this.list(kind, caller, session, exchange, message, form);
+    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    if (!hasRoom(session, exchange, id)) return;
+    const work = new ListInFlight(id, exchange, form);
+    session.begin(work);
+    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
+      session.finish(work);
+      if (typeof list === 'string') {
+        const error = list === 'undeclared' ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listNotMerged;
+        if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
+        return;
+      }
+      this.#reportUnreachable(virtualHost, list.unreachable);
+      if (work.isEnded) list.drop();
+      else list.respondTo(exchange, work.isStreaming);
+    });
+  }
+
+  /** Takes a request for an item of one backend. */
+  relayRequest(
+    method: TargetMethod,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isWrapped = false,
+  ): void {
+    const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
+    if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
+    const { virtualHost } = caller;
+    const apps: AppNames = (name) => session.upstreams.withApp(virtualHost, name);
+    const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
+    const { target } = reading;
+    if ('error' in target) {
+      if (this.#isOwners(method, caller, session, exchange, message, form, isWrapped)) return;
+      exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
+      const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
+      answerOwnError(
+        exchange,
+        idSpanOf(exchange, message),
+        isUndeclared ? rpcErrors.methodNotFound(method) : target.error,
+        form,
+      );
+      return;
+    }
+    this.#relayTo(target, reading, session, exchange, message, form);
+  }
+
+  /** Passes on a request without a target: a lease's owner has read lists that this process has not, and may know the names of apps. */
+  #isOwners(...request: Parameters<Dispatcher['relayRequest']>): boolean {
+    const [, { virtualHost }, session, exchange, message] = request;
+    return tryPassOn(session, virtualHost.backends.values(), exchange, message, () => this.relayRequest(...request));
+  }
+
+  /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
+  #isAnswered(
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isWrapped: boolean,
+  ): boolean {
+    const { virtualHost } = caller;
+    const { body } = exchange.request;
+    if (isForSearchTool(virtualHost, body, message, FIND_TOOLS)) {
+      this.#findTools(caller, session, exchange, message, form);
+      return true;
+    }
+    if (!isWrapped) return false;
+    const { target, name, nameKind } = readTarget('tools/call', virtualHost, body, message);
+    if (!('error' in target) || target.isUnknownTool !== true) return false;
+    exchange.watcher?.onIdentified(message.method, '', name, nameKind);
+    const text = `There is no tool named ${name}. Use ${FIND_TOOLS} to find the available tools.`;
+    answerToolError(exchange, message, text, form);
+    return true;
+  }
+
+  #findTools(
+    { virtualHost }: Pick<Caller, 'virtualHost'>,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
+    const id = idSpanOf(exchange, message);
+    const question = readQuestion(exchange.request.body, message);
+    if (typeof question === 'string') return answerToolError(exchange, message, question, form);
+    const serve = (): void => this.#findTools({ virtualHost }, session, exchange, message, form);
+    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    if (!hasRoom(session, exchange, id)) return;
+    const work = new ListInFlight(id, exchange, form);
+    session.begin(work);
+    const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
+    findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
+  }
+
+  #relayTo(
+    target: Target,
+    { name, nameKind }: Named,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
+    const { method } = message;
+    const id = idSpanOf(exchange, message);
+    exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
+    if (!hasRoom(session, exchange, id)) return;
+    const upstream = session.upstream(backend);
+    const metadata = metadataFor(backend, exchange.request);
+    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
+    if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
+    const request = new RelayedRequest({
+      session,
+      upstream,
+      exchange,
+      message,
+      outgoing,
+      bareName,
+      ids: this.#context.ids,
+      mirrorRefresh: this.#mirrorRefresh,
+      gate: gate && new Gate(this.#context, this.#merger, session, gate),
+      onSettled,
+      uriPlaces,
+      taskPlaces,
+      metadata,
+      deadlines: this.#context.deadlines,
+      idleTimeoutMs: silenceMsMax(method, this.#context.options),
+      form,
+    });
+    if (session.passOn === undefined || upstream.isSessionless) request.start();
+    else tryPassOn(session, [backend], exchange, message, request.start.bind(request));
+  }
+
+  #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
+    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
+    this.#reported.add(virtualHost);
+    this.#logger.warn(
+      { virtualHost: virtualHost.id, tools },
+      'omitted from a list: name conflict with another backend or a renamed item, or item too large',
+    );
+  }
+}
+
+type Named = Pick<TargetReading, 'name' | 'nameKind'>;
+const UNNAMED: Named = { name: '', nameKind: '' };

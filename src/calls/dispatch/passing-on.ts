@@ -1,0 +1,39 @@
+// Requests in a lease for backends that keep sessions are served by one process, the lease's owner: directly, too, the client would have
+// one session there. Another process passes them on, for as long as the owner has not told it that the backend keeps none. It opens no
+// session to find out, as it would have to end that at once: for some servers, no client ever does so.
+import type { ClientMessage } from '../../mcp/index.js';
+import type { CompiledBackend } from '../../user-config/index.js';
+import { type Exchange, refuseMessage } from '../../exchange/index.js';
+import type { Session } from '../../session/index.js';
+
+/**
+ * Passes the request on if the lease has another owner and any of these backends may keep a session.
+ * @param serve serves it here; called later if the owner has no process.
+ * @returns whether it was passed on.
+ */
+export function tryPassOn(
+  session: Session,
+  backends: Iterable<CompiledBackend>,
+  exchange: Exchange,
+  message: ClientMessage,
+  serve: () => void,
+): boolean {
+  const { passOn } = session;
+  if (passOn === undefined) return false;
+  const owners = [...backends]
+    .map((backend) => session.upstream(backend))
+    .filter(({ isSessionless }) => !isSessionless);
+  if (owners.length === 0) return false;
+  const { subject } = session.identity;
+  const virtualHost = session.virtualHost!;
+  exchange.onSessionless = (url) => {
+    for (const upstream of owners) if (upstream.url === url) upstream.endpoint.eras.isSessionless = true;
+  };
+  passOn({ subject, virtualHost }, exchange, (refusal) => {
+    if (refusal !== undefined) return refuseMessage(exchange, refusal, message);
+    session.passOn = undefined;
+    serve();
+    session.passOn = passOn;
+  });
+  return true;
+}

@@ -1,0 +1,132 @@
+// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread,
+// which also does the search, for the next query of the same subject.
+import { listKinds, type ClientMessage } from '../mcp/index.js';
+import { limits, rpcErrors } from '../shared/index.js';
+import { hashOfShown, type UpstreamContext } from '../upstream/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import { answer, answerInForm, type Exchange, metadataFor } from '../exchange/index.js';
+import type { CatalogueIdentity, ListMerger } from '../lists/index.js';
+import { readLists, type ListInFlight } from './listing.js';
+import { argumentsIn, FIND_TOOLS } from '../messages/index.js';
+import type { RequestForm } from './request-form.js';
+import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
+import type { Session } from '../session/index.js';
+
+interface FindToolsPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly work: ListInFlight;
+  readonly question: ToolQuestion;
+  readonly onUnreachable: (tools: readonly string[]) => void;
+}
+
+/** The arguments of a `find_tools` call. */
+interface ToolQuestion {
+  readonly query: string;
+  /** How many tools to return, at most. */
+  readonly count: number;
+}
+
+/** @param message its tape, if any, must still be valid. @returns the arguments, or what is wrong with them, as a text for the model. */
+export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion | string {
+  const args = argumentsIn(body, message);
+  if (args.length > limits.findToolsArgumentsBytesMax)
+    return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
+  // The message's scanner has checked that this is JSON.
+  const given = (args.length === 0 ? {} : JSON.parse(args.toString())) as unknown;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG;
+  const { query, limit = FOUND_TOOLS_DEFAULT, ...others } = given as Readonly<Record<string, unknown>>;
+  if (typeof query !== 'string' || query === '' || query.length > limits.toolQueryCharsMax) return WRONG;
+  const isCount = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= limits.foundToolsMax;
+  if (!isCount || Object.keys(others).length > 0) return WRONG;
+  return { query, count: limit };
+}
+
+const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
+
+/** Answers with a tool result that says `isError`. */
+export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: RequestForm): void {
+  exchange.watcher?.onOutcome('tool-error', '', -1);
+  const id = { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+  answer(exchange, toolErrorMessage(id, text, form));
+}
+
+export function findTools(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
+  const identity = identityOf(plan);
+  const key = merger.catalogues.find(identity);
+  if (key === undefined) return findInLists(context, merger, plan);
+  ask(merger, plan, key, (isAnswered) => {
+    if (isAnswered) return;
+    // The list thread has died meanwhile, and its replacement does not have the catalogue.
+    merger.catalogues.remove(identity);
+    if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
+    else fail(plan);
+  });
+}
+
+/** Reads all lists into a catalogue, and keeps it unless it is too large or the config or a list has changed meanwhile. */
+function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
+  const { session, virtualHost, exchange, work } = plan;
+  const { subject } = session.identity;
+  const kind = listKinds.tools;
+  const read = merger.catalogues.begin(subject, virtualHost);
+  merger.prepareCatalogues(subject);
+  readLists(context, merger, { kind, session, virtualHost, exchange, work }, (lists) => {
+    if (typeof lists === 'string') {
+      read.giveUp();
+      fail(plan);
+      return;
+    }
+    const { parts, unavailable } = lists;
+    merger.catalogue(subject, { kind, rules: virtualHost, parts, unavailable }, (made) => {
+      if (typeof made === 'string') {
+        read.giveUp();
+        fail(plan);
+        return;
+      }
+      plan.onUnreachable(made.unreachable);
+      const isOurs = session.hasConfig(virtualHost);
+      if (!isOurs) read.giveUp();
+      const isKept =
+        isOurs && merger.catalogues.keep(read, identityOf(plan), made.key, made.bytes, unavailable.length === 0);
+      ask(merger, plan, made.key, (isAnswered) => {
+        if (!isAnswered) fail(plan);
+      });
+      // Queued after the search, which the thread handles first.
+      if (!isKept) merger.dropCatalogue(subject, made.key);
+    });
+  });
+}
+
+/** @param done called with whether the caller has its answer. */
+function ask(
+  merger: ListMerger,
+  { session, exchange, work, question }: FindToolsPlan,
+  key: number,
+  done: (isAnswered: boolean) => void,
+): void {
+  const frame = work.onFinding();
+  merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
+    if (typeof message === 'string') return done(false);
+    session.finish(work);
+    if (!work.isEnded) {
+      exchange.watcher?.onOutcome('ok', '', -1);
+      answerInForm(exchange, message, undefined, work.isStreaming);
+    }
+    done(true);
+  });
+}
+
+function fail({ session, work }: FindToolsPlan): void {
+  session.finish(work);
+  if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : rpcErrors.toolsNotSearched);
+}
+
+function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {
+  const { subject, era, protocolVersion, introduction } = session.identity;
+  const headers = Array.from(virtualHost.backends.values(), (backend) =>
+    session.upstream(backend).shownHeaders(metadataFor(backend, exchange.request)),
+  );
+  return { subject, virtualHost, shown: hashOfShown(introduction, [era, protocolVersion, headers]) };
+}

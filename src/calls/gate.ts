@@ -1,0 +1,103 @@
+// The check between the opening of an upstream session and a request for a prompt, a resource, a completion or a task: the backend
+// must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
+// what does not exist. Tools have no gate.
+import { listKinds, type ListKind } from '../mcp/index.js';
+import { rpcErrors, type RpcError } from '../shared/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import { grantByEntries, type ListMerger, ListPages } from '../lists/index.js';
+import { allowListHash, type Session } from '../session/index.js';
+import type { UpstreamContext, UpstreamSession } from '../upstream/index.js';
+import { upstreamFault, type UpstreamFault, type RequestMetadata } from '../http-client/index.js';
+
+export interface GateRules {
+  readonly method: string;
+  /** A bit of `capability`. */
+  readonly capability: number;
+  /** The backend's URI that must be granted, if it is for a resource. */
+  readonly uri: string | undefined;
+  /** The error for what does not exist, or is not granted. */
+  readonly unknown: RpcError;
+}
+
+/**
+ * Why a request that has passed the gate may not continue when it is made again, perhaps under another config.
+ * @param passed hash of the allow-list of resources under which it passed.
+ */
+export function obstacleToGoingOn(
+  rules: GateRules | undefined,
+  backend: CompiledBackend,
+  passed: string | undefined,
+): RpcError | undefined {
+  const grant = rules?.uri === undefined ? 'granted' : grantByEntries(backend, rules.uri);
+  if (grant === 'refused') return rules?.unknown;
+  return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
+}
+
+/** Called once: with nothing when the request may be sent. */
+type GateOutcome = (obstacle: RpcError | UpstreamFault | undefined) => void;
+
+export class Gate {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #session: Session;
+  readonly #rules: GateRules;
+  #reader: ListPages | undefined;
+  #isAborted = false;
+
+  constructor(context: UpstreamContext, merger: ListMerger, session: Session, rules: GateRules) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#session = session;
+    this.#rules = rules;
+  }
+
+  /** @param upstream must be open. @param done may be called from within. */
+  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
+    const { capability, method, unknown } = this.#rules;
+    if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
+      done(this.#session.upstreams.declares(capability) === 'no' ? rpcErrors.methodNotFound(method) : unknown);
+      return;
+    }
+    const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;
+    const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
+    if (uri === undefined || grant === 'granted') {
+      done(undefined);
+    } else if (grant === 'refused') {
+      done(unknown);
+    } else {
+      this.#lookUp(listKinds.resources, upstream, uri, metadata, (outcome) => {
+        if (outcome === unknown && !this.#isAborted) this.#lookUp(listKinds.templates, upstream, uri, metadata, done);
+        else done(outcome);
+      });
+    }
+  }
+
+  /** A subscription may always be ended, even if the resource has left the backend's list. */
+  #isEndingOfHeld({ backend }: UpstreamSession): boolean {
+    const { method, uri } = this.#rules;
+    return (
+      method === 'resources/unsubscribe' && uri !== undefined && this.#session.subscriptions.has(backend.name, uri)
+    );
+  }
+
+  /** Stops looking, because nobody waits any more; `done` may still be called. */
+  abort(): void {
+    this.#isAborted = true;
+    this.#reader?.abort();
+  }
+
+  #lookUp(kind: ListKind, upstream: UpstreamSession, uri: string, metadata: RequestMetadata, done: GateOutcome): void {
+    const { backend } = upstream;
+    this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, metadata, (pages, fault) => {
+      this.#reader = undefined;
+      if (fault !== undefined && pages.length === 0) done(fault);
+      else
+        this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
+          if (typeof outcome === 'string')
+            done(upstreamFault(outcome === 'overdue' ? 'answer-timeout' : 'answer-unread'));
+          else done(outcome ? undefined : this.#rules.unknown);
+        });
+    });
+    this.#reader.start();
+  }
+}

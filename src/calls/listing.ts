@@ -1,0 +1,212 @@
+// A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
+import { encodeEvent, keepAliveComment } from '../bytes/index.js';
+import type { ListKind } from '../mcp/index.js';
+import { rpcErrors, type RpcError } from '../shared/index.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import {
+  answerFrame,
+  errorMessage,
+  type AnswerFrame,
+  type ResultExtras,
+  type Exchange,
+  metadataFor,
+} from '../exchange/index.js';
+import { SEARCH_TOOLS } from './search-tools.js';
+import { backendTurns, RequestInFlight } from '../streams/index.js';
+import {
+  type ListMerger,
+  type ThreadFailure,
+  type ReadPage,
+  type BackendPages,
+  type MergedList,
+  ListPages,
+  type ListPagesReader,
+} from '../lists/index.js';
+import { answerOwnError, type RequestForm } from './request-form.js';
+import type { Session } from '../session/index.js';
+import { listChanges, missingBackend, type UnavailableBackend } from '../messages/index.js';
+import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+
+const NOT_READY = upstreamFault('not-ready');
+
+interface ListPlan {
+  readonly kind: ListKind;
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly work: ListInFlight;
+}
+
+export class ListInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  /** The requests to the backends for this list. */
+  readonly readers: ListPages[] = [];
+  readonly #exchange: Exchange;
+  readonly #form: RequestForm;
+  #isStreaming = false;
+  #isMerging = false;
+  #isEnded = false;
+
+  /** @param mayStream whether a slow answer may come on a stream. */
+  constructor(id: IdSpan, exchange: Exchange, form: RequestForm, mayStream = true) {
+    super();
+    this.#isMerging = !mayStream;
+    this.id = id;
+    this.#exchange = exchange;
+    this.#form = form;
+    if (form.endsWithCaller) exchange.onAbort = () => this.#abortReaders();
+  }
+
+  /** Whether an event stream is open: the answer must then be sent as an event. */
+  get isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  /** All backends have answered. @param ttlMs how long the list may be cached. @returns the frame in which the merged list is sent. */
+  onMerging(ttlMs: number): AnswerFrame {
+    return this.#frameWith(this.#form.listExtras(ttlMs));
+  }
+
+  /** As `onMerging`, for the result of a search in the list. */
+  onFinding(): AnswerFrame {
+    return this.#frameWith(this.#form.resultExtras());
+  }
+
+  #frameWith(extras: ResultExtras | undefined): AnswerFrame {
+    this.#isMerging = true;
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, extras);
+  }
+
+  /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */
+  override onSlow(): void {
+    const exchange = this.#exchange;
+    if (this.#isStreaming || this.#isMerging || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#isStreaming = true;
+    exchange.openStream();
+    // Some HTTP servers send the head only with the first bytes of the body.
+    exchange.write(keepAliveComment);
+  }
+
+  fail(error: RpcError): void {
+    if (!this.#isStreaming) {
+      answerOwnError(this.#exchange, this.id, error, this.#form);
+      return;
+    }
+    this.#exchange.watcher?.onOutcome('rpc-error', error.code, -1);
+    this.#exchange.end(encodeEvent(errorMessage(this.id, error)));
+  }
+
+  cancel(): void {
+    // The list is answered all the same, and soon.
+  }
+
+  /** Whether the caller has been told that the session has ended. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  override get mayEndLater(): true {
+    return true;
+  }
+
+  endWithSession(): void {
+    this.#isEnded = true;
+    this.fail(rpcErrors.listSessionEnded);
+    this.#abortReaders();
+  }
+
+  /** Backends might never finish an answer that nobody reads, so their connections are freed. */
+  #abortReaders(): void {
+    for (const reader of this.readers) reader.abort();
+  }
+}
+
+/** The answers of all backends. */
+interface ReadLists {
+  readonly parts: readonly BackendPages<ReadPage>[];
+  readonly unavailable: readonly UnavailableBackend[];
+  /** How long the lists may be cached together; 0 where a backend is missing. */
+  readonly ttlMs: number;
+}
+
+/**
+ * `done` is called once: when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone
+ * by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
+ */
+export function listAll(
+  context: UpstreamContext,
+  merger: ListMerger,
+  plan: ListPlan,
+  done: (list: MergedList | ThreadFailure | 'unheard' | 'undeclared') => void,
+): void {
+  const { kind, session, virtualHost, work } = plan;
+  readLists(context, merger, plan, (lists) => {
+    if (typeof lists === 'string') return done(lists);
+    const { parts, unavailable, ttlMs } = lists;
+    const frame = work.onMerging(ttlMs);
+    const searchTools = kind.name === 'tools' && virtualHost.exposure === 'search' ? SEARCH_TOOLS : undefined;
+    const job = { kind, rules: virtualHost, parts, unavailable, frame, searchTools };
+    merger.merge(session.identity.subject, job, done);
+  });
+}
+
+/** As `listAll`, without merging: the receiver of the lists must merge their pages, or drop them. */
+export function readLists(
+  context: UpstreamContext,
+  merger: ListMerger,
+  { kind, session, virtualHost, exchange, work }: ListPlan,
+  done: (lists: ReadLists | 'unheard' | 'undeclared') => void,
+): void {
+  const { subject } = session.identity;
+  const parts: BackendPages<ReadPage>[] = [];
+  const unavailable: UnavailableBackend[] = [];
+  let pendingCount = virtualHost.backends.size;
+  let leastTtlMs = Infinity;
+  const settle = (): void => {
+    if (pendingCount > 0) return;
+    if (exchange.isAborted || session.isEnded) {
+      merger.dropPages(
+        subject,
+        parts.flatMap(({ pages }) => pages),
+      );
+      done('unheard');
+      return;
+    }
+    // An unavailable backend may have such a list; the caller is told which backends are unavailable.
+    if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
+      done('undeclared');
+      return;
+    }
+    const bit = listChanges.find(({ of }) => of === kind.capability)?.bit ?? 0;
+    for (const { backend } of unavailable) session.upstreams.news.onMissing(backend, bit);
+    const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
+    done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
+  };
+  const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
+    unavailable.push(missingBackend(backend.name, fault));
+    pendingCount -= 1;
+    settle();
+  };
+  settle();
+  backendTurns.visitAll(subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
+      const metadata = metadataFor(backend, exchange.request);
+      const upstream = session.upstream(backend);
+      const onPages: ListPagesReader = (pages, fault, ttlMs) => {
+        if (fault !== undefined && pages.length === 0) return leaveOut(backend, fault);
+        if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
+        leastTtlMs = Math.min(leastTtlMs, ttlMs);
+        parts.push({ backend, pages });
+        pendingCount -= 1;
+        settle();
+      };
+      const reader = new ListPages(context, merger, kind, upstream, metadata, onPages, merger.cache);
+      work.readers.push(reader);
+      reader.start();
+    },
+    onNoRoom: (backend) => leaveOut(backend, NOT_READY),
+  });
+}

@@ -1,0 +1,467 @@
+// One request for a single backend, such as `tools/call`: relayed byte for byte both ways, except for names, ids, URIs and what the config
+// or an era changes. A legacy caller that disconnects does not end it (S12), a cancellation does (C16). This is the backend's side of it;
+// the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
+import { randomUUID } from 'node:crypto';
+import {
+  capability,
+  readBackendMessage,
+  type BackendMessage,
+  type ClientMessage,
+  type Era,
+  type MirroredParam,
+  errorCodeIn,
+  isToolError,
+} from '../mcp/index.js';
+import { isIdAsText, type Reading } from '../bytes/index.js';
+import { type Deadline, wokenTurns, joined } from '../fair/index.js';
+import { limits, rpcErrors, type RpcError } from '../shared/index.js';
+import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
+import { AnsweredRequest } from './answered-request.js';
+import { clientsNotification } from '../session/index.js';
+import { withEdit, partsOf, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
+import { argumentsToRead, readArguments } from './large-arguments.js';
+import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
+import { upstreamFault, type UpstreamFault, faultReason, type OutgoingMessage } from '../http-client/index.js';
+import {
+  isNameTooLong,
+  type IdSpan,
+  type RequestHandler,
+  type UpstreamSession,
+  type UpstreamSessionRecord,
+} from '../upstream/index.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+
+/**
+ * Time for a backend to answer a cancelled call, which it need not do. After it, the call is cut, and the caller is answered `Request
+ * cancelled`.
+ */
+export const CANCELLED_ANSWER_MS_MAX = 5_000;
+
+/**
+ * Tells an exchange's watcher how a backend's answer came out; without a watcher, answers are not searched for tool errors.
+ * @param sentAtMs when the request went to the backend, on `performance`'s clock.
+ */
+function tellOutcome(
+  watcher: ExchangeWatcher | undefined,
+  method: string,
+  bytes: Buffer,
+  { isError, bodyStart, bodyEnd }: BackendMessage,
+  sentAtMs: number,
+): void {
+  if (watcher === undefined) return;
+  const backendMs = performance.now() - sentAtMs;
+  if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
+  else if (watcher.isToolErrorTold && method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+    watcher.onOutcome('tool-error', '', backendMs);
+  else watcher.onOutcome('ok', '', backendMs);
+}
+
+/**
+ * What a caller is told when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
+ * ones do not know it (M27).
+ */
+export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
+  const { name } = upstream.backend;
+  if (fault.connect === undefined) {
+    const error = rpcErrors.backendFailed(name, faultReason(fault));
+    return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
+  }
+  const isElicited = form.asking === undefined && session.backendRequests.offersUrls;
+  return consentMissing(name, fault.connect(), isElicited);
+}
+
+/**
+ * The backend needs its user's consent first. Where a URL to give it is known, a client that supports it gets an elicitation in URL
+ * mode (2025-11-25), any other client the URL in the error message.
+ */
+function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
+  if (url === undefined) return rpcErrors.consentWithoutUrl(backendName);
+  if (!isElicited) return rpcErrors.consentAtUrl(backendName, url);
+  const error = rpcErrors.consentElicited(backendName);
+  const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: error.message };
+  return { ...error, data: { elicitations: [elicitation] } };
+}
+
+const SESSION_ENDED = upstreamFault('session-ended');
+
+export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
+  readonly isCancellable = true;
+  /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
+  #sentIn: UpstreamSessionRecord | undefined;
+  /** Set only if a watcher wants to know how long the backend took. */
+  #sentAtMs = 0;
+  #isSecondTry = false;
+  /** The era for which the backend refused the first try: the second try must be of the other one. */
+  #refusedEra: Era | undefined;
+  /** Made for a modern backend. */
+  #modern: ModernLeg | undefined;
+  /** Whether the client has yet to answer something that the backend has asked. */
+  #isAsking = false;
+  /** The same for a question on the backend's own stream, which does not say to which call it belongs. */
+  #isExcused = false;
+  /** The reading of a large call's arguments, before the call is sent. */
+  #reading: Reading | undefined;
+  #cancelDeadline: Deadline | undefined;
+
+  start(): void {
+    // If two requests wait for one task, the backend may put its questions to either: the one without a caller is given up.
+    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
+    this.plan.session.begin(this);
+    this.exchange.onAbort = () => this.onCallerGone();
+    // A large message takes a while to be read, and its caller may be gone by then.
+    if (this.exchange.isAborted) this.onCallerGone();
+    if (this.isDone) return;
+    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+  }
+
+  /**
+   * Passes the caller's own notice on to the one backend that runs the request, and stops waiting soon.
+   * @param exchange the notice's own exchange.
+   */
+  cancel(exchange: Exchange, notice: ClientMessage): void {
+    if (this.isDone) return;
+    if (this.request === undefined) {
+      // Not sent yet: there is nothing to cancel there.
+      this.#refuse(rpcErrors.cancelled);
+      return;
+    }
+    const { upstream } = this.plan;
+    const { body } = exchange.request;
+    const metadata = metadataFor(upstream.backend, exchange.request);
+    // A large notice is not passed on, because bytes that wait to be sent count in no share.
+    if (body.length < limits.countedFromBytes)
+      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
+    else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
+    // A backend without sessions cannot tell whose request the notice means. It understands only that the connection is closed.
+    if (this.#sentIn?.sessionId === '') {
+      this.#endCancelled();
+      return;
+    }
+    // A backend need not answer what was cancelled, and many never end the stream either.
+    this.#cancelDeadline ??= this.plan.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
+  }
+
+  #endCancelled(): void {
+    this.request?.abort();
+    this.#refuse(rpcErrors.cancelled);
+  }
+
+  override get mayEndLater(): true {
+    return true;
+  }
+
+  /** The session has ended during the call. */
+  endWithSession(): void {
+    this.request?.abort();
+    this.#fail(SESSION_ENDED);
+  }
+
+  /** For `RpcRequest`. */
+  get readsInPlace(): true {
+    return true;
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
+    if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
+      if (this.isReportedAside && bytes.length <= limits.readAtOnceBytesMax) {
+        const kept = isInPlace ? Buffer.from(bytes) : bytes;
+        this.holdAnswer(() => this.onWhole(kept, message));
+      } else this.onWhole(bytes, message, isInPlace);
+      return;
+    }
+    // The bytes may be needed until the client has answered what they ask, so they are copied.
+    const kept = isInPlace ? Buffer.from(bytes) : bytes;
+    if (!this.#modern.takes(kept, message, this.request?.status ?? 0)) this.onWhole(kept, message);
+  }
+
+  /** For `ModernLeg`, like the next two methods. */
+  onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
+    if (!message.isError) this.plan.onSettled?.(true);
+    const { session, upstream, uriPlaces, form } = this.plan;
+    const { uriName } = upstream.backend;
+    // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
+    const era = this.#sentIn?.era ?? 'legacy';
+    const instead = form.insteadOf(bytes, message, this.plan, era);
+    if (typeof instead === 'string') return this.#finish(resultMessage(this.callersId, instead));
+    if (instead !== undefined) return this.#refuse(instead);
+    const tasks = session.taskForm(upstream);
+    const taskPlaces = form.taskPlacesIn(this.plan.taskPlaces, bytes, message, upstream, era);
+    const more = form.answerEdits(bytes, message, era);
+    const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
+    if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
+    else {
+      tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
+      // Parts are joined, which copies them: only a message without parts is still in place.
+      const status = message.isError ? form.answerStatus(bytes, message, era) : 200;
+      this.#finish(bytes, parts, status, isInPlace && parts === undefined);
+    }
+    if (this.request?.isSent === true) this.plan.exchange.releaseBody();
+  }
+
+  onInput(): void {
+    this.#isSecondTry = false;
+    this.#refusedEra = undefined;
+    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+  }
+
+  onNoInput(error: RpcError | undefined): void {
+    if (error === undefined) this.#fail(upstreamFault('answer-invalid'));
+    else this.#refuse(error);
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    const { session, upstream, metadata, form } = this.plan;
+    if (message.kind === 'request' && !this.#isAnswerable) return;
+    if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
+    else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
+    else {
+      upstream.hear(message.method);
+      const isProgress = message.method === 'notifications/progress';
+      const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
+      if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
+      if (isProgress && !isOwnProgress && session.inFlight.isMistaken(upstream, bytes, message)) return;
+      const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
+      if (isAsItCame) this.sayProgress(bytes, message);
+      else if (form.isHeard(bytes, message)) {
+        const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
+        if (parts !== undefined) this.tell(parts);
+      }
+    }
+  }
+
+  /** Progress whose token is the number that was sent, as text: it is heard with the number. Not where several calls share a stream. */
+  #tryMendToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
+    const { message: call, exchange, form, upstream } = this.plan;
+    if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
+    const putIn = form.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    if (bytes.length > limits.readAtOnceBytesMax || !isIdAsText(bytes, start, end, putIn, 0, putIn.length))
+      return false;
+    const mended = joined(partsOf(bytes, [{ start, end, putIn }]));
+    const message = readBackendMessage(mended);
+    if (message === undefined) return false;
+    upstream.endpoint.onForgiven('id-as-text');
+    this.onMessage(mended, message);
+    return true;
+  }
+
+  /** Whether the backend can be answered: only in the legacy upstream session that the request was sent in, if that is not lost since. */
+  get #isAnswerable(): boolean {
+    return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
+  }
+
+  /** For `BackendRequests`. */
+  ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
+    const { form } = this.plan;
+    if (form.asking === undefined) return this.tell(parts, onLost);
+    const error = form.asking.ask(this.plan, this, id, joined(parts));
+    if (error !== undefined) onLost(error);
+  }
+
+  /** For `BackendRequests`. */
+  onUnoffered(method: string, mode: string): void {
+    this.plan.form.onUnoffered(method, mode);
+  }
+
+  /** For `BackendRequests`. */
+  withdraw(id: Buffer, parts: readonly Buffer[]): void {
+    const { asking } = this.plan.form;
+    if (asking === undefined) this.tell(parts);
+    else asking.withdraw(id);
+  }
+
+  /** For `BackendRequests`: while the backend waits for the client, where a person may have to decide, its silence does not count. */
+  onAsking(isAsking: boolean): void {
+    this.#isAsking = isAsking;
+    this.#countSilence();
+  }
+
+  override onRetired(): void {
+    this.#modern?.onRetired();
+  }
+
+  override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    if (upstream !== this.plan.upstream) return;
+    this.#isExcused = isExcused;
+    this.#countSilence();
+  }
+
+  override askableBy(upstream: UpstreamSession): this | undefined {
+    const { form } = this.plan;
+    const isAskable = form.asking !== undefined && form.askingObstacle === undefined && this.request !== undefined;
+    return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
+  }
+
+  override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    const { session, form } = this.plan;
+    if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
+    this.#countSilence();
+    this.isReportedAside = upstream.backend.transport !== 'SSE';
+    // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
+    if (this.isBlocked) return true;
+    const parts =
+      form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
+    if (parts !== undefined) this.tell(parts);
+    else if (form.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
+    this.giveHeldAnswer();
+    return true;
+  }
+
+  override isOfOther(upstream: UpstreamSession): boolean {
+    return upstream !== this.plan.upstream;
+  }
+
+  /** Counts the backend's silence from now on, or not at all while the client is asked. */
+  #countSilence(): void {
+    this.request?.excuseSilence(this.#isAsking || this.#isExcused);
+  }
+
+  /** Subjects take turns, because hundreds of requests may fail at once, as when their backend goes away. */
+  onFault(fault: UpstreamFault): void {
+    wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (this.isDone) return;
+    const { upstream, metadata } = this.plan;
+    this.request = undefined;
+    const isLost = upstream.tryMarkLost(fault, this.#sentIn);
+    const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
+    // The request was refused, so it was not executed: it is tried once more, in a new upstream session (R04) or with other
+    // credentials, unless it was cancelled.
+    if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
+      this.#isSecondTry = true;
+      this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
+      upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
+      return;
+    }
+    upstream.reportFailure(fault);
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.#sentId, 'timed out', metadata);
+    this.#fail(fault);
+  }
+
+  #onOpen(fault: UpstreamFault | undefined): void {
+    if (this.isDone) return;
+    if (fault !== undefined) {
+      this.#fail(fault);
+      return;
+    }
+    const { gate, upstream, metadata } = this.plan;
+    if (gate === undefined) this.#send();
+    else gate.pass(upstream, metadata, (obstacle) => this.#onPassed(obstacle));
+  }
+
+  #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
+    if (this.isDone) return;
+    if (obstacle === undefined) this.#send();
+    else if ('code' in obstacle) this.#refuse(obstacle);
+    else this.#fail(obstacle);
+  }
+
+  /** @param read the arguments of a large call that its headers repeat. */
+  #send(read?: ReadArguments): void {
+    const { session, upstream, metadata, idleTimeoutMs } = this.plan;
+    // The upstream session may have been lost while the request was at the gate.
+    if (upstream.record === undefined) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
+    if (this.#modern?.isBegun === true && !upstream.isModern) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
+    // If the backend speaks the refused era after all, it refused the request for another reason.
+    if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
+    const toRead = argumentsToRead(this.plan);
+    if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
+    const obstacle = this.plan.form.obstacleAt(upstream, this.plan.bareName, read);
+    if (obstacle !== undefined) {
+      this.#refuse(obstacle);
+      return;
+    }
+    // Only subscriptions have `onSettled`.
+    if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
+    this.#sentIn = upstream.record;
+    if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
+    const outgoing = this.#outgoing(read);
+    if ('code' in outgoing) return this.#refuse(outgoing);
+    this.noteSent(upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this));
+    // Only what was asked in the upstream session in which the request goes out now excuses silence.
+    this.#isExcused = session.isAskedUnasked(upstream);
+    if (this.#isExcused) this.#countSilence();
+  }
+
+  /** A modern backend keeps no subscriptions. The client's session keeps them, and listens at the backend for what they name. */
+  #settleHere(onSettled: (isDone: boolean) => void): void {
+    const { upstream, message } = this.plan;
+    if (!upstream.declares(capability.resourcesSubscribe))
+      return this.#refuse(rpcErrors.methodNotFound(message.method));
+    onSettled(true);
+    this.exchange.watcher?.onOutcome('ok', '', -1);
+    this.#finish(resultMessage(this.callersId, '{}'));
+  }
+
+  /** Reads the arguments, then sends. `#send` reads them again if the tool's parameters with headers have changed meanwhile. */
+  #readFirst(known: readonly MirroredParam[]): void {
+    this.#reading = readArguments(this.plan, known, (read) => {
+      this.#reading = undefined;
+      if ('code' in read) this.#refuse(read);
+      else this.#send(read);
+    });
+  }
+
+  #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
+    const { form, upstream, bareName, message } = this.plan;
+    if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
+    const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
+    if (formed === undefined) return rpcErrors.notConverted;
+    const traced = tracedMessage(this.plan, formed, this.id);
+    // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
+    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
+    return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
+  }
+
+  /** The id under which the backend knows the request. */
+  get #sentId(): IdSpan {
+    const id = this.plan.form.sentId(this.id);
+    return this.#sentIn?.era === 'modern' ? (this.#modern?.sentId(id) ?? id) : id;
+  }
+
+  override giveUp(): void {
+    if (this.isDone) return;
+    if (this.request !== undefined)
+      this.plan.upstream.cancel(this.#sentId, 'nobody is waiting for the response', this.plan.metadata);
+    this.request?.abort();
+    this.#refuse(rpcErrors.cancelled);
+  }
+
+  /** Ends with an error of the gateway's that is no fault of the backend. */
+  #refuse(error: RpcError): void {
+    const { form } = this.plan;
+    const own = form.ownError(error);
+    this.exchange.watcher?.onOutcome('rpc-error', own.code, -1);
+    this.#finish(errorMessage(this.callersId, own), undefined, form.statusOf(own));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    const tookMs = this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs;
+    this.exchange.watcher?.onOutcome('fault', fault.kind, tookMs);
+    this.#finish(errorMessage(this.callersId, failureOf(fault, this.plan)));
+  }
+
+  /**
+   * @param parts what the caller gets in place of the message.
+   * @param status of HTTP, used if no event was sent before.
+   * @param isPassing whether the message is valid only until this returns.
+   */
+  #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
+    if (this.isDone) return;
+    if (this.#isAsking) this.plan.session.backendRequests.endOf(this);
+    this.isDone = true;
+    this.plan.onSettled?.(false);
+    this.plan.gate?.abort();
+    this.#modern?.end();
+    this.#reading?.cancel();
+    this.#cancelDeadline?.cancel();
+    this.answerCaller(message, parts, status, isPassing);
+  }
+}

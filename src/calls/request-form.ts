@@ -1,0 +1,131 @@
+// What the era of a request changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
+// all legacy requests. The code that serves requests asks this object and knows no eras. Hot path.
+import type { BackendMessage, ClientMessage, Era } from '../mcp/index.js';
+import type { RpcError } from '../shared/index.js';
+import type { IdSpan, UpstreamSession } from '../upstream/index.js';
+import type { OutgoingMessage } from '../http-client/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import { answerError, type ResultExtras, type Exchange } from '../exchange/index.js';
+import type { Edit, ReadArguments } from '../messages/index.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+
+export interface RequestForm {
+  /** Whether a caller that disconnects has cancelled: in the modern era it has (M08), in the legacy era not (S12). */
+  readonly endsWithCaller: boolean;
+  /** Takes what the backend asks the client meanwhile; `undefined` if that goes to the client on the call's stream. */
+  readonly asking: AskedAside | undefined;
+  /** Why the client cannot be asked during this request, if it cannot. */
+  readonly askingObstacle: RpcError | undefined;
+  /** Whether it came inside a call of `call_tool`, whose headers do not repeat its arguments: the gateway must make the headers. */
+  readonly isWrapped: boolean;
+  /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
+  readonly sentToken: Buffer | undefined;
+
+  /** What a merged list has beside its items. @param ttlMs how long it may be cached. */
+  listExtras(ttlMs: number): ResultExtras | undefined;
+  /** The same for a result of the gateway's own that may not be cached. */
+  resultExtras(): ResultExtras | undefined;
+  /** Why the request cannot go to this backend, whose session is open. */
+  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined;
+  /**
+   * The message in the form for this backend, whose session is open.
+   * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
+   * @param read the arguments of a large call that its headers repeat, here and in `obstacleAt`.
+   * @returns `undefined` if a large message would have to be changed within a span that was changed already.
+   */
+  outgoing(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read?: ReadArguments,
+  ): OutgoingMessage | undefined;
+  /** The id under which the request went to the backend. */
+  sentId(callers: IdSpan): IdSpan;
+  /** Whether the caller gets a message that its backend sent on the call's stream. @param message a notification. */
+  isHeard(bytes: Buffer, message: BackendMessage): boolean;
+  /** The request's own progress, under the caller's token; `undefined` if the caller that waits now wants none. */
+  withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
+  /** The id under which the caller waits now: it may have made the request more than once. */
+  callersId(first: IdSpan): IdSpan;
+  /** The backend has asked something that the client has not declared. */
+  onUnoffered(method: string, mode: string): void;
+  /** What the caller gets in place of this answer, if anything: an error, or a result as JSON. @param era in which the request was sent. */
+  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined;
+  /**
+   * Where in an answer ids of tasks are the backend's.
+   * @param places bits of `taskPlace`, as the request's method has them. @param era as above, here and below.
+   */
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number;
+  /** The changes to an answer beside those of ids and URIs. */
+  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[];
+  /** The HTTP status for an error of this backend's. @param message an error. */
+  answerStatus(bytes: Buffer, message: BackendMessage, era: Era): number;
+  /** An error of the gateway's in the form for the caller's era; and the HTTP status for it. */
+  ownError(error: RpcError): RpcError;
+  statusOf(error: RpcError): number;
+  /** The request is answered. */
+  onOver(): void;
+}
+
+/** Takes what a backend asks of a client that can be asked only by the answer to its request. */
+export interface AskedAside {
+  /**
+   * @param id the gateway's, as JSON; the message has it already.
+   * @returns why the client is not asked.
+   */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
+  withdraw(id: Buffer): void;
+}
+
+/** A request at its backend, as seen by the held call that keeps it open. */
+export interface HoldableRequest {
+  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
+  pauseWith(message: Buffer, meanwhile: Exchange): void;
+  /** @param exchange receives everything from now on. */
+  goOn(exchange: Exchange): void;
+  /**
+   * Why the config no longer allows the request to the caller of a retry; `undefined` if it does.
+   * @param passedAllowList hash of its backend's allow-list of resources when it was held.
+   */
+  obstacleFor(
+    virtualHost: CompiledVirtualHost,
+    exchange: Exchange,
+    message: ClientMessage,
+    passedAllowList: string | undefined,
+  ): RpcError | undefined;
+  /** Cancels the request: nobody waits for the answer any more. */
+  giveUp(): void;
+}
+
+export const NO_EDITS: readonly Edit[] = Object.freeze([]);
+
+/** The form of all legacy requests. */
+export const LEGACY_FORM: RequestForm = Object.freeze({
+  endsWithCaller: false,
+  asking: undefined,
+  askingObstacle: undefined,
+  listExtras: () => undefined,
+  resultExtras: () => undefined,
+  isWrapped: false,
+  sentToken: undefined,
+  obstacleAt: () => undefined,
+  outgoing: (message: OutgoingMessage) => message,
+  sentId: (callers: IdSpan) => callers,
+  isHeard: () => true,
+  withCallersToken: (bytes: Buffer) => bytes,
+  callersId: (first: IdSpan) => first,
+  onUnoffered: () => undefined,
+  insteadOf: () => undefined,
+  taskPlacesIn: (places: number) => places,
+  answerEdits: () => NO_EDITS,
+  answerStatus: () => 200,
+  ownError: (error: RpcError) => error,
+  statusOf: () => 200,
+  onOver: () => undefined,
+});
+
+/** Answers with an error of the gateway's. */
+export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: RequestForm): void {
+  const own = form.ownError(error);
+  answerError(exchange, id, own, form.statusOf(own));
+}

@@ -1,0 +1,77 @@
+export { readCommandLine } from './command-line.js';
+export {
+  type NamedTools,
+  type ServerProperties,
+  askingOptions,
+  checkSecretName,
+  checkTools,
+  compositionChange,
+  compositionProperties,
+  isForced,
+  isJson,
+  sealingOptions,
+  secretsOptions,
+  serverChange,
+  serverProperties,
+  subject,
+  toolsByServer,
+  userConfigChange,
+  watchingOptions,
+} from './command-options.js';
+export {
+  type CommandDeclaration,
+  type CommandDeclarations,
+  type CommandWords,
+  DEFAULT_COMMAND,
+  type Request,
+  groups,
+} from './command.js';
+export {
+  type ComposerShares,
+  type ControlPlaneOptions,
+  type SignInOptions,
+  controlPlaneOptions,
+} from './control-plane-options.js';
+export {
+  type AnswerOptions,
+  type ConnectionOptions,
+  type DataplaneOptions,
+  type EraOptions,
+  type KeyPaths,
+  type ShareOptions,
+  type StandingClaims,
+  type TokenOptions,
+  type TraceOptions,
+  type UpstreamOptions,
+  dataplaneOptions,
+} from './dataplane-options.js';
+export { childEnvironment, operatorName, serviceManager, workerEnvironment } from './environment.js';
+export { InvalidValue, OptionFaults } from './faults.js';
+export { UnreadableFile, readTokenJwks, readTokenPublicKey, readTokenSecret } from './files.js';
+export { type IssuerKeySource, isKeyUrl } from './issuer-key-sources.js';
+export { type Schema, type ValuesOf, mayStandAlone, option, optionsOf, required } from './option.js';
+export { readRequest } from './read-request.js';
+export { startInWords } from './start-check.js';
+export { type RedisPlace, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
+export { hasKeys, mintingOptions } from './table/token-options.js';
+export {
+  type ListenAddress,
+  PORT_MAX,
+  choicesOf,
+  duration,
+  oneOf,
+  parseSecretOrigins,
+  parseSwitch,
+  parseText,
+  parseTexts,
+  wholeNumber,
+} from './values.js';
+export {
+  ALGORITHMS,
+  type VerificationKey,
+  checked,
+  keyKind,
+  keysOfJwks,
+  keysOfPem,
+  keysOfSecret,
+} from './verification-keys.js';

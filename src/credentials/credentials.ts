@@ -1,0 +1,158 @@
+// The credentials that one upstream session sends for its backend's `auth`: headers added to its own. Only sessions with such a backend
+// have this object. Warm path: nothing waits while the credentials are known.
+import type { BackendAuth, UserAuth } from '../user-config/index.js';
+import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
+import type { NamedBackend } from './connect-links.js';
+import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
+import type { CredentialRead } from './token.js';
+import type { UserTokens, WantedGrant } from './user-tokens.js';
+import { userGrantKey } from './user-refresh.js';
+
+// Where one upstream session gets its user's access token: from the user's grant for its backend. Warm path.
+
+const NONE: readonly string[] = [];
+
+class UserSource {
+  readonly #tokens: UserTokens;
+  readonly #wanted: WantedGrant;
+  #headers: readonly string[] | undefined;
+
+  constructor(auth: UserAuth, backend: NamedBackend, subject: string, tokens: UserTokens) {
+    const { origin } = backend.target;
+    const consent: UpstreamFault = {
+      ...upstreamFault('consent-missing', true),
+      connect: () => tokens.links.linkTo(backend, auth, subject),
+    };
+    this.#tokens = tokens;
+    this.#wanted = { key: userGrantKey(auth, backend.target, subject), subject, origin, auth, consent };
+  }
+
+  read(): CredentialRead | Promise<CredentialRead> {
+    const read = this.#tokens.read(this.#wanted);
+    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
+  }
+
+  current(): readonly string[] {
+    // A session opened by another process may have to send a message before anything here has called `read`.
+    if (this.#headers === undefined) void this.read();
+    return this.#headers ?? NONE;
+  }
+
+  refuse(headers: readonly string[]): boolean {
+    return this.#tokens.refuse(this.#wanted, headers);
+  }
+
+  #keep(read: CredentialRead): CredentialRead {
+    this.#headers = 'kind' in read ? NONE : read;
+    return read;
+  }
+}
+
+/** Where the headers come from. @param metadata of the request that will carry them. */
+interface CredentialSource {
+  read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
+  /** The headers as last read; none when they could not be obtained. */
+  current(metadata: RequestMetadata): readonly string[];
+  /** The backend has rejected these headers. @returns whether another attempt may succeed. */
+  refuse(headers: readonly string[]): boolean;
+}
+
+interface Joined {
+  readonly headers: readonly string[];
+  readonly shown: readonly string[];
+  readonly together: readonly string[];
+}
+
+const NO_HEADERS: readonly string[] = [];
+
+export class Credentials {
+  readonly #source: CredentialSource;
+  /** The last result of `addTo`. */
+  #joined: Joined | undefined;
+
+  /** @returns `undefined` for a backend without `auth`. */
+  static of(
+    auth: BackendAuth | undefined,
+    backend: NamedBackend,
+    subject: string,
+    means: OAuthSourceMeans,
+  ): Credentials | undefined {
+    return auth && new Credentials(sourceOf(auth, backend, subject, means));
+  }
+
+  private constructor(source: CredentialSource) {
+    this.#source = source;
+  }
+
+  /** Brings the credentials up to date; synchronous when they are known. @returns the fault when they cannot be obtained now. */
+  refresh(metadata: RequestMetadata): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
+    const read = this.#source.read(metadata);
+    return read instanceof Promise ? read.then(faultOf) : faultOf(read);
+  }
+
+  /**
+   * A request's own headers, followed by the credentials as last refreshed and by the caller's headers for this backend. Returns the same
+   * array as long as nothing changes, unless the caller has headers of its own.
+   */
+  addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
+    const shown = this.#source.current(metadata);
+    const own = metadata.headers;
+    if (this.#joined?.headers !== headers || this.#joined.shown !== shown) {
+      this.#joined = { headers, shown, together: [...headers, ...shown] };
+    }
+    const { together } = this.#joined;
+    return own.length === 0 ? together : [...together, ...own];
+  }
+
+  /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
+  refuse(metadata: RequestMetadata): boolean {
+    return this.#source.refuse(this.#source.current(metadata));
+  }
+}
+
+function sourceOf(
+  auth: BackendAuth,
+  backend: NamedBackend,
+  subject: string,
+  means: OAuthSourceMeans,
+): CredentialSource {
+  const { origin } = backend.target;
+  if (auth.type === 'headers') return new FixedSource(() => means.secrets.headersOf(auth, origin));
+  if (auth.type === 'oauth2-user') return new UserSource(auth, backend, subject, means.users);
+  return new OAuthSource(auth, origin, subject, means);
+}
+
+/** Headers whose values are configured secrets. */
+class FixedSource implements CredentialSource {
+  readonly #read: () => CredentialRead | Promise<CredentialRead>;
+  #headers: readonly string[] | undefined;
+
+  constructor(read: () => CredentialRead | Promise<CredentialRead>) {
+    this.#read = read;
+  }
+
+  read(): CredentialRead | Promise<CredentialRead> {
+    const read = this.#read();
+    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
+  }
+
+  current(): readonly string[] {
+    // A session opened by another process may have to send a message before anything here has called `read`.
+    if (this.#headers === undefined) void this.read();
+    return this.#headers ?? NO_HEADERS;
+  }
+
+  /** There are no other credentials to try. */
+  refuse(): boolean {
+    return false;
+  }
+
+  #keep(read: CredentialRead): CredentialRead {
+    this.#headers = 'kind' in read ? NO_HEADERS : read;
+    return read;
+  }
+}
+
+function faultOf(read: CredentialRead): UpstreamFault | undefined {
+  return 'kind' in read ? read : undefined;
+}

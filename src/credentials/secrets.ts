@@ -1,0 +1,182 @@
+// Secrets that backends require. Those that the operator keeps as files in one directory (like systemd credentials or Kubernetes secrets)
+// are read when first needed and again after a change, so that a new secret takes effect within a second; secrets in the store are as
+// current as the store. Warm path: one map look-up per request, only for backends with secrets.
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { limits, HOSTS_FILE_SUFFIX, isSecretValue } from '../shared/index.js';
+import { RecentMap } from '../fair/index.js';
+import type { StoredSecretRead, StoredSecrets } from './secrets/stored-secrets.js';
+import type { HeadersAuth, SecretReference } from '../user-config/index.js';
+import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+
+/** Time that a secret is used before its file is checked for changes. After it, the file is checked again. */
+export const SECRET_CHECK_MS = 1_000;
+
+/** A secret file, as last read. */
+interface SecretFile {
+  /** `undefined` when the file cannot be used. */
+  readonly text: string | undefined;
+  /** What is wrong with the file, for the log; contains no secret. */
+  readonly fault: string;
+  /** Changes whenever the file changes. */
+  readonly stamp: string;
+  checkedAtMs: number;
+}
+
+interface AuthHeaders {
+  readonly texts: readonly string[];
+  /** Name, value, …: the same array as long as the secrets are the same. */
+  readonly headers: readonly string[];
+}
+
+/** A secret's text, or the fault when it cannot be obtained. */
+type SecretText = string | UpstreamFault;
+
+const ABSENT = 'absent';
+
+export class Secrets {
+  readonly #directory: string | undefined;
+  readonly #nowMs: () => number;
+  readonly #stored: Pick<StoredSecrets, 'read'> | undefined;
+  readonly #files = new RecentMap<SecretFile>(
+    limits.secretsKnownMax,
+    limits.secretsKnownMax * limits.secretBytesMax,
+    ({ text = '' }) => text.length,
+  );
+  readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
+
+  /**
+   * @param directory of the secret files; without it every reference to a file fails.
+   * @param stored the secrets of the store; without them every reference to the store fails.
+   */
+  constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
+    this.#directory = directory;
+    this.#nowMs = nowMs;
+    this.#stored = stored;
+  }
+
+  /**
+   * Synchronous, unless the store has to be queried.
+   * @param origin of the backend: a secret that lists its permitted origins goes nowhere else.
+   * @returns the headers: name, value, …; the fault when one of their secrets cannot be obtained.
+   */
+  headersOf(
+    auth: HeadersAuth,
+    origin: string,
+  ): readonly string[] | UpstreamFault | Promise<readonly string[] | UpstreamFault> {
+    const texts: string[] = [];
+    for (const reference of Object.values(auth.headers)) {
+      const text = this.textOf(reference, origin);
+      if (text instanceof Promise) return this.#headersLater(auth, origin);
+      if (typeof text !== 'string') return text;
+      texts.push(text);
+    }
+    return this.#headersWith(auth, texts);
+  }
+
+  async #headersLater(auth: HeadersAuth, origin: string): Promise<readonly string[] | UpstreamFault> {
+    const texts: SecretText[] = [];
+    for (const reference of Object.values(auth.headers)) texts.push(await this.textOf(reference, origin));
+    const fault = texts.find((text) => typeof text !== 'string');
+    return fault ?? this.#headersWith(auth, texts.map(String));
+  }
+
+  #headersWith(auth: HeadersAuth, texts: readonly string[]): readonly string[] {
+    const known = this.#headers.get(auth);
+    if (known?.texts.every((text, index) => text === texts[index]) === true) return known.headers;
+    const headers = Object.keys(auth.headers).flatMap((name, index) => [name.toLowerCase(), texts[index] ?? '']);
+    this.#headers.set(auth, { texts, headers });
+    return headers;
+  }
+
+  /** @param origins all the origins that the secret will be sent to. */
+  textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
+    if ('file' in reference) return this.#textOfFile(reference.file, origins);
+    const { secret: name } = reference;
+    if (this.#stored === undefined) return upstreamFault('secret-keys-missing', true);
+    const read = this.#stored.read(name);
+    return read instanceof Promise
+      ? read.then((late) => textOfStored(name, late, origins))
+      : textOfStored(name, read, origins);
+  }
+
+  #textOfFile(file: string, origins: readonly string[]): SecretText {
+    if (this.#directory === undefined) return upstreamFault('secrets-off', true);
+    const { text, fault } = this.#read(this.#directory, file);
+    if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
+    for (const origin of origins) {
+      if (!this.#mayGoTo(this.#directory, file, origin)) return withheld(file);
+    }
+    return text;
+  }
+
+  #mayGoTo(directory: string, file: string, origin: string): boolean {
+    const { text, stamp } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
+    // A hosts file that exists but cannot be read withholds its secret from every origin.
+    return stamp === ABSENT || (text ?? '').split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
+  }
+
+  #read(directory: string, name: string): SecretFile {
+    const nowMs = this.#nowMs();
+    const known = this.#files.get(name);
+    if (known !== undefined && nowMs - known.checkedAtMs < SECRET_CHECK_MS) return known;
+    const path = join(directory, name);
+    const found = stampOf(path);
+    if (known !== undefined && known.stamp === found.stamp) {
+      known.checkedAtMs = nowMs;
+      return known;
+    }
+    const file = {
+      ...readSecret(path, found, name.endsWith(HOSTS_FILE_SUFFIX)),
+      stamp: found.stamp,
+      checkedAtMs: nowMs,
+    };
+    this.#files.set(name, file);
+    return file;
+  }
+}
+
+function textOfStored(name: string, read: StoredSecretRead, origins: readonly string[]): SecretText {
+  if (read.kind === 'failed')
+    return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${name}: ${read.reason})` };
+  const { secret } = read;
+  if (secret.origins === 'any') return secret.value;
+  for (const origin of origins) if (!secret.origins.includes(origin)) return withheld(name);
+  return secret.value;
+}
+
+function withheld(name: string): UpstreamFault {
+  return { kind: 'secret-withheld', isUnsent: true, logDetail: `(${name})` };
+}
+
+interface FoundFile {
+  readonly stamp: string;
+  readonly fault?: string;
+}
+
+function stampOf(path: string): FoundFile {
+  try {
+    const { mtimeMs, ctimeMs, size, ino } = statSync(path);
+    // Reading something other than a regular file could block the process.
+    if (!statSync(path).isFile()) return { stamp: 'no file', fault: 'is not a regular file' };
+    if (size > limits.secretBytesMax)
+      return { stamp: `${size}`, fault: `is larger than ${limits.secretBytesMax} bytes` };
+    return { stamp: `${ino} ${size} ${mtimeMs} ${ctimeMs}` };
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT'
+      ? { stamp: ABSENT, fault: 'is not there' }
+      : { stamp: code, fault: `cannot be read: ${code}` };
+  }
+}
+
+function readSecret(path: string, { fault }: FoundFile, isList: boolean): Pick<SecretFile, 'text' | 'fault'> {
+  if (fault !== undefined) return { text: undefined, fault };
+  try {
+    const text = readFileSync(path, 'latin1').replace(/\r?\n$/, '');
+    if (isList || isSecretValue(text)) return { text, fault: '' };
+    return { text: undefined, fault: 'is not a valid header value: one line of ASCII, without spaces around it' };
+  } catch (error) {
+    return { text: undefined, fault: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}` };
+  }
+}

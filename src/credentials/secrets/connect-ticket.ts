@@ -1,0 +1,45 @@
+// The ticket in a connect link: on whose behalf a browser comes to the control plane, and for which backend. Made by
+// the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
+import { randomBytes } from 'node:crypto';
+import { limits } from '../../shared/index.js';
+import { type SecretKeys, openText, sealText } from './secret-keys.js';
+
+export interface ConnectTicket<Auth> {
+  /** Valid for one start: see the control plane. */
+  readonly id: string;
+  readonly subject: string;
+  readonly backendName: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly auth: Auth;
+  /** Wall clock, ms. */
+  readonly expiresAtMs: number;
+}
+
+type TicketReading<Auth> =
+  | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
+  | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
+
+const USE = 'connect ticket';
+const ID_BYTES = 16;
+
+/** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
+export function sealTicket<Auth>(
+  keys: SecretKeys,
+  said: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,
+  nowMs: number,
+): string | undefined {
+  if (keys.first === undefined) return undefined;
+  const id = randomBytes(ID_BYTES).toString('base64url');
+  const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.connectTicketMs };
+  const text = sealText(keys.first, USE, JSON.stringify(ticket)).toString('base64url');
+  return text.length <= limits.connectTicketCharsMax ? text : undefined;
+}
+
+export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): TicketReading<Auth> {
+  if (text.length > limits.connectTicketCharsMax) return { kind: 'failed', reason: 'forged' };
+  const opened = openText(keys, USE, Buffer.from(text, 'base64url'));
+  if (opened.kind === 'failed') return { kind: 'failed', reason: 'forged' };
+  const ticket = JSON.parse(opened.text) as ConnectTicket<Auth>;
+  return nowMs < ticket.expiresAtMs ? { kind: 'opened', ticket } : { kind: 'failed', reason: 'expired' };
+}

@@ -1,0 +1,73 @@
+// The keys that seal secrets in the store. The first one seals; all of them open, so that a new key can be put in front
+// of the old one, and the old one removed once everything is sealed again. Cold path.
+import { createHash } from 'node:crypto';
+import { seal, SEAL_BYTES, unseal } from '../../shared/index.js';
+
+// Texts of the gateway that pass through places which must not read or change them: store records, and what a browser
+// carries. Sealed under one of the operator's keys, after the key's id, and bound to a use: a text sealed for one use
+// opens for no other.
+
+type OpenedText =
+  | { readonly kind: 'opened'; readonly text: string; readonly keyId: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const FORM = 'switchyard sealed 1';
+const KEY_ID_BYTES = 16;
+
+/** @param use what the text is for: a record's key, or a fixed text. */
+export function sealText({ id, bytes }: SecretKey, use: string, text: string): Buffer {
+  return Buffer.concat([Buffer.from(id, 'latin1'), seal(bytes, associatedData(use, id), Buffer.from(text))]);
+}
+
+/** The reason for a failure reveals nothing of the text. */
+export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedText {
+  if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
+  const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
+  const key = keys.find(keyId);
+  // The id is not repeated: in unsealed bytes it may be anything.
+  if (key === undefined)
+    return {
+      kind: 'failed',
+      reason: 'it is not encrypted, or it is encrypted with a key that is not in --secrets-key-file',
+    };
+  const opened = unseal(key.bytes, associatedData(use, keyId), bytes.subarray(KEY_ID_BYTES));
+  return opened === undefined
+    ? { kind: 'failed', reason: 'it was changed after it was sealed, or sealed for something else' }
+    : { kind: 'opened', text: opened.toString('utf8'), keyId };
+}
+
+function associatedData(use: string, keyId: string): Buffer {
+  return Buffer.from(JSON.stringify([FORM, use, keyId]));
+}
+
+export interface SecretKey {
+  /** Stored with what the key has sealed; reveals nothing of the key. */
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+const ID_CHARS = 16;
+
+export class SecretKeys {
+  readonly #byId: ReadonlyMap<string, SecretKey>;
+  /** The key that seals; `undefined` when there are none. */
+  readonly first: SecretKey | undefined;
+
+  /** @param keys from the options: 32 bytes each, in base64. */
+  constructor(keys: readonly string[]) {
+    const all = keys.map((text) => {
+      const bytes = Buffer.from(text, 'base64');
+      return { id: idOf(bytes), bytes };
+    });
+    this.first = all[0];
+    this.#byId = new Map(all.map((key) => [key.id, key]));
+  }
+
+  find(id: string): SecretKey | undefined {
+    return this.#byId.get(id);
+  }
+}
+
+function idOf(bytes: Buffer): string {
+  return createHash('sha256').update('switchyard secret key id').update(bytes).digest('hex').slice(0, ID_CHARS);
+}

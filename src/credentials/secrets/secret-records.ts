@@ -1,0 +1,99 @@
+// The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
+import { type RecordKey, type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
+import type { SecretKey, SecretKeys } from './secret-keys.js';
+import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
+
+/** Prefix of the keys of all secrets in the store. */
+export const SECRET_PREFIX = 'secrets/';
+
+interface ListedSecret {
+  readonly name: string;
+  readonly origins: SecretOrigins;
+  readonly updatedAt: string;
+  readonly keyId: string;
+  /** Whether one of the keys opens it, and it is unchanged since it was sealed. */
+  readonly isUsable: boolean;
+}
+
+interface Rotation {
+  /** Sealed again under the first key. */
+  readonly resealed: readonly string[];
+  /** Name, and why it could not be sealed again. */
+  readonly failed: readonly (readonly [name: string, reason: string])[];
+}
+
+export class SecretRecords {
+  readonly #records: RecordStore;
+  readonly #keys: SecretKeys;
+  readonly #now: () => Date;
+
+  constructor(records: RecordStore, keys: SecretKeys, now: () => Date = () => new Date()) {
+    this.#records = records;
+    this.#keys = keys;
+    this.#now = now;
+  }
+
+  /** Replaces any secret of this name. */
+  async set(name: string, secret: Secret, key: SecretKey): Promise<void> {
+    const updatedAt = this.#now().toISOString();
+    await retrySwap(async () => {
+      const expected = await this.#records.read(recordKey(name));
+      const value = sealSecret(key, name, secret, updatedAt);
+      return (await this.#records.swap([{ ...recordKey(name), expected, value }])) || undefined;
+    });
+  }
+
+  /** @returns false when there was none. */
+  async delete(name: string): Promise<boolean> {
+    return retrySwap(async () => {
+      const expected = await this.#records.read(recordKey(name));
+      if (expected === undefined) return false;
+      return (await this.#records.swap([{ ...recordKey(name), expected, value: undefined }])) || undefined;
+    });
+  }
+
+  /** What may be shown of a secret. */
+  async look(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
+    const sealed = await this.#records.read(recordKey(name));
+    if (sealed === undefined) return undefined;
+    const { origins = [], updatedAt = '', keyId = '' } = readSealed(sealed) ?? {};
+    return { origins, updatedAt, keyId };
+  }
+
+  async list(): Promise<ListedSecret[]> {
+    const secrets: ListedSecret[] = [];
+    for await (const [name, bytes] of this.#all()) {
+      const { origins = [], updatedAt = '', keyId = '' } = readSealed(bytes) ?? {};
+      const isUsable = unsealSecret(this.#keys, name, bytes).kind === 'found';
+      secrets.push({ name, origins, updatedAt, keyId, isUsable });
+    }
+    return secrets;
+  }
+
+  /** Seals again whatever is not sealed with this key. If a secret is set meanwhile, the new one is kept, and reported as failed. */
+  async rotate(key: SecretKey): Promise<Rotation> {
+    const resealed: string[] = [];
+    const failed: [string, string][] = [];
+    for await (const [name, expected] of this.#all()) {
+      const record = readSealed(expected);
+      const unsealed = unsealSecret(this.#keys, name, expected);
+      if (unsealed.kind === 'failed') {
+        failed.push([name, unsealed.reason]);
+      } else if (record !== undefined && record.keyId !== key.id) {
+        const value = sealSecret(key, name, unsealed.secret, record.updatedAt);
+        if (await this.#records.swap([{ ...recordKey(name), expected, value }])) resealed.push(name);
+        else failed.push([name, 'it has changed in the meantime: run the command again']);
+      }
+    }
+    return { resealed, failed };
+  }
+
+  async *#all(): AsyncGenerator<[name: string, bytes: Buffer]> {
+    for await (const found of walkRecords(this.#records, SECRET_PREFIX))
+      for (const { key, value } of found) yield [key.slice(SECRET_PREFIX.length), value];
+  }
+}
+
+function recordKey(name: string): RecordKey {
+  return { space: 'records', key: SECRET_PREFIX + name };
+}

@@ -1,0 +1,149 @@
+// The life cycle of one access token: fetched when first needed and again before it expires, by one request at a time. While it is valid no
+// request waits. Warm path: one comparison of times per request.
+//
+//   none ── read ──> fetching ── issued ──> good ── most of its life is over, and read ──> good, being renewed
+//   fetching ── fault ──> failed ── read, the delay is over ──> fetching         good ── expired ──> none
+//   good ── refused, and read ──> fetching ── fault ──> good, being renewed: another caller's path may still take it
+import { Backoff, limits } from '../shared/index.js';
+import { isShareFault, type UpstreamFault } from '../http-client/index.js';
+import type { IssuedToken } from './token-endpoint.js';
+
+/** Least time between two replacements of an access token that a backend refuses. After it, until then the backend's 401 is passed on. */
+export const TOKEN_RENEWAL_GAP_MS = 10_000;
+
+/** How long an access token is used, and when it is renewed: on the clock of this process, in milliseconds. */
+interface TokenLife {
+  readonly goodUntilMs: number;
+  readonly renewAtMs: number;
+}
+
+/** A token is renewed at a random point between these fractions of its life, so that many processes do not renew at once. */
+const RENEWAL_FROM = 0.7;
+const RENEWAL_UNTIL = 0.85;
+/** Servers count lifetimes in whole seconds, from the moment of issue. */
+const MARGIN_MS = 1_000;
+
+/** @param random from 0 up to 1. */
+export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number): TokenLife {
+  const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
+  const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * random;
+  return { goodUntilMs: issuedAtMs + lifeMs, renewAtMs: issuedAtMs + lifeMs * part };
+}
+
+/** Headers: name, value, …; or the fault when they cannot be obtained. */
+export type CredentialRead = readonly string[] | UpstreamFault;
+
+export interface TokenClock {
+  nowMs(): number;
+  /** From 0 up to 1. */
+  random(): number;
+}
+
+export class Token {
+  readonly #fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>;
+  readonly #clock: TokenClock;
+  #headers: readonly string[] | undefined;
+  #goodUntilMs = 0;
+  #renewAtMs = 0;
+  #fetching: Promise<CredentialRead> | undefined;
+  /** The subject whose share of connections the fetch in progress counts against. */
+  #fetchingFor = '';
+  /** The fault of the last fetch; `undefined` when it succeeded. */
+  #fault: UpstreamFault | undefined;
+  #retryAtMs = 0;
+  /** Made for the first failure. */
+  #backoff: Backoff | undefined;
+  #replaceableAtMs = 0;
+  /** Whether the backend has rejected the token and there is no new one yet. */
+  #isRefused = false;
+
+  constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: TokenClock) {
+    this.#fetch = fetch;
+    this.#clock = clock;
+  }
+
+  /** Returns the same array as long as the token is the same. @param subject on whose behalf a fetch is made, if needed. */
+  read(subject: string): CredentialRead | Promise<CredentialRead> {
+    const nowMs = this.#clock.nowMs();
+    const good = this.#goodAt(nowMs);
+    // A replacement for a rejected token is waited for, unless the last fetch has failed.
+    if (good !== undefined && (!this.#isRefused || this.#fault !== undefined)) {
+      if ((this.#isRefused || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
+      return good;
+    }
+    if (this.#fetching === undefined && this.#fault !== undefined && nowMs < this.#retryAtMs) return this.#fault;
+    return this.#wait(this.#start(subject), subject);
+  }
+
+  /** The headers as last issued; `undefined` when there is no token. */
+  get headers(): readonly string[] | undefined {
+    return this.#headers;
+  }
+
+  /**
+   * The backend has rejected the token. If no other can be obtained, it stays in use: perhaps only one path rejects it.
+   * @returns whether to try again: another token is known or may be fetched. Limited in rate: a backend that rejects every token must not
+   *   cause a fetch for each request.
+   */
+  refuse(headers: readonly string[]): boolean {
+    if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
+    if (!this.#isRefused) {
+      const nowMs = this.#clock.nowMs();
+      if (nowMs < this.#replaceableAtMs) return false;
+      this.#replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
+      this.#isRefused = true;
+    }
+    return this.#fault === undefined;
+  }
+
+  #goodAt(nowMs: number): readonly string[] | undefined {
+    return nowMs < this.#goodUntilMs ? this.#headers : undefined;
+  }
+
+  #start(subject: string): Promise<CredentialRead> {
+    if (this.#fetching !== undefined) return this.#fetching;
+    const askedAtMs = this.#clock.nowMs();
+    this.#fetchingFor = subject;
+    this.#fetching = this.#fetch(subject).then((outcome) => this.#settle(outcome, askedAtMs));
+    return this.#fetching;
+  }
+
+  async #wait(fetching: Promise<CredentialRead>, subject: string): Promise<CredentialRead> {
+    const isForAnother = subject !== this.#fetchingFor;
+    const read = await fetching;
+    if (!('kind' in read)) return read;
+    // Another subject's exhausted share is no reason to fail this subject.
+    if (isForAnother && isShareFault(read)) return this.read(subject);
+    return this.#goodAt(this.#clock.nowMs()) ?? read;
+  }
+
+  /** @param askedAtMs start of the token's life: it may have been issued any time before the response arrived. */
+  #settle(outcome: IssuedToken | UpstreamFault, askedAtMs: number): CredentialRead {
+    this.#fetching = undefined;
+    if ('kind' in outcome) {
+      this.#fail(outcome);
+      return outcome;
+    }
+    this.#backoff?.reset();
+    this.#fault = undefined;
+    this.#isRefused = false;
+    this.#retryAtMs = 0;
+    this.#headers = outcome.headers;
+    const { goodUntilMs, renewAtMs } = tokenLife(askedAtMs, outcome.lifetimeMs, this.#clock.random());
+    this.#goodUntilMs = goodUntilMs;
+    this.#renewAtMs = renewAtMs;
+    return outcome.headers;
+  }
+
+  #fail(fault: UpstreamFault): void {
+    const nowMs = this.#clock.nowMs();
+    if (isShareFault(fault)) {
+      // A share fault says nothing about the authorization server: only a renewal, which no request waits for, is postponed.
+      if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
+      return;
+    }
+    this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
+    this.#retryAtMs = nowMs + this.#backoff.nextSpread(this.#clock.random());
+    this.#fault = fault;
+  }
+}

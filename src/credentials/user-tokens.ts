@@ -1,0 +1,273 @@
+// The access tokens of users' grants, read from the store and renewed before they expire: by one process at a time, because servers issue
+// each refresh token once and treat its second use as theft. While a token is valid no request waits. Warm path: one look-up in the store's
+// cache per request.
+//
+//   stored ── most of its life is over, or the backend does not take it ──> leased (one process) ── renewed ──> stored
+//   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
+import { randomUUID } from 'node:crypto';
+import {
+  type FoundGrant,
+  type GrantRead,
+  type UserGrant,
+  type UserGrants,
+  GRANTS_KNOWN_MAX,
+} from './secrets/user-grants.js';
+import type { UpstreamOptions } from '../config/index.js';
+import { Backoff, limits } from '../shared/index.js';
+import { RecentMap } from '../fair/index.js';
+import type { UserAuth } from '../user-config/index.js';
+import type { Secrets } from './secrets.js';
+import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import type { ConnectLinks } from './connect-links.js';
+import type { OAuthMeans } from './oauth-fetch.js';
+import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
+import { tokenUnavailable } from './token-endpoint.js';
+import { refreshGrant, type RenewedGrant } from './user-refresh.js';
+
+/** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
+const GRANT_LEASE_MS = 25_000;
+/** Interval between checks of the store while another process renews a grant. */
+export const GRANT_POLL_MS = 100;
+/** Time in which storing a renewed grant is retried. After it, the grant is lost, and the user is asked for consent again. */
+const GRANT_SAVE_MS_MAX = 10_000;
+
+export interface UserTokensMeans extends OAuthMeans {
+  readonly secrets: Secrets;
+  readonly mode: UpstreamOptions['mode'];
+  readonly links: ConnectLinks;
+  /** `undefined` when no key is configured. */
+  readonly grants: UserGrants | undefined;
+}
+
+export interface WantedGrant {
+  readonly key: string;
+  readonly subject: string;
+  /** The backend's origin. */
+  readonly origin: string;
+  readonly auth: UserAuth;
+  /** The fault while there is no grant. */
+  readonly consent: UpstreamFault;
+}
+
+/** An access token in the form of request headers. */
+interface ShownToken {
+  readonly headers: readonly string[];
+  readonly goodUntilMs: number;
+  readonly renewAtMs: number;
+  isRefused: boolean;
+}
+
+/** The state of renewing one grant. */
+interface Renewals {
+  readonly backoff: Backoff;
+  /** The fault of the last attempt; `undefined` when it succeeded. */
+  fault: UpstreamFault | undefined;
+  retryAtMs: number;
+  /** From this time on, a token that the backend rejects may be replaced. */
+  replaceableAtMs: number;
+}
+
+export class UserTokens {
+  readonly #means: UserTokensMeans;
+  readonly #clock: TokenClock;
+  /** This process's id in leases. */
+  readonly #self = randomUUID();
+  readonly #shown = new WeakMap<UserGrant, ShownToken>();
+  readonly #byHeaders = new WeakMap<readonly string[], ShownToken>();
+  readonly #renewals = new RecentMap<Renewals>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
+  readonly #underWay = new Map<string, Promise<CredentialRead>>();
+
+  /** @param clock the wall clock: its times are stored and used by other processes. */
+  constructor(means: UserTokensMeans, clock: TokenClock) {
+    this.#means = means;
+    this.#clock = clock;
+  }
+
+  get links(): ConnectLinks {
+    return this.#means.links;
+  }
+
+  /** Returns the same array of headers as long as the token is the same. */
+  read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
+    const { grants } = this.#means;
+    if (grants === undefined) return upstreamFault('secret-keys-missing', true);
+    const read = grants.read(wanted.key);
+    return read instanceof Promise
+      ? read.then((late) => this.#judge(grants, wanted, late))
+      : this.#judge(grants, wanted, read);
+  }
+
+  /** The backend has rejected these headers. @returns whether to try again: with another token, or to learn that there is none. */
+  refuse({ key }: WantedGrant, headers: readonly string[]): boolean {
+    const token = this.#byHeaders.get(headers);
+    if (token === undefined) return false;
+    const renewals = this.#renewalsOf(key);
+    const nowMs = this.#clock.nowMs();
+    // This may be the token that just replaced a rejected one.
+    if (!token.isRefused && nowMs < renewals.replaceableAtMs) return renewals.fault === undefined;
+    if (!token.isRefused) renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
+    token.isRefused = true;
+    return renewals.fault === undefined;
+  }
+
+  #judge(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
+    if (read.kind === 'missing') return wanted.consent;
+    if (read.kind === 'failed') return tokenUnavailable(`(${read.reason})`);
+    const token = this.#tokenOf(read.grant);
+    const nowMs = this.#clock.nowMs();
+    const isGood = nowMs < token.goodUntilMs;
+    const isDue = !isGood || token.isRefused || nowMs >= token.renewAtMs;
+    if (!isDue) return token.headers;
+    const isWaitedFor = !isGood || token.isRefused;
+    if (read.grant.refreshToken === undefined) return isWaitedFor ? wanted.consent : token.headers;
+    const { fault, retryAtMs } = this.#renewalsOf(wanted.key);
+    if (fault !== undefined && nowMs < retryAtMs) return isGood ? token.headers : fault;
+    const renewed = this.#renew(grants, wanted, read);
+    return isWaitedFor ? renewed : token.headers;
+  }
+
+  /** One renewal at a time in this process; the lease ensures the same across processes. Never rejects. */
+  #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
+    const { key } = wanted;
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const renewed = this.#renewNow(grants, wanted, seen)
+      .catch(() => this.#fail(key, tokenUnavailable('(the renewed token could not be stored)')))
+      .finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, renewed);
+    return renewed;
+  }
+
+  async #renewNow(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
+    const { key, consent } = wanted;
+    const leased = await this.#lease(grants, key, seen);
+    if (leased.kind === 'missing') return consent;
+    if (leased.kind === 'failed') return this.#fail(key, tokenUnavailable(`(${leased.reason})`));
+    // Another process has renewed it, or the user has granted consent again.
+    if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
+    const { grant } = leased;
+    const secret = await this.#secretOf(wanted, grant);
+    const askedAtMs = this.#clock.nowMs();
+    const renewed = 'fault' in secret ? secret.fault : await refreshGrant(this.#means, grant, secret.text, askedAtMs);
+    if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, askedAtMs);
+    if (isGrantOver(renewed, wanted.auth)) {
+      await grants.remove(key, leased.bytes);
+      return consent;
+    }
+    await grants.replace(key, leased.bytes, { ...grant, lease: undefined });
+    return this.#fail(key, renewed);
+  }
+
+  /** @returns the grant with this process's lease, or as another process has renewed it. Rejects when the store fails. */
+  async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
+    const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
+    for (let found = seen; ;) {
+      if (found.grant.accessToken !== seen.grant.accessToken) return found;
+      const nowMs = this.#clock.nowMs();
+      if ((found.grant.lease?.untilMs ?? 0) <= nowMs) {
+        const lease = { by: this.#self, untilMs: nowMs + GRANT_LEASE_MS };
+        const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
+        if (leased !== undefined) return this.#keepShown(seen.grant, leased);
+      }
+      if (nowMs > giveUpAtMs) return { kind: 'failed', reason: 'another process is renewing it and does not finish' };
+      await this.#pause();
+      const read = await grants.read(key);
+      if (read.kind !== 'found') return read;
+      found = read;
+    }
+  }
+
+  /** The server issues a token only once, so the store is retried for a while. */
+  async #store(
+    grants: UserGrants,
+    { key, consent }: WantedGrant,
+    { grant, bytes }: FoundGrant,
+    { accessToken, refreshToken = grant.refreshToken, expiresAtMs }: RenewedGrant,
+    issuedAtMs: number,
+  ): Promise<CredentialRead> {
+    const next: UserGrant = { ...grant, accessToken, refreshToken, issuedAtMs, expiresAtMs, lease: undefined };
+    const giveUpAtMs = this.#clock.nowMs() + GRANT_SAVE_MS_MAX;
+    for (;;) {
+      try {
+        const stored = await grants.replace(key, bytes, next);
+        if (stored !== undefined) return this.#succeed(key, stored.grant);
+        const read = await grants.read(key);
+        // The user has disconnected or granted consent again meanwhile, or an earlier write succeeded without its confirmation.
+        if (read.kind === 'missing') return consent;
+        if (read.kind === 'found') return this.#succeed(key, read.grant);
+      } catch (error) {
+        if (this.#clock.nowMs() > giveUpAtMs) throw error;
+      }
+      if (this.#clock.nowMs() > giveUpAtMs) throw new Error('the store cannot be read');
+      await this.#pause();
+    }
+  }
+
+  async #secretOf(
+    { auth, origin }: WantedGrant,
+    { client, tokenEndpoint }: UserGrant,
+  ): Promise<{ readonly text: string | undefined } | { readonly fault: UpstreamFault }> {
+    const { origin: endpointOrigin } = new URL(tokenEndpoint);
+    if (this.#means.mode === 'tls-only' && endpointOrigin.startsWith('http:'))
+      return { fault: upstreamFault('plain-text-refused', true) };
+    if (auth.client_secret === undefined) return { text: client.secret };
+    // The secret goes to the token endpoint, and the token obtained with it to the backend.
+    const text = await this.#means.secrets.textOf(auth.client_secret, endpointOrigin, origin);
+    return typeof text === 'string' ? { text } : { fault: text };
+  }
+
+  #succeed(key: string, grant: UserGrant): readonly string[] {
+    const renewals = this.#renewalsOf(key);
+    renewals.fault = undefined;
+    renewals.backoff.reset();
+    return this.#tokenOf(grant).headers;
+  }
+
+  #fail(key: string, fault: UpstreamFault): UpstreamFault {
+    const renewals = this.#renewalsOf(key);
+    renewals.fault = fault;
+    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextSpread(this.#clock.random());
+    return fault;
+  }
+
+  /** The same token in a new record: the headers stay the same, rejected or not. */
+  #keepShown(before: UserGrant, leased: FoundGrant): FoundGrant {
+    this.#shown.set(leased.grant, this.#tokenOf(before));
+    return leased;
+  }
+
+  #tokenOf(grant: UserGrant): ShownToken {
+    const known = this.#shown.get(grant);
+    if (known !== undefined) return known;
+    const { issuedAtMs, expiresAtMs, accessToken } = grant;
+    const token: ShownToken = {
+      headers: ['authorization', `Bearer ${accessToken}`],
+      ...tokenLife(issuedAtMs, expiresAtMs - issuedAtMs, this.#clock.random()),
+      isRefused: false,
+    };
+    this.#shown.set(grant, token);
+    this.#byHeaders.set(token.headers, token);
+    return token;
+  }
+
+  #renewalsOf(key: string): Renewals {
+    const known = this.#renewals.get(key);
+    if (known !== undefined) return known;
+    const renewals: Renewals = {
+      backoff: new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax),
+      ...{ fault: undefined, retryAtMs: 0, replaceableAtMs: 0 },
+    };
+    this.#renewals.set(key, renewals);
+    return renewals;
+  }
+
+  async #pause(): Promise<void> {
+    await new Promise<void>((resolve) => void this.#means.deadlines.after(GRANT_POLL_MS, resolve));
+  }
+}
+
+/** Whether only a new consent helps. That includes a client that registered itself dynamically and is no longer known. */
+function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
+  if (kind !== 'token-refused') return false;
+  return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
+}

@@ -1,0 +1,130 @@
+// Builds the gateway's own JSON-RPC answers, and gives any answer to the caller in a form that it accepts.
+import { encodeEvent } from '../bytes/index.js';
+import type { ClientMessage } from '../mcp/index.js';
+import { limits, type Refusal, type RpcError } from '../shared/index.js';
+import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../fair/index.js';
+import type { Exchange } from './exchange.js';
+import { EventPieces, PartPieces } from './piece-source.js';
+import { Sending } from './sending.js';
+import type { IdSpan } from '../upstream/index.js';
+
+/** What is written around a merged list to make it the answer to one request. */
+export interface AnswerFrame {
+  /** The message up to its result. */
+  readonly head: string;
+  /** `event`: the message is sent as an event of a stream. */
+  readonly form: 'message' | 'event';
+  /** Members of the result beside the list. */
+  readonly extras?: ResultExtras | undefined;
+}
+
+/** What a result has beside its list: a modern one names its server, and says how long and for whom it may be cached. */
+export interface ResultExtras {
+  /** Members as JSON, each followed by a comma. */
+  readonly members: string;
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+
+/** Where the request's id is in its body. */
+export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+}
+
+/** A result message; `result` is JSON. The id is copied byte for byte. */
+export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
+  const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
+  return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
+}
+
+export function errorMessage(id: IdSpan, error: RpcError): Buffer {
+  return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
+}
+
+/**
+ * What has to be written around a result to make it the exchange's answer.
+ * @param isStreaming whether the exchange's event stream is already open.
+ */
+export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
+  const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
+  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', extras };
+}
+
+/** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (decisions 2.2). */
+export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
+  const isEvent = takesEventsOnly(exchange);
+  if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
+    answerInParts(exchange, [message]);
+  else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
+}
+
+/** As `answer`, with bytes that are valid only until this returns. */
+export function answerPassing(exchange: Exchange, message: Buffer): void {
+  const isLent = exchange.takesLent && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
+  answer(exchange, isLent ? message : copied(message));
+}
+
+/** As `answer`, joining the parts into one message. */
+export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isLent = exchange.takesLent && !takesEventsOnly(exchange);
+  answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
+}
+
+/** As `answer`, for a large message: its parts are sent in pieces, without copying them into one buffer. */
+export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isEvent = takesEventsOnly(exchange);
+  const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
+  if (isEvent) exchange.openStream();
+  else exchange.openBody('application/json', pieces.bytes);
+  const sending = new Sending(exchange, () => {});
+  sending.add(pieces);
+  sending.end();
+}
+
+/**
+ * As `answer`, for bytes that are already encoded as an event where the caller accepts event streams only.
+ * @param isStreaming whether the exchange's event stream is already open; then the bytes are an event too.
+ */
+export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
+  if (isStreaming || takesEventsOnly(exchange)) {
+    if (!isStreaming) exchange.openStream(sessionId);
+    exchange.end(bytes);
+  } else {
+    exchange.respond(200, 'application/json', bytes, sessionId);
+  }
+}
+
+/** @param status of HTTP: with any but 200, the error is sent as one JSON object, whatever the caller accepts. */
+export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
+  exchange.watcher?.onOutcome('rpc-error', error.code, -1);
+  answerWithStatus(exchange, errorMessage(id, error), status);
+}
+
+export function answerWithStatus(exchange: Exchange, message: Buffer, status: number): void {
+  if (status === 200) answer(exchange, message);
+  else exchange.respond(status, 'application/json', message);
+}
+
+/** Refuses a request before, or instead of, answering it as JSON-RPC. */
+export function refuse(exchange: Exchange, refusal: Refusal): void {
+  exchange.watcher?.onOutcome('refused', refusal.code, -1);
+  exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
+}
+
+/** Accepts a notification or a response of the caller's (S05). */
+export function accept(exchange: Exchange): void {
+  exchange.respond(202, '', '');
+}
+
+function takesEventsOnly(exchange: Exchange): boolean {
+  return exchange.request.answerForms === 'event-stream';
+}
+
+function idBytes(id: IdSpan): Buffer {
+  return id.bytes.subarray(id.start, id.end);
+}
+
+const RESULT = Buffer.from(',"result":');
+const ERROR = Buffer.from(',"error":');
+const TAIL = Buffer.from('}');

@@ -1,0 +1,256 @@
+// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
+// implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
+// its messages; `UnheardExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
+import type { ClientReading } from '../mcp/index.js';
+import type { RoomWaiter, ShareBound } from '../fair/index.js';
+import type { TraceHeaders } from '../http-client/index.js';
+import type { IdSpan } from '../upstream/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+
+/** The subject, and its virtual host as admission found it in the config current at that moment. */
+export interface Caller {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+}
+
+/**
+ * The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
+ * this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
+ */
+export abstract class ExchangeHooks {
+  /** The default; an implementation may override it. */
+  get takesLent(): boolean {
+    return false;
+  }
+
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
+  onSessionless: Exchange['onSessionless'] = undefined;
+
+  /** Reports the end of the exchange on the first call; later calls do nothing. */
+  protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
+    const { watcher, onDone } = this;
+    if (watcher === undefined && onDone === undefined) return;
+    this.watcher = undefined;
+    this.onDone = undefined;
+    watcher?.onDone(status, bytes, ending);
+    onDone?.(status, bytes, ending);
+  }
+}
+
+/** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
+export type AnswerForms = 'json' | 'event-stream' | 'both';
+
+/** The type of a body that is given in parts: one message, or one event that contains it. */
+export type BodyType = 'application/json' | 'text/event-stream';
+
+/**
+ * How an exchange ended. `whole`: all of its answer was handed over. `cut`: at most a part of it. `unheard`: the caller went away
+ * before there was an answer; the request has ended since. In the legacy era a disconnect alone does not
+ * cancel it (S12), in the modern era it does (M08).
+ */
+export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
+
+/**
+ * The outcome of a request. `tool-error`: its result says `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours;
+ * `fault`: its backend failed; `refused`: it was not a message that could be answered, or there was no room for it.
+ */
+export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
+
+/** What kind of item a name in logs and traces belongs to; `''`: there is no name. */
+export type NameKind = 'tool' | 'prompt' | '';
+
+/**
+ * The headers of MCP 2026-07-28 that describe a request, not yet compared with its body. Values are as sent: some may be in
+ * base64 between `=?base64?` and `?=`. `''` is absent.
+ */
+export interface MirrorHeaders {
+  /** `mcp-protocol-version`, which legacy callers send too. */
+  readonly protocolVersion: string;
+  /** `mcp-method`. */
+  readonly method: string;
+  /** `mcp-name`. */
+  readonly name: string;
+  /** `mcp-param-*`: lower-case name, value, name, value, … each name once, in the order received. */
+  readonly params: readonly string[];
+}
+
+/** For a request without any of these headers. */
+export const NO_MIRROR: MirrorHeaders = Object.freeze({
+  protocolVersion: '',
+  method: '',
+  name: '',
+  params: Object.freeze([]),
+});
+
+/** What the relay needs to know about a request. Values are copies: they stay valid after the handler has returned. */
+export interface ExchangeRequest {
+  /** `other` never reaches the relay. */
+  readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
+  /** `mcp-session-id`, or `''` when the header is absent. */
+  readonly sessionId: string;
+  /** `last-event-id` of a GET, or `''`. */
+  readonly lastEventId: string;
+  /** Id of the HTTP request, for logs and for backends as `x-request-id`; `''` where requests have none. */
+  readonly requestId: string;
+  /** W3C trace context, as received; `''` where it is absent or tracing is off. */
+  readonly traceparent: string;
+  readonly tracestate: string;
+  readonly answerForms: AnswerForms;
+  /**
+   * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,
+   * value, … in the order received. Never anything else.
+   */
+  readonly passthroughHeaders: readonly string[];
+  /** Changes together with the body when a wrapped call is replaced by the call in it (wrapped-call.ts). */
+  mirror: MirrorHeaders;
+  /** The whole request body; empty when there is none. Owned by the exchange; only `wrapped-call.ts` changes its bytes. */
+  readonly body: Buffer;
+}
+
+/**
+ * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
+ * then `end`. The head may be held back until the first bytes of the body.
+ * Every call after an abort, or after the answer is complete, does nothing (`write` returns true).
+ */
+export interface Exchange {
+  readonly request: ExchangeRequest;
+  /**
+   * True once nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08).
+   */
+  readonly isAborted: boolean;
+
+  /**
+   * Gives the whole answer at once.
+   * @param body belongs to the exchange from here on: a large one is sent without copying it.
+   * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
+   * @param headers more headers: name, value, name, value, …
+   */
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers?: readonly string[],
+  ): void;
+
+  /** Whether the memory of a body of up to `LENT_BYTES_MAX` may be reused as soon as `respond` returns. */
+  readonly takesLent: boolean;
+
+  /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
+  openStream(sessionId?: string): void;
+  /** Opens an answer of a known length that is given in parts, split at any byte: status 200. */
+  openBody(contentType: BodyType, bodyBytes: number): void;
+  /**
+   * Writes bytes of an open body, or whole events of an open stream.
+   * @returns true when there is room for more, and the memory may be reused; false when the caller reads too slowly: the
+   *   bytes are accepted all the same, but until `onDrain` is called they must not be changed, and the relay must write
+   *   no more.
+   */
+  write(bytes: Uint8Array): boolean;
+  /**
+   * Ends an open stream, or a body that was written completely.
+   * @param last is written first, after everything that still waits, and may be sent together with the end. It belongs to the exchange
+   *   from here on, and may be given even where `write` has returned false and `onDrain` was not called since.
+   */
+  end(last?: Uint8Array): void;
+  /**
+   * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
+   * half-way, or that a caller which is gone will never get. The exchange is over then; `onAbort` is not called.
+   */
+  reset(): void;
+
+  /** Whether this is the exchange of one message of a batch. */
+  readonly isPart: boolean;
+  /** Gives the exchange the parsed message, where parsing took several turns of the event loop. Only parts of a batch use it. */
+  onRead(message: ClientReading): void;
+
+  /**
+   * Makes room for a large answer that is built up in memory before it is given.
+   * @param waiter is called later if this returns `wait`.
+   */
+  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
+
+  /**
+   * Counts a message that is in memory and handed over in pieces, until this is called with 0 or the exchange is over.
+   * @param bytes of one more message; 0 when the last piece of all messages was handed over.
+   */
+  countInPieces(bytes: number): void;
+
+  /** Nothing will read the request's body any more: its memory may be reused. */
+  releaseBody(): void;
+
+  /** Called when the buffer has drained after a `write` that returned false, and possibly at other times. Set by the relay. */
+  onDrain: (() => void) | undefined;
+  /** Called once when the caller goes away before the answer is complete. Set by the relay. */
+  onAbort: (() => void) | undefined;
+
+  /** Is notified of what the request is and of its outcome. `undefined` where neither logs nor metrics need it. */
+  watcher: ExchangeWatcher | undefined;
+  /** Called once, when the exchange is over, after the watcher. @see ExchangeWatcher.onDone */
+  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+  /** Called in a lease if the backend at this URL keeps no session, so that it makes no difference which process asks it. */
+  onSessionless?: ((url: string) => void) | undefined;
+}
+
+/** Observes one exchange for logs, metrics and traces. */
+export interface ExchangeWatcher {
+  /** Whether `onOutcome` must distinguish results that say `isError`, for which each result has to be searched. */
+  readonly isToolErrorTold: boolean;
+  /**
+   * Called when the request has been identified.
+   * @param backend and `name`, of a tool or a prompt as `nameKind` says, are `''` where the method has none.
+   */
+  onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
+  /**
+   * Called when the answer is known and about to be given; not called for trivial answers, such as an empty list.
+   * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.
+   * @param backendMs how long the one backend that was asked took; -1 when there is none.
+   */
+  onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
+  /** Whether requests are traced: then `onSending` is called for the trace headers to send. */
+  readonly isTraced: boolean;
+  /**
+   * Called when the request is sent to its backend, which may happen more than once.
+   * @param traceparent in the message itself; `''` for none.
+   * @param id of the message.
+   */
+  onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
+  /** Called with the exchange of each message of a batch, before that message is handled. */
+  onPart(part: Exchange): void;
+  /**
+   * Called once, when the exchange is over.
+   * @param status in the answer's head; 0 when there was none.
+   * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
+   */
+  onDone(status: number, bytes: number, ending: ExchangeEnding): void;
+}
+
+/** The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path. */
+export class UnheardExchange extends ExchangeHooks implements Exchange {
+  readonly request: ExchangeRequest;
+  readonly isAborted = false;
+  readonly isPart = false;
+
+  constructor(request: ExchangeRequest) {
+    super();
+    this.request = request;
+  }
+
+  respond(): void {}
+  openStream(): void {}
+  openBody(): void {}
+  write(): boolean {
+    return true;
+  }
+  end(): void {}
+  reset(): void {}
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
+}

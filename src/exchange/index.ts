@@ -1,0 +1,39 @@
+export {
+  type AnswerFrame,
+  type ResultExtras,
+  accept,
+  answer,
+  answerError,
+  answerFrame,
+  answerInForm,
+  answerInParts,
+  answerJoined,
+  answerPassing,
+  answerWithStatus,
+  errorMessage,
+  idSpanOf,
+  refuse,
+  resultMessage,
+} from './answers.js';
+export { type ServedEras, eraOfMessage, wantedBy } from './era.js';
+export {
+  type AnswerForms,
+  type BodyType,
+  type Caller,
+  type Exchange,
+  type ExchangeEnding,
+  ExchangeHooks,
+  type ExchangeRequest,
+  type ExchangeWatcher,
+  type MirrorHeaders,
+  NO_MIRROR,
+  type NameKind,
+  type RequestOutcome,
+  UnheardExchange,
+} from './exchange.js';
+export { combinedHeader, mirrorIn, mirrorOfVersion } from './mirror-headers.js';
+export { metadataFor } from './passthrough.js';
+export { EventPieces } from './piece-source.js';
+export { hasReadableId, refuseMessage, refuseUnread, withRequestId } from './refused-message.js';
+export { Sending } from './sending.js';
+export { type TransportHead, checkTransport } from './transport.js';

@@ -1,0 +1,102 @@
+// Splits large answers into pieces that are small enough to be produced and handed over in one go.
+import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../bytes/index.js';
+import { KIB } from '../shared/index.js';
+
+/** Bytes of a large response that are prepared for writing at once. The next ones follow when the connection has room. */
+export const SENT_PIECE_BYTES = 64 * KIB;
+
+export interface PieceSource {
+  /** How much memory its parts take, from the start. */
+  readonly bytes: number;
+  /** The next piece; `undefined` when there are no more. Its bytes are not changed afterwards. */
+  next(): Buffer | undefined;
+}
+
+/** The parts in order. Small ones are joined, as there may be very many. */
+export class PartPieces implements PieceSource {
+  readonly bytes: number;
+  readonly #parts: readonly Buffer[];
+  #index = 0;
+  #at = 0;
+
+  constructor(parts: readonly Buffer[]) {
+    this.#parts = parts;
+    this.bytes = bytesOf(parts);
+  }
+
+  next(): Buffer | undefined {
+    const piece = this.#take(SENT_PIECE_BYTES);
+    if (piece === undefined || piece.length >= SENT_PIECE_BYTES || this.#index >= this.#parts.length) return piece;
+    const joined = [piece];
+    let bytesLeft = SENT_PIECE_BYTES - piece.length;
+    for (
+      let more = this.#take(bytesLeft);
+      more !== undefined;
+      more = bytesLeft > 0 ? this.#take(bytesLeft) : undefined
+    ) {
+      joined.push(more);
+      bytesLeft -= more.length;
+    }
+    return joined.length === 1 ? piece : Buffer.concat(joined);
+  }
+
+  /** The next bytes, from one part only. */
+  #take(bytesMax: number): Buffer | undefined {
+    for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
+      const piece = part.subarray(this.#at, this.#at + bytesMax);
+      this.#at += piece.length;
+      if (this.#at === part.length) {
+        this.#index += 1;
+        this.#at = 0;
+      }
+      if (piece.length > 0) return piece;
+    }
+    return undefined;
+  }
+}
+
+/** One event with the parts as its data. Line breaks of any kind in the data arrive as LF, as with `encodeEvent`. */
+export class EventPieces implements PieceSource {
+  readonly #parts: PartPieces;
+  readonly #head: string;
+  #state: 'head' | 'data' | 'over' = 'head';
+  /** The last piece ended with a CR: an LF at the start of the next one belongs to the same line break. */
+  #hasCarriageReturn = false;
+
+  /** @param head what is written before the data. */
+  constructor(parts: readonly Buffer[], head = eventHeadText) {
+    this.#parts = new PartPieces(parts);
+    this.#head = head;
+  }
+
+  get bytes(): number {
+    return this.#parts.bytes;
+  }
+
+  next(): Buffer | undefined {
+    if (this.#state === 'over') return undefined;
+    if (this.#state === 'head') {
+      this.#state = 'data';
+      return Buffer.from(this.#head);
+    }
+    const piece = this.#parts.next();
+    if (piece !== undefined) return this.#encoded(piece);
+    this.#state = 'over';
+    return eventEnd;
+  }
+
+  #encoded(piece: Buffer): Buffer {
+    const start = this.#hasCarriageReturn && piece[0] === LF ? 1 : 0;
+    this.#hasCarriageReturn = piece.at(-1) === CR;
+    return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
+  }
+}
+
+function bytesOf(parts: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of parts) bytes += length;
+  return bytes;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;

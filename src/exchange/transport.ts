@@ -1,0 +1,81 @@
+// The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
+// known and before a session is looked up. The same for every HTTP server. Hot path.
+import { limits, refusals, type Refusal } from '../shared/index.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
+import type { AnswerForms, ExchangeRequest } from './exchange.js';
+
+/**
+ * Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond it, all are forgotten and parsed again.
+ */
+export const ACCEPT_HEADERS_MAX = 256;
+
+export interface TransportHead {
+  readonly accept: string;
+  readonly contentType: string;
+  readonly sessionId: string;
+  readonly protocolVersion: string;
+  readonly isAmbiguous: boolean;
+  readonly isMirrorTooLarge: boolean;
+}
+
+/** @returns the answer forms that the caller accepts, or why the request is refused. */
+export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AnswerForms | Refusal {
+  const forms = answerForms(head.accept);
+  if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
+  if (method === 'POST') {
+    if (forms === undefined) return refusals.notAcceptable;
+    if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
+  }
+  if (head.isAmbiguous) return refusals.headAmbiguous;
+  if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
+  // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session.
+  // Where it names the modern version, the body of a POST decides whether the request is modern; a modern one ignores the session.
+  const isToBeRead = method === 'POST' && head.protocolVersion === MODERN_PROTOCOL_VERSION;
+  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '' && !isToBeRead;
+  if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
+  return forms ?? 'json';
+}
+
+const formsByAccept = new Map<string, AnswerForms | undefined>();
+
+/** Cached by the header's text: a gateway sees the same few short values again and again. */
+function answerForms(accept: string): AnswerForms | undefined {
+  if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
+  if (formsByAccept.has(accept)) return formsByAccept.get(accept);
+  const forms = readAccept(accept);
+  if (formsByAccept.size >= ACCEPT_HEADERS_MAX) formsByAccept.clear();
+  formsByAccept.set(accept, forms);
+  return forms;
+}
+
+/**
+ * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
+ * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more specific one counts.
+ */
+export function readAccept(accept: string): AnswerForms | undefined {
+  if (accept.trim() === '') return 'both';
+  const ranges = new Map<string, 'accepted' | 'refused'>();
+  let lastRange = '';
+  for (const item of accept.toLowerCase().split(/[,;]/)) {
+    const token = item.trim();
+    if (token.includes('/')) {
+      lastRange = token;
+      ranges.set(token, 'accepted');
+    } else if (/^q\s*=\s*0(\.0*)?$/.test(token)) {
+      ranges.set(lastRange, 'refused');
+    }
+  }
+  const isAccepted = (type: string, wildcard: string): boolean =>
+    (ranges.get(type) ?? ranges.get(wildcard) ?? ranges.get('*/*')) === 'accepted';
+  const json = isAccepted('application/json', 'application/*');
+  const eventStream = isAccepted('text/event-stream', 'text/*');
+  if (json && eventStream) return 'both';
+  if (json) return 'json';
+  return eventStream ? 'event-stream' : undefined;
+}
+
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  const [type] = contentType.split(';', 1);
+  return type !== undefined && type.trim().toLowerCase() === 'application/json';
+}

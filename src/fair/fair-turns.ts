@@ -1,0 +1,115 @@
+// Tasks of which many may come in one turn of the event loop, each taking up to a millisecond. Without limits, the subject that brings most
+// of them would block everybody else. The first tasks of a turn run at once, and more of them for a few milliseconds, so that most tasks
+// never wait here; the others get as much time in each turn, keys (subjects, say) taking turns. Hot path: a comparison and a subtraction.
+//
+//   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
+//
+// While any task waits, new ones wait as well, so that none overtakes an earlier one of its key.
+import { FairPlace, FairQueue, type FairQueueBounds, type QueueFullness } from './fair-queue.js';
+import { limits } from '../shared/index.js';
+
+/**
+ * Requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
+ * or the link to an owner. Beyond it, after some milliseconds the others wait for the next turn of the event loop, subjects in turn.
+ */
+const WOKEN_UNTIMED_MAX = 64;
+
+/**
+ * Time in one turn of the event loop for requests resumed after a common wait, and as much again for those left over, all subjects
+ * together. After it, the rest wait for the next turn.
+ */
+const WOKEN_TURN_MS = 5;
+
+interface FairTurnsRules {
+  /** How many tasks pass before the clock is read. */
+  readonly untimedMax: number;
+  /** Time in a turn for the tasks that pass, and as much again for those that wait. */
+  readonly turnMs: number;
+  readonly waiting: FairQueueBounds;
+}
+
+/** A task that runs once. Must not throw. */
+type Task = () => void;
+
+export class FairTurns {
+  readonly #rules: FairTurnsRules;
+  readonly #nowMs: () => number;
+  readonly #waiting: FairQueue<Task>;
+  /** How many more tasks pass before the clock is read: with few tasks, a turn costs nothing. */
+  #left: number;
+  /** When the time for passing tasks ends; meaningless unless a turn is due. */
+  #endMs = 0;
+  #isTurnDue = false;
+
+  constructor(rules: FairTurnsRules, nowMs: () => number = () => performance.now()) {
+    this.#rules = rules;
+    this.#nowMs = nowMs;
+    this.#waiting = new FairQueue(rules.waiting);
+    this.#left = rules.untimedMax;
+  }
+
+  /** The number of waiting tasks. */
+  get count(): number {
+    return this.#waiting.count;
+  }
+
+  /** Whether a task may run at once; otherwise it has to wait. */
+  tryPass(): boolean {
+    if (this.#left === 0 && !this.#hasTime()) return false;
+    this.#left -= 1;
+    return true;
+  }
+
+  /** For a task that did not pass. @param task runs once, later, unless its place is left first. */
+  wait(key: string, task: Task): FairPlace<Task> | QueueFullness {
+    return this.#waiting.add(key, task);
+  }
+
+  /** Runs the task during this call, or later; during this call also when too many wait. */
+  run(key: string, task: Task): void {
+    if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();
+  }
+
+  /** Whether more tasks may pass before the next look at the clock. False while any waits: a turn is due then, and its time is over. */
+  #hasTime(): boolean {
+    const nowMs = this.#nowMs();
+    if (!this.#isTurnDue) {
+      this.#endMs = nowMs + this.#rules.turnMs;
+      this.#plan();
+    } else if (nowMs >= this.#endMs) {
+      return false;
+    }
+    this.#left = this.#rules.untimedMax;
+    return true;
+  }
+
+  #plan(): void {
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#turn();
+      this.#isTurnDue = false;
+      if (this.#waiting.count > 0) this.#plan();
+      else this.#left = this.#rules.untimedMax;
+    });
+  }
+
+  #turn(): void {
+    if (this.#waiting.count === 0) return;
+    const endMs = this.#nowMs() + this.#rules.turnMs;
+    do {
+      const task = this.#waiting.take();
+      if (task === undefined) return;
+      task();
+    } while (this.#nowMs() < endMs);
+  }
+}
+
+/**
+ * For this process: requests that have waited for the same event (an upstream session, a config, a key, an event stream) and are resumed
+ * all at once. Each is a request in flight, or has a connection of its own, and the number of these is bounded.
+ */
+export const wokenTurns = new FairTurns({
+  untimedMax: WOKEN_UNTIMED_MAX,
+  turnMs: WOKEN_TURN_MS,
+  waiting: { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax },
+});

@@ -1,0 +1,80 @@
+// Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
+// bodies, and each new block would cost a page fault every 4 KiB.
+import { Buffer } from 'node:buffer';
+import { channel } from 'node:diagnostics_channel';
+import { KIB, MIB } from '../shared/index.js';
+
+/** Smallest body, of a caller or a backend, whose memory is reused after it. Beyond it, smaller ones are left to the garbage collector. */
+export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
+
+// Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
+// only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.
+
+const returnedMemory = channel('switchyard:memory:returned');
+
+/** @param memory all of it, with no references left. */
+export function noteReturned(memory: Uint8Array): void {
+  if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
+}
+
+/** Memory of large bodies that a process keeps for reuse. Beyond it, the rest is left to the garbage collector. */
+const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
+
+export class LargeMemory {
+  readonly #spareBytesMax: number;
+  /** Spare buffers by size; the size that was returned last comes last. */
+  readonly #spares = new Map<number, Buffer[]>();
+  #spareBytes = 0;
+  /** Buffers that may be returned. One that nobody returns is garbage collected like any other. */
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+
+  constructor(spareBytesMax: number = SPARE_MEMORY_BYTES_MAX) {
+    this.#spareBytesMax = spareBytesMax;
+  }
+
+  /** @returns at least this many bytes, with arbitrary content, whose memory is shared with no other buffer. */
+  take(bytes: number): Buffer {
+    const size = sizeFor(bytes);
+    const spare = this.#spares.get(size)?.pop();
+    if (spare !== undefined) this.#spareBytes -= size;
+    const memory = spare ?? Buffer.allocUnsafeSlow(size);
+    this.#lent.add(memory.buffer);
+    return memory;
+  }
+
+  /**
+   * Takes back the whole memory behind this view, if it was lent: nobody may read it any more, through any view. Other memory is ignored.
+   */
+  giveBack({ buffer }: Uint8Array): void {
+    const size = buffer.byteLength;
+    if (!this.#lent.delete(buffer)) return;
+    const memory = Buffer.from(buffer);
+    noteReturned(memory);
+    // One very large body must not displace many smaller ones.
+    if (size > this.#spareBytesMax / 4) return;
+    const spares = this.#spares.get(size) ?? [];
+    // Re-inserted, so that the size returned last comes last.
+    this.#spares.delete(size);
+    this.#spares.set(size, spares);
+    spares.push(memory);
+    this.#spareBytes += size;
+    this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    for (const [size, spares] of this.#spares) {
+      while (this.#spareBytes > this.#spareBytesMax && spares.pop() !== undefined) this.#spareBytes -= size;
+      if (this.#spareBytes <= this.#spareBytesMax) return;
+      this.#spares.delete(size);
+    }
+  }
+}
+
+/** The instance of this process. */
+export const largeMemory = new LargeMemory();
+
+/** Four sizes per doubling, so that bodies of similar size use the same one. */
+function sizeFor(bytes: number): number {
+  const step = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 2);
+  return Math.ceil(bytes / step) * step;
+}

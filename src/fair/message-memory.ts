@@ -1,0 +1,224 @@
+// The memory that large messages take while they are in the process: a share per subject and in total, but one whose room is waited for. A
+// message without room is not read further until there is some: messages of one subject wait in order, and subjects take turns. After a
+// while it is refused. Small messages are not counted, as the number of requests in flight bounds them.
+//
+// No two messages can wait for each other for ever: one that holds some memory and waits for more is refused like any other when its time
+// is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
+// requests fill theirs.
+import type { Account, Accounts } from './accounts.js';
+import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
+import { FairQueue, type FairPlace } from './fair-queue.js';
+import { limits, perSubject } from '../shared/index.js';
+import type { Holding, ShareBound } from './share.js';
+
+interface MessageMemoryParts {
+  readonly accounts: Accounts;
+  readonly deadlines: DeadlineWheel;
+  /** The subject's holding of the share that this memory is. */
+  holdingOf(account: Account): Holding;
+}
+
+/** Exactly one of the two is called, once, when a wait for room ends. */
+export interface RoomWaiter {
+  onRoom(): void;
+  /** @param bound the bound under which there was no room. */
+  onNoRoom(bound: ShareBound): void;
+}
+
+/** For bytes that never wait, because they are in memory already. */
+export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
+
+export class MessageMemory {
+  readonly #parts: MessageMemoryParts;
+  /** While a subject's share is full, its line is held back until it gives something back. */
+  readonly #queue = new FairQueue<MessageHold>({
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
+  });
+  /** The hold whose turn it is, while there is no room for it in total. */
+  #next: MessageHold | undefined;
+
+  constructor(parts: MessageMemoryParts) {
+    this.#parts = parts;
+  }
+
+  /** For a message that turns out to be large. The hold is empty at first. */
+  hold(subject: string, waiter: RoomWaiter): MessageHold {
+    return new MessageHold(this, subject, waiter);
+  }
+
+  /** For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken. */
+  boundAgainst(subject: string, bytes: number): ShareBound | undefined {
+    const bound = this.#holding(subject).boundAgainst(bytes);
+    if (bound !== undefined) return bound;
+    if (this.#queue.countOf(subject) > 0) return 'subjectMax';
+    return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
+  }
+
+  /** For `MessageHold`: the largest message that there can ever be room for. */
+  messageBytesMax(subject: string): number {
+    return this.#holding(subject).roomWhenEmpty;
+  }
+
+  take(subject: string, bytes: number): void {
+    this.#holding(subject).take(bytes);
+  }
+
+  give(subject: string, bytes: number): void {
+    this.#holding(subject).give(bytes);
+    this.#queue.letGo(subject);
+    this.#serve();
+  }
+
+  /** @returns its place in the queue, or the bound when too many wait. */
+  wait(hold: MessageHold, bound: ShareBound): FairPlace<MessageHold> | ShareBound {
+    const place = this.#queue.add(hold.subject, hold);
+    if (place === 'key-full') return 'subjectMax';
+    if (place === 'full') return 'totalMax';
+    if (bound === 'subjectMax' && this.#holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
+    return place;
+  }
+
+  after(delayMs: number, callback: () => void): Deadline {
+    return this.#parts.deadlines.after(delayMs, callback);
+  }
+
+  /** For a hold that no longer waits. */
+  leave(hold: MessageHold): void {
+    if (this.#next !== hold) return;
+    this.#next = undefined;
+    this.#serve();
+  }
+
+  #holding(subject: string): Holding {
+    return this.#parts.holdingOf(this.#parts.accounts.of(subject));
+  }
+
+  /** Gives free room to the waiting holds. When called back, a hold may give back its room, or ask for more. */
+  #serve(): void {
+    for (let hold = this.#next ?? this.#queue.take(); hold !== undefined; hold = this.#next ?? this.#queue.take()) {
+      this.#next = undefined;
+      const bound = this.#holding(hold.subject).tryTake(hold.wantedBytes);
+      if (bound === undefined) {
+        hold.onGranted();
+      } else if (bound === 'totalMax') {
+        this.#next = hold;
+        return;
+      } else {
+        hold.waitOn();
+      }
+    }
+  }
+}
+
+/** The two memories of a process. */
+export interface MessageMemories {
+  readonly requests: MessageMemory;
+  readonly answers: MessageMemory;
+}
+
+export function createMessageMemories(accounts: Accounts, deadlines: DeadlineWheel): MessageMemories {
+  return {
+    requests: new MessageMemory({ accounts, deadlines, holdingOf: (account) => account.requestBytes }),
+    answers: new MessageMemory({ accounts, deadlines, holdingOf: (account) => account.answerBytes }),
+  };
+}
+
+/** What one message holds, from when it is known to be large until it is gone. */
+export class MessageHold {
+  readonly subject: string;
+  readonly #memory: MessageMemory;
+  readonly #waiter: RoomWaiter;
+  #heldBytes = 0;
+  wantedBytes = 0;
+  #place: FairPlace<MessageHold> | undefined;
+  #bound: ShareBound = 'subjectMax';
+  #deadline: Deadline | undefined;
+
+  constructor(memory: MessageMemory, subject: string, waiter: RoomWaiter) {
+    this.#memory = memory;
+    this.subject = subject;
+    this.#waiter = waiter;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get isWaiting(): boolean {
+    return this.wantedBytes > 0;
+  }
+
+  /**
+   * Call when the message has, or will have, this many bytes in total.
+   * @param wishedBytes for a message of unknown length: more than `bytes`, so that it seldom has to ask again.
+   * @returns `wait`: do not read on until the waiter is called; or the bound under which there will be no room.
+   */
+  grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
+    if (this.isWaiting) return 'wait';
+    if (bytes <= this.#heldBytes) return 'room';
+    const bytesMax = this.#memory.messageBytesMax(this.subject);
+    if (bytes > bytesMax) return 'subjectMax';
+    const moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.#heldBytes;
+    const bound = this.#memory.boundAgainst(this.subject, moreBytes);
+    if (bound === undefined) {
+      this.take(moreBytes);
+      return 'room';
+    }
+    const place = this.#memory.wait(this, bound);
+    if (typeof place === 'string') return place;
+    this.#place = place;
+    this.#bound = bound;
+    this.wantedBytes = moreBytes;
+    this.#deadline = this.#memory.after(limits.messageWaitMsMax, () => this.#onTimeUp());
+    return 'wait';
+  }
+
+  /** Whether this many more bytes could be taken now, without overtaking anybody who waits. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#memory.boundAgainst(this.subject, bytes) === undefined;
+  }
+
+  /** For bytes that are in memory already: they take no room that another message could have had. */
+  take(bytes: number): void {
+    this.#heldBytes += bytes;
+    this.#memory.take(this.subject, bytes);
+  }
+
+  /** The message is gone; the hold may be used again. Safe to call at any time. */
+  release(): void {
+    this.#stopWaiting();
+    const bytes = this.#heldBytes;
+    this.#heldBytes = 0;
+    if (bytes > 0) this.#memory.give(this.subject, bytes);
+  }
+
+  /** For `MessageMemory`: the wanted bytes have been taken. */
+  onGranted(): void {
+    this.#heldBytes += this.wantedBytes;
+    this.#place = undefined;
+    this.#stopWaiting();
+    this.#waiter.onRoom();
+  }
+
+  /** For `MessageMemory`: it had its turn, but its subject has no room; it waits again. */
+  waitOn(): void {
+    const place = this.#memory.wait(this, 'subjectMax');
+    this.#place = typeof place === 'string' ? undefined : place;
+  }
+
+  #onTimeUp(): void {
+    const bound = this.#bound;
+    this.#stopWaiting();
+    this.#waiter.onNoRoom(bound);
+  }
+
+  #stopWaiting(): void {
+    if (!this.isWaiting) return;
+    this.wantedBytes = 0;
+    this.#deadline?.cancel();
+    this.#place?.leave();
+    this.#place = undefined;
+    this.#memory.leave(this);
+  }
+}

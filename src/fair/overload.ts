@@ -1,0 +1,157 @@
+// What an overloaded process, worker or control plane, refuses so that it can finish what it has begun: new sessions first, then new
+// requests. Judges readings from overload-watch.ts; overload-door.ts decides whose requests are refused. Hot path: one comparison
+// per request.
+//
+//   state              calm               pressed            hard pressed
+//   serving            -                  refusing-sessions  refusing-requests
+//   refusing-sessions  serving            -                  refusing-requests
+//   refusing-requests  refusing-sessions  refusing-sessions  -
+//
+// A process is pressed when one gauge is at its first mark, hard pressed at its second. A gauge clears a mark
+// only when it has fallen well below it, or has stayed below it for a while, because memory that the C library
+// keeps never falls further. Recovery passes through every state, one reading each. So the state does not flap.
+import { type Logger, refusals, type Refusal } from '../shared/index.js';
+import { overloadBounds } from './overload-bounds.js';
+
+/** Readings in a row below a mark that end the overload state of that mark; memory that the C library keeps may never fall far below it. */
+export const OVERLOAD_READINGS_BELOW = 150;
+/** Resident memory, in percent of `--worker-memory`, below which new sessions are accepted again. */
+export const RESIDENT_PERCENT_CALM = 70;
+/** Heap without garbage, in percent of V8's half of `--worker-memory`, below which new sessions are accepted again. */
+export const HEAP_PERCENT_CALM = 60;
+/**
+ * Event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor, below which new
+ * sessions are accepted again.
+ */
+export const LOOP_DELAY_CALM_MS = 100;
+
+export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests';
+
+export type Pressure = 'calm' | 'pressed' | 'hard pressed';
+
+const AFTER: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadState>>>> = {
+  serving: { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
+  'refusing-sessions': { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
+  'refusing-requests': {
+    calm: 'refusing-sessions',
+    pressed: 'refusing-sessions',
+    'hard pressed': 'refusing-requests',
+  },
+};
+
+export interface OverloadReading {
+  /** Resident memory in percent of what the process may use. */
+  readonly residentPercent: number;
+  /** Heap in use without garbage, in percent of the heap's maximum. */
+  readonly heapPercent: number;
+  /** The recent lateness of the event loop that is persistent and caused by the process itself. */
+  readonly loopDelayMs: number;
+}
+
+interface Mark {
+  /** The value at which the mark is reached. */
+  readonly at: number;
+  /** The value below which the mark is cleared. */
+  readonly until: number;
+}
+
+const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; readonly hard: Mark }>> = {
+  residentPercent: {
+    pressed: { at: overloadBounds.residentPercentPressed, until: RESIDENT_PERCENT_CALM },
+    hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
+  },
+  heapPercent: {
+    pressed: { at: overloadBounds.heapPercentPressed, until: HEAP_PERCENT_CALM },
+    hard: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
+  },
+  loopDelayMs: {
+    pressed: { at: overloadBounds.loopDelayPressedMs, until: LOOP_DELAY_CALM_MS },
+    hard: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
+  },
+};
+
+const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;
+const MEMORY_GAUGES = ['residentPercent', 'heapPercent'] as const;
+
+const WORDS: Readonly<Record<OverloadState, string>> = {
+  serving: 'overload is over: everything is accepted again',
+  'refusing-sessions': 'overloaded: new sessions are refused',
+  'refusing-requests': 'overloaded: new requests are refused',
+};
+
+export class Overload {
+  readonly #logger: Logger;
+  #state: OverloadState = 'serving';
+  #isShortOfMemory = false;
+  #leisure = 1;
+  /** Successive readings that would not have led to this state, but are not far enough below its marks to leave it. */
+  #readingsBelow = 0;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get state(): OverloadState {
+    return this.#state;
+  }
+
+  /** Whether a process that refuses requests may lack memory: then every further request makes it worse. */
+  get isShortOfMemory(): boolean {
+    return this.#isShortOfMemory;
+  }
+
+  /** The distance to the second mark: 1 at the first mark, 0 from the second on. */
+  get leisure(): number {
+    return this.#leisure;
+  }
+
+  /** The refusal of any request now, if any. A DELETE is never refused, because it makes room. */
+  requestRefusalOf(method: string): Refusal | undefined {
+    return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
+  }
+
+  /** The refusal that makes the health check send callers elsewhere: not while requests of open sessions are served. */
+  get healthRefusal(): Refusal | undefined {
+    return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;
+  }
+
+  observe(reading: OverloadReading): void {
+    const next = AFTER[this.#state][this.#pressureOf(reading)];
+    this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
+    this.#leisure =
+      next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => leisureOf(name, reading[name])));
+    if (next !== this.#state) {
+      this.#readingsBelow = 0;
+      this.#become(next, reading);
+    }
+  }
+
+  #become(state: OverloadState, reading: OverloadReading): void {
+    this.#state = state;
+    const gauges = Object.fromEntries(GAUGES.map((name) => [name, Math.round(reading[name])]));
+    this.#logger[state === 'serving' ? 'info' : 'warn'](gauges, WORDS[state]);
+  }
+
+  #pressureOf(reading: OverloadReading): Pressure {
+    const isBelow = !GAUGES.some((name) => reading[name] >= MARKS[name][this.#isHard ? 'hard' : 'pressed'].at);
+    this.#readingsBelow = isBelow ? this.#readingsBelow + 1 : 0;
+    const isWavering = this.#readingsBelow < OVERLOAD_READINGS_BELOW;
+    const wasHard = this.#isHard && isWavering;
+    const wasPressed = this.#state !== 'serving' && (this.#isHard || isWavering);
+    if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';
+    return GAUGES.some((name) => isPast(reading[name], MARKS[name].pressed, wasPressed)) ? 'pressed' : 'calm';
+  }
+
+  get #isHard(): boolean {
+    return this.#state === 'refusing-requests';
+  }
+}
+
+function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
+  return value >= (wasPast ? until : at);
+}
+
+function leisureOf(name: keyof OverloadReading, value: number): number {
+  const { pressed, hard } = MARKS[name];
+  return Math.max(0, Math.min(1, (hard.at - value) / (hard.at - pressed.at)));
+}

@@ -1,0 +1,76 @@
+// A process's connections to backends, in three sets that do not wait for each other. A call holds its connection until it is answered, and
+// a stream holds one for hours. Replies to what a backend asks during a call have their own set, because otherwise the calls that wait for
+// these replies could keep them from being sent.
+import type { Names } from './names/names.js';
+import { limits, perSubject } from '../shared/index.js';
+import type { BackendShareBounds } from './backend-shares.js';
+import { Http1Upstream } from './http1-upstream.js';
+import type { PoolBounds } from './origin-pool.js';
+import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-turns.js';
+import { connectionBounds } from './connection-bounds.js';
+
+/** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
+const REPLY_CONNECTIONS_DIVISOR = 16;
+
+interface BackendConnectionsOptions {
+  readonly connectTimeoutMs: number;
+  /** Bounds of the set for calls. */
+  readonly pool?: Partial<PoolBounds>;
+  readonly names?: Names;
+  readonly authorities?: string | undefined;
+}
+
+/** A stream beyond the bounds fails at once, and is tried again later. */
+const STREAM_BOUNDS: PoolBounds = {
+  connectionsMax: BACKEND_STREAMS_MAX,
+  connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
+  connectingMax: connectionBounds.upstreamConnectingMax,
+  // For streams that wait for a connection being opened.
+  waitingMax: BACKEND_STREAMS_MAX,
+  waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
+};
+
+/** Replies to one backend wait for each other; replies to different backends need not. */
+const REPLY_BOUNDS: PoolBounds = {
+  connectionsMax: REPLY_CONNECTIONS_MAX,
+  connectionsPerSubjectMax: perSubject(perSubject(REPLY_CONNECTIONS_MAX)),
+  connectingMax: connectionBounds.upstreamConnectingMax,
+  waitingMax: limits.waitingMax,
+  waitingPerSubjectMax: perSubject(limits.waitingMax),
+};
+
+export class BackendConnections {
+  readonly calls: Http1Upstream;
+  /** For streams that belong to no call, and for resuming the stream of a call that broke. */
+  readonly streams: Http1Upstream;
+  /** For answers to backends' requests, and for other messages to them during calls. */
+  readonly replies: Http1Upstream;
+
+  constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
+    const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
+    this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
+    const callsMax = this.calls.shares.bounds.connectionsMax;
+    const streamsMax = Math.min(BACKEND_STREAMS_MAX, Math.floor(callsMax / 2));
+    this.streams = new Http1Upstream({ ...shared, pool: STREAM_BOUNDS, shares: sharesOf(streamsMax) });
+    const repliesMax = Math.min(REPLY_CONNECTIONS_MAX, Math.ceil(callsMax / REPLY_CONNECTIONS_DIVISOR));
+    this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
+  }
+
+  /** Connections by purpose, including those being opened. */
+  get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
+    const { calls, streams, replies } = this;
+    return {
+      calls: calls.shares.connections,
+      streams: streams.shares.connections,
+      replies: replies.shares.connections,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.replies.close(), this.streams.close(), this.calls.close()]);
+  }
+}
+
+function sharesOf(connectionsMax: number): Partial<BackendShareBounds> {
+  return { connectionsMax, connectionsPerSubjectMax: perSubject(connectionsMax) };
+}

@@ -1,0 +1,108 @@
+// How many connections to backends a process may have in total and per subject, and what each subject uses. A subject is charged only for
+// connections that carry its requests; idle connections are charged to nobody. Hot path: two counters per request.
+import { readFileSync } from 'node:fs';
+import { ListNode } from '../fair/index.js';
+import { limits, perSubject } from '../shared/index.js';
+
+/** One subject's share of a process's connections and origins. */
+export class SubjectUse {
+  readonly subject: string;
+  /** Connections that carry its requests, to any backend. */
+  connections = 0;
+  /** The pools that were made for it, oldest first. */
+  readonly pools = new ListNode();
+  poolCount = 0;
+
+  constructor(subject: string) {
+    this.subject = subject;
+  }
+
+  get isNothing(): boolean {
+    return this.connections === 0 && this.poolCount === 0;
+  }
+}
+
+/** One subject's use of one pool's connections. */
+export class PoolUse {
+  readonly whole: SubjectUse;
+  connections = 0;
+  /** Whether its waiting calls are excluded from turns. */
+  isHeld = false;
+
+  constructor(whole: SubjectUse) {
+    this.whole = whole;
+  }
+}
+
+export interface BackendShareBounds {
+  /** Connections of all pools together. */
+  readonly connectionsMax: number;
+  readonly connectionsPerSubjectMax: number;
+  readonly poolsMax: number;
+  readonly poolsPerSubjectMax: number;
+}
+
+export class BackendShares {
+  readonly bounds: BackendShareBounds;
+  readonly #uses = new Map<string, SubjectUse>();
+  #connections = 0;
+
+  constructor(bounds: Partial<BackendShareBounds> = {}) {
+    const connectionsMax = bounds.connectionsMax ?? connectionsOfProcess();
+    this.bounds = {
+      connectionsMax,
+      connectionsPerSubjectMax: perSubject(connectionsMax),
+      poolsMax: limits.upstreamOriginsMax,
+      poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
+      ...bounds,
+    };
+  }
+
+  /** Connections of all pools, including those being opened. */
+  get connections(): number {
+    return this.#connections;
+  }
+
+  get isFull(): boolean {
+    return this.#connections >= this.bounds.connectionsMax;
+  }
+
+  /** The number of subjects that use anything. */
+  get subjects(): number {
+    return this.#uses.size;
+  }
+
+  use(subject: string): SubjectUse {
+    let use = this.#uses.get(subject);
+    if (use === undefined) {
+      use = new SubjectUse(subject);
+      this.#uses.set(subject, use);
+    }
+    return use;
+  }
+
+  onOpened(): void {
+    this.#connections += 1;
+  }
+
+  onClosed(): void {
+    this.#connections -= 1;
+  }
+
+  /** Forgets subjects that use nothing. Done periodically, not with each request: `fair/list-node.ts` says why. */
+  sweep(): void {
+    for (const [subject, use] of this.#uses) if (use.isNothing) this.#uses.delete(subject);
+  }
+}
+
+/** Half of the open-file limit of this process, where it can be read: the other half is for callers. */
+function connectionsOfProcess(): number {
+  let openFilesMax = Infinity;
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    if (soft !== undefined) openFilesMax = Number(soft);
+  } catch {
+    // Not on Linux.
+  }
+  return Math.min(limits.upstreamConnectionsTotalMax, Math.floor(openFilesMax / 2));
+}

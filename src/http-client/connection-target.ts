@@ -1,0 +1,74 @@
+// The destination of one origin's connections, and how to open a socket to it. Cold path.
+import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
+import {
+  connect as connectTls,
+  type ConnectionOptions,
+  type SecureContext,
+  createSecureContext,
+  rootCertificates,
+} from 'node:tls';
+import type { Names } from './names/names.js';
+import type { ReadTurns } from './read-turns.js';
+import type { TlsSessions } from './tls-sessions.js';
+
+let last: { readonly pem: string; readonly context: SecureContext } | undefined;
+
+/**
+ * The authorities trusted for backends over TLS. Created once for all connections of a process, since parsing all authorities takes long.
+ * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
+ */
+export function trustOf(pem: string | undefined): SecureContext | undefined {
+  if (pem === undefined) return undefined;
+  if (last?.pem !== pem) last = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
+  return last.context;
+}
+
+/** What all origins share. */
+export interface ConnectionMeans {
+  /** Covers the whole of connecting: look-up, addresses and TLS. */
+  readonly connectTimeoutMs: number;
+  readonly names: Names;
+  readonly tlsSessions: TlsSessions;
+  /** The trusted certificate authorities; those of Node.js when absent. */
+  readonly trust?: SecureContext | undefined;
+  readonly turns: ReadTurns;
+}
+
+export class ConnectionTarget {
+  /** The origin as requests write it. */
+  readonly name: string;
+  readonly means: ConnectionMeans;
+  readonly isTls: boolean;
+  /** A name, or an address without brackets. */
+  readonly host: string;
+  readonly #port: number;
+
+  constructor(name: string, means: ConnectionMeans) {
+    const { hostname, protocol, port } = new URL(name);
+    this.name = name;
+    this.means = means;
+    this.isTls = protocol === 'https:';
+    this.host = hostname.replace(/^\[(.*)\]$/, '$1');
+    this.#port = Number(port) || (this.isTls ? 443 : 80);
+  }
+
+  get isNamed(): boolean {
+    return isIP(this.host) === 0;
+  }
+
+  /** Begins to connect to one of the host's addresses. */
+  open(address: string, onread: OnReadOpts): Socket {
+    const common = { host: address, port: this.#port, noDelay: true, onread };
+    if (!this.isTls) return connectPlain(common);
+    const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
+    const { tlsSessions, trust } = this.means;
+    if (trust !== undefined) options.secureContext = trust;
+    const session = tlsSessions.find(this.name);
+    if (session !== undefined) options.session = session;
+    // The certificate must match the name, not the address that it resolved to.
+    if (this.isNamed) options.servername = this.host.replace(/\.$/, '');
+    const socket = connectTls(options);
+    socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));
+    return socket;
+  }
+}

@@ -1,0 +1,55 @@
+// The cookies of one upstream session: a load balancer in front of a backend may keep a session at its node by one. What the answers to a
+// session's requests set is sent with its further requests, to the same origin, and with nothing else: as from a client of its own. They
+// are kept as the text that is sent. Lifetimes are not kept: a balancer takes no notice of a cookie that it no longer knows. Cold path.
+import { isHttpToken, KIB } from '../shared/index.js';
+import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
+
+/** Cookies that an upstream session keeps. Beyond it, further ones are ignored. */
+export const SESSION_COOKIES_MAX = 8;
+/** Bytes of the cookies that an upstream session keeps, as they are sent, and of one line. Beyond it, further ones are ignored. */
+export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
+
+/** Whether the backend's cookies are kept; not where its `cookie` header is the caller's, or a configured secret. */
+export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boolean {
+  return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
+}
+
+/**
+ * @param cookies that were sent so far, as the value of `cookie`; `''` for none, also of the result.
+ * @param lines the values of `set-cookie` in an answer, one a line.
+ * @param target that requests go to.
+ * @returns what is sent from now on.
+ */
+export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
+  return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);
+}
+
+function withCookie(cookies: string, line: string, { origin, path }: UpstreamTarget): string {
+  if (line.length > SESSION_COOKIES_BYTES_MAX) return cookies;
+  const [pair = '', ...words] = line.split(';').map((word) => word.trim());
+  const [name, value] = nameAndValue(pair);
+  const rules = new Map(words.map(nameAndValue).map(([rule, said]) => [rule.toLowerCase(), said]));
+  const isMeant = isWithin(path, rules.get('path') ?? '') && (origin.startsWith('https:') || !rules.has('secure'));
+  if (!isHttpToken(name) || !pair.includes('=') || !isMeant) return cookies;
+  const all = cookies === '' ? [] : cookies.split('; ');
+  const at = all.findIndex((known) => known.startsWith(`${name}=`));
+  all.splice(at === -1 ? all.length : at, 1, ...(isOver(rules) ? [] : [`${name}=${value}`]));
+  const text = all.join('; ');
+  return all.length > SESSION_COOKIES_MAX || text.length > SESSION_COOKIES_BYTES_MAX ? cookies : text;
+}
+
+function nameAndValue(text: string): [name: string, value: string] {
+  const at = text.indexOf('=');
+  return at === -1 ? [text, ''] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}
+
+/** As in RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
+function isWithin(path: string, cookiePath: string): boolean {
+  return !cookiePath.startsWith('/') || `${path.split('?', 1)[0]}/`.startsWith(cookiePath.replace(/\/?$/, '/'));
+}
+
+/** `Max-Age` counts more than `Expires` (RFC 6265, 5.3). */
+function isOver(rules: ReadonlyMap<string, string>): boolean {
+  const maxAge = rules.get('max-age') ?? '';
+  return /^-?\d+$/.test(maxAge) ? Number(maxAge) <= 0 : Date.parse(rules.get('expires') ?? '') <= Date.now();
+}

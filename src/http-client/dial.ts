@@ -1,0 +1,157 @@
+// Establishes a socket for a connection: looks the host up and tries its addresses in turn (RFC 8305). The next address is tried when one
+// fails, and also when one is slow; the first to connect wins, and the others are closed. Addresses that the gateway must never connect to
+// are refused here, at each connection, whatever the name resolved to before. Cold path.
+//
+//   looking up ──addresses──> trying ──connected──> over, with a socket
+//        └──no address, refused──────┴──all failed──> over, with a fault
+import { isIP, type Socket } from 'node:net';
+import type { NameFault, Names, NameWait } from './names/names.js';
+import { firstObstacle } from './names/address-guard.js';
+import type { UpstreamFaultKind } from './upstream-fault.js';
+
+/** Maps Node's errors for a failed connection to kinds of faults. */
+export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
+  const code = codeOf(error);
+  if (code === 'ECONNREFUSED') return 'connection-refused';
+  if (code === 'ETIMEDOUT') return 'connect-timeout';
+  // With TLS, an error that does not come from the `connect` system call comes from the handshake after it.
+  if (isTls && !(error instanceof Error && 'syscall' in error && error.syscall === 'connect')) return 'tls-failed';
+  return 'connect-failed';
+}
+
+/** Chooses the fault when all addresses of a host have failed: one that was reached says more than one that could not be. */
+export function tellingKindOf(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
+  return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** Time to connect to one address of a host before the next one is tried in parallel (RFC 8305). */
+export const NEXT_ADDRESS_MS = 250;
+
+interface DialPlan {
+  /** A name, or an address without brackets. */
+  readonly host: string;
+  /** The subject whose share of look-ups this dial counts against. */
+  readonly subject: string;
+  readonly isTls: boolean;
+  /** Begins to connect to an address; the dial owns the socket's events until it hands the socket over. */
+  open(address: string): Socket;
+}
+
+interface DialHandler {
+  /** The socket is connected (except for TLS) and none of the dial's listeners are left on it. */
+  onSocket(socket: Socket, address: string): void;
+  /** Never called synchronously from the constructor. */
+  onFault(kind: UpstreamFaultKind): void;
+}
+
+const KIND_OF_NAME_FAULT: Readonly<Record<NameFault, UpstreamFaultKind>> = {
+  'not-found': 'name-not-resolved',
+  'not-answered': 'name-not-resolved',
+  'share-used': 'connections-share-used',
+  busy: 'connections-used',
+};
+
+export class Dial {
+  readonly #names: Names;
+  readonly #plan: DialPlan;
+  readonly #handler: DialHandler;
+  readonly #tries = new Set<Socket>();
+  readonly #kinds: UpstreamFaultKind[] = [];
+  #addresses: readonly string[] = [];
+  /** The index of the address to try next. */
+  #next = 0;
+  #wait: NameWait | undefined;
+  #stagger: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(names: Names, plan: DialPlan, handler: DialHandler) {
+    this.#names = names;
+    this.#plan = plan;
+    this.#handler = handler;
+    if (isIP(plan.host) !== 0) {
+      this.#tryAll([plan.host]);
+      return;
+    }
+    const known = names.known(plan.host);
+    if (typeof known === 'object') this.#tryAll(known);
+    else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
+  }
+
+  /** The fault if the time limit for connecting expires now. */
+  get timeoutKind(): UpstreamFaultKind {
+    if (this.#addresses.length > 0) return 'connect-timeout';
+    // A look-up that has only waited for its turn says nothing about the host.
+    return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
+  }
+
+  /** Closes everything in progress, without calling the handler. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#wait?.abandon();
+    clearTimeout(this.#stagger);
+    for (const socket of this.#tries) this.#close(socket);
+  }
+
+  #onOutcome(outcome: readonly string[] | NameFault): void {
+    if (typeof outcome === 'string') this.#fail(KIND_OF_NAME_FAULT[outcome]);
+    else this.#tryAll(outcome);
+  }
+
+  #tryAll(addresses: readonly string[]): void {
+    const obstacle = firstObstacle(this.#names.guard, addresses);
+    if (obstacle !== undefined) {
+      process.nextTick(() => this.#fail(obstacle));
+      return;
+    }
+    this.#addresses = addresses;
+    this.#tryNext();
+  }
+
+  #tryNext(): void {
+    clearTimeout(this.#stagger);
+    const address = this.#addresses[this.#next];
+    if (address === undefined) return;
+    this.#next += 1;
+    const socket = this.#plan.open(address);
+    this.#tries.add(socket);
+    socket.once('connect', () => this.#onConnected(socket, address));
+    socket.once('error', (error) => this.#onError(socket, error));
+    if (this.#next < this.#addresses.length) {
+      this.#stagger = setTimeout(() => this.#tryNext(), NEXT_ADDRESS_MS);
+    }
+  }
+
+  #onConnected(socket: Socket, address: string): void {
+    if (this.#isOver) return;
+    this.#tries.delete(socket);
+    socket.removeAllListeners('error');
+    this.abandon();
+    this.#handler.onSocket(socket, address);
+  }
+
+  #onError(socket: Socket, error: Error): void {
+    if (this.#isOver) return;
+    this.#tries.delete(socket);
+    this.#kinds.push(connectFaultKindOf(error, this.#plan.isTls));
+    if (this.#next < this.#addresses.length) this.#tryNext();
+    else if (this.#tries.size === 0) this.#fail(tellingKindOf(this.#kinds));
+  }
+
+  #fail(kind: UpstreamFaultKind): void {
+    if (this.#isOver) return;
+    this.abandon();
+    this.#handler.onFault(kind);
+  }
+
+  #close(socket: Socket): void {
+    socket.removeAllListeners('connect');
+    socket.removeAllListeners('error');
+    // Later errors are ignored, and must not end the process.
+    socket.on('error', () => {});
+    socket.destroy();
+  }
+}

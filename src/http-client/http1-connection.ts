@@ -1,0 +1,383 @@
+// One persistent connection to a backend, with one request at a time. Reads go into a buffer that all connections share, and are parsed
+// before the next read; a request is one write. Hot path.
+//
+//   connecting ── connected ──> free ── send ──> sending ── written ──> busy ── answered ──> free
+//   sending ── given up ──> free
+//   connecting, free, sending, busy ── ended, fault, given up ──> lost
+//
+// A call assigned while connecting is kept, and sent as soon as the connection is free. If it is given up, connecting continues: the
+// connection will serve another call.
+import type { OnReadOpts, Socket } from 'node:net';
+import { noteReturned } from '../fair/index.js';
+import type { UpstreamFaultKind } from './upstream-fault.js';
+import { connectFaultKindOf, Dial } from './dial.js';
+import type { ConnectionTarget } from './connection-target.js';
+import type { Http1Call } from './http1-call.js';
+import { ReadPace, type PacedConnection } from './read-pace.js';
+import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
+import type { BatchedWriter, WriteBatch } from './write-batch.js';
+import { connectionBounds } from './connection-bounds.js';
+
+export interface ConnectionOwner {
+  /** The call on the connection is over, and it can take the next one. */
+  onFree(connection: Http1Connection): void;
+  /** The call that it is being opened for was given up: it can take another one. */
+  onSpare(connection: Http1Connection): void;
+  /** It is connected and can be written to. */
+  onConnected(): void;
+  /** The call no longer needs a connection. Called before `onFree`, `onSpare` and `onLost`. */
+  onOver(call: Http1Call): void;
+  /**
+   * The connection is gone.
+   * @param unsent a call that the backend cannot have received completely, to be sent on another connection
+   * @param refusal why it could not be opened; `undefined` if it was opened
+   */
+  onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
+}
+
+type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
+
+/** The buffer for every read of every connection: its content is used up before the callback returns. */
+const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
+
+export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
+  /** Set by the pool: the host no longer has the address of this connection. */
+  isOutdated = false;
+  readonly #owner: ConnectionOwner;
+  readonly #target: ConnectionTarget;
+  readonly #batch: WriteBatch;
+  readonly #parser = new ResponseParser(this);
+  readonly #connectTimer: NodeJS.Timeout;
+  readonly #onLostListeners: (() => void)[] = [];
+  /** Present until there is a socket. */
+  #dial: Dial | undefined;
+  #socket: Socket | undefined;
+  #address: string | undefined;
+  #state: State = 'connecting';
+  #call: Http1Call | undefined;
+  #answersCount = 0;
+  /** Why the connection is being closed, if known before its socket closes. */
+  #faultKind: UpstreamFaultKind | undefined;
+  /** Whether any byte has arrived since the request was written. */
+  #hasAnswerBegun = false;
+  /** Whether its call was resumed since the connection last rested. */
+  #isResumed = false;
+  /** Whether it broke before the kernel had taken all of the request, so that the backend cannot have it completely. */
+  #isCutOff = false;
+  #isEndedByBackend = false;
+  readonly #pace: ReadPace;
+  /** How many more sweeps a free connection survives before it is too old to trust, and how many it has seen. */
+  #sweepsLeft = 0;
+  #sweepsSeen = 0;
+  #freedAtTurn = -1;
+
+  /** @param subject whose call it is opened for: the look-up counts against that subject's share */
+  constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
+    this.#owner = owner;
+    this.#target = target;
+    this.#batch = batch;
+    const { isTls, host, means } = target;
+    this.#pace = new ReadPace(means.turns, this);
+    const onread: OnReadOpts = { buffer: readBuffer, callback: (length) => this.#onRead(length) };
+    this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
+    this.#dial = new Dial(
+      means.names,
+      { host, subject, isTls, open: (address) => target.open(address, onread) },
+      {
+        onSocket: (socket, address) => this.#onSocket(socket, address),
+        onFault: (kind) => this.#fail(kind),
+      },
+    );
+  }
+
+  /** Whether the backend still keeps it open, as far as can be told. */
+  get isUsable(): boolean {
+    return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
+  }
+
+  /** The remote address; `undefined` before that is known. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  get answersCount(): number {
+    return this.#answersCount;
+  }
+
+  /** For a lost connection: whether the backend closed it soon after the first response, as one that keeps no connections does. */
+  get isClosedAfterAnswer(): boolean {
+    return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
+  }
+
+  /** Whether it has been free for long enough to show that the backend keeps it open. */
+  get hasRested(): boolean {
+    return this.#sweepsSeen > 1;
+  }
+
+  /** Ages a free connection by one sweep, and closes one that is too old. */
+  sweep(): void {
+    if (this.#state !== 'free') return;
+    this.#sweepsLeft -= 1;
+    this.#sweepsSeen += 1;
+    if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
+  }
+
+  /** Assigns a call; it is written once the connection is established and the turn's reads are done. */
+  send(call: Http1Call): void {
+    this.#call = call;
+    call.connection = this;
+    if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
+  }
+
+  writeNow(): void {
+    const call = this.#call;
+    const socket = this.#socket;
+    if (call?.bytes === undefined || socket === undefined || socket.destroyed) return;
+    if (!this.#transition('sending', 'busy')) return;
+    this.#hasAnswerBegun = false;
+    this.#pace.begin();
+    this.#parser.begin();
+    const { first, rest } = call.bytes;
+    if (rest === undefined) {
+      socket.write(first);
+    } else {
+      socket.cork();
+      socket.write(first);
+      for (const part of rest) socket.write(part);
+      socket.uncork();
+    }
+    if (call.isPaused) socket.pause();
+  }
+
+  /** The response is no longer wanted: reading the rest of it is not worth keeping the connection. */
+  giveUp(): void {
+    switch (this.#state) {
+      case 'connecting':
+        this.#takeCall();
+        this.#owner.onSpare(this);
+        break;
+      case 'sending':
+        this.#takeCall();
+        this.#onFree();
+        break;
+      case 'free':
+      case 'busy':
+      case 'lost':
+        this.#cut();
+    }
+  }
+
+  pause(): void {
+    if (this.#state === 'busy') this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (this.#state !== 'busy') return;
+    this.#isResumed = true;
+    this.#pace.resume();
+  }
+
+  /** Called by `ReadPace`, like `stopReading` and `readOn`. */
+  get isPaused(): boolean {
+    return this.#call?.isPaused === true;
+  }
+
+  stopReading(): void {
+    this.#socket?.pause();
+  }
+
+  readOn(): void {
+    this.#socket?.resume();
+  }
+
+  /** Resolves when the socket is closed. */
+  destroy(): Promise<void> {
+    if (this.#state === 'lost') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onLostListeners.push(resolve);
+      this.#cut();
+    });
+  }
+
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
+    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, hint);
+  }
+
+  onBody(chunk: Buffer): void {
+    this.#call?.handler?.onData(chunk);
+  }
+
+  #onSocket(socket: Socket, address: string): void {
+    this.#dial = undefined;
+    this.#socket = socket;
+    this.#address = address;
+    socket.on('error', (error) => this.#onError(error));
+    socket.on('end', () => this.#onEnd());
+    socket.on('close', () => this.#onClose());
+    if (this.#target.isTls) socket.once('secureConnect', () => this.#onConnected());
+    else this.#onConnected();
+  }
+
+  #onConnected(): void {
+    clearTimeout(this.#connectTimer);
+    const call = this.#call;
+    this.#transition('connecting', 'free');
+    if (call === undefined) this.#onFree();
+    else this.send(call);
+    this.#owner.onConnected();
+  }
+
+  #onConnectTimeout(): void {
+    this.#fail(this.#dial?.timeoutKind ?? 'connect-timeout');
+  }
+
+  #onRead(length: number): boolean {
+    this.#hasAnswerBegun = true;
+    const read = readBuffer.subarray(0, length);
+    const subject = this.#state === 'busy' ? this.#call?.subject : undefined;
+    if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
+    noteReturned(read);
+    if (!this.#pace.isResting) return true;
+    // Otherwise the stream's delayed handling of a `resume` during the read would start the reads again.
+    if (this.#isResumed) this.#socket?.pause();
+    this.#isResumed = false;
+    // Returning false stops the reads, at less cost than `pause`.
+    return false;
+  }
+
+  onBytes(read: Buffer): void {
+    const { length } = read;
+    const taken = this.#parser.push(read);
+    if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
+    else if (this.#state === 'busy' && this.#parser.isDone) this.#onLast(length, taken === length);
+    // Bytes that belong to no request: nothing on this connection can be trusted any more.
+    else if (taken < length) this.#fail('connection-lost');
+    else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
+  }
+
+  #onLast(bytes: number, isClean: boolean): void {
+    this.#pace.onLast(bytes);
+    this.#onAnswered(isClean);
+  }
+
+  #onAnswered(isClean: boolean): void {
+    const socket = this.#socket;
+    const wasStopped = this.#pace.leave();
+    const call = this.#takeCall();
+    this.#answersCount += 1;
+    if (call?.isPaused === true || wasStopped) socket?.resume();
+    // A connection that is still sending a body the backend did not wait for would delay the next request.
+    const isSent = socket?.writableLength === 0;
+    const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
+    // Done first, so that a request that follows from the answer finds this connection free.
+    if (canReuse) this.#onFree();
+    else this.#cut();
+    if (call === undefined) return;
+    const { handler } = call;
+    call.handler = undefined;
+    call.isSent = isSent;
+    handler?.onEnd();
+  }
+
+  #onFree(): void {
+    if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
+    this.#freedAtTurn = this.#batch.noteFree();
+    // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
+    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / connectionBounds.upstreamSweepMs);
+    this.#sweepsSeen = 0;
+    this.#owner.onFree(this);
+  }
+
+  #fail(kind: UpstreamFaultKind): void {
+    this.#faultKind ??= kind;
+    this.#cut();
+  }
+
+  /** Closes the connection; `onLost` follows asynchronously. */
+  #cut(): void {
+    const dial = this.#dial;
+    if (dial === undefined) {
+      this.#socket?.destroy();
+      return;
+    }
+    this.#dial = undefined;
+    dial.abandon();
+    process.nextTick(() => this.#onClose());
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    if (this.#state === 'connecting') {
+      this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
+      // The resumed TLS session may have been the cause.
+      this.#target.means.tlsSessions.drop(this.#target.name);
+    }
+    this.#onBroken(error.syscall === 'write');
+  }
+
+  #onEnd(): void {
+    this.#pace.takeKept();
+    if (this.#state === 'busy' && this.#parser.end()) {
+      this.#onAnswered(true);
+      return;
+    }
+    this.#onBroken(false);
+    this.#socket?.destroy();
+  }
+
+  /** The backend has ended the connection. @param isRefused whether a write failed with a system error */
+  #onBroken(isRefused: boolean): void {
+    this.#isEndedByBackend = true;
+    if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
+  }
+
+  #onClose(): void {
+    clearTimeout(this.#connectTimer);
+    this.#pace.takeKept();
+    const wasConnecting = this.#state === 'connecting';
+    this.#pace.leave();
+    const isUnsent = this.#isUnsent();
+    const kind = this.#faultKind ?? 'connection-lost';
+    const call = this.#takeCall();
+    this.#transition(this.#state, 'lost');
+    this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
+    if (!isUnsent) call?.fail(kind, wasConnecting, kind === 'answer-encoded' ? this.#parser.encoding : undefined);
+    for (const listener of this.#onLostListeners) listener();
+  }
+
+  /**
+   * Whether the call may be sent again: either none of it was written, or a kept connection broke while it was written and before any
+   * response, as a connection does that the backend had given up. If a new connection breaks, that is the backend's reaction to this
+   * request; and once there was any response the backend has seen the request.
+   */
+  #isUnsent(): boolean {
+    if (this.#call?.handler === undefined) return false;
+    if (this.#state === 'sending') return true;
+    return this.#state === 'busy' && this.#answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
+  }
+
+  /** Detaches the call from this connection. */
+  #takeCall(): Http1Call | undefined {
+    const call = this.#call;
+    if (call === undefined) return undefined;
+    this.#call = undefined;
+    call.connection = undefined;
+    this.#owner.onOver(call);
+    return call;
+  }
+
+  /** The only writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+/** How long a free connection is kept: at most a little less than the backend announces, or else less than common servers keep theirs. */
+function keptMsOf(announcedMs: number): number {
+  if (announcedMs === Infinity) return connectionBounds.upstreamConnectionIdleMs;
+  return Math.min(
+    connectionBounds.upstreamConnectionIdleMsMax,
+    announcedMs - connectionBounds.upstreamKeepAliveMarginMs,
+  );
+}

@@ -1,0 +1,130 @@
+// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that a kept connection could not
+// take completely is written again on a new one; a request that was written completely never is, because it may have been executed.
+import { Names } from './names/names.js';
+import { limits, perSubject } from '../shared/index.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
+import type { UpstreamFaultKind } from './upstream-fault.js';
+import { trustOf, ConnectionTarget, type ConnectionMeans } from './connection-target.js';
+import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
+import { Http1Call } from './http1-call.js';
+import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
+import { ReadTurns } from './read-turns.js';
+import { TlsSessions } from './tls-sessions.js';
+import { WriteBatch } from './write-batch.js';
+import { connectionBounds } from './connection-bounds.js';
+
+interface Http1UpstreamOptions {
+  readonly connectTimeoutMs: number;
+  /** Bounds for one origin; the shares of one subject are smaller. */
+  readonly pool?: Partial<PoolBounds>;
+  /** Bounds for all origins together. */
+  readonly shares?: Partial<BackendShareBounds>;
+  /** Resolves host names, and is closed with this client; created when absent. */
+  readonly names?: Names;
+  /** The read turns of all connections that share an event loop; created when absent. */
+  readonly turns?: ReadTurns;
+  /** PEM of certificate authorities to trust in addition to those of Node.js. */
+  readonly authorities?: string | undefined;
+}
+
+const POOL_BOUNDS: PoolBounds = {
+  connectionsMax: limits.upstreamConnectionsTotalMax,
+  connectionsPerSubjectMax: perSubject(limits.upstreamConnectionsTotalMax),
+  connectingMax: connectionBounds.upstreamConnectingMax,
+  waitingMax: limits.waitingMax,
+  waitingPerSubjectMax: perSubject(limits.waitingMax),
+};
+
+export class Http1Upstream implements HttpUpstream, PoolOwner {
+  readonly shares: BackendShares;
+  readonly #means: ConnectionMeans;
+  readonly #poolBounds: PoolBounds;
+  readonly #pools = new Map<string, OriginPool>();
+  readonly #batch = new WriteBatch();
+  readonly #sweep: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(options: Http1UpstreamOptions) {
+    const { connectTimeoutMs, names = new Names(), turns = new ReadTurns(), authorities } = options;
+    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns, trust: trustOf(authorities) };
+    this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
+    this.shares = new BackendShares(options.shares);
+    this.#sweep = setInterval(() => this.#closeUnused(), connectionBounds.upstreamSweepMs).unref();
+  }
+
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
+    const call = new Http1Call(request, handler);
+    const pool = this.#poolOf(request.target.origin, request.subject);
+    if (this.#isClosed) call.failLater('connection-lost');
+    else if (call.bytes === undefined) call.failLater('request-invalid');
+    else if (typeof pool === 'string') call.failLater(pool);
+    else pool.send(call);
+    return call;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweep);
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
+    this.#pools.clear();
+    this.#means.names.close();
+  }
+
+  /** Closes the connection that has been free for the longest, of the first origin that has one. */
+  tryMakeRoom(): boolean {
+    for (const pool of this.#pools.values()) if (pool.tryCloseFree()) return true;
+    return false;
+  }
+
+  #poolOf(origin: string, subject: string): OriginPool | UpstreamFaultKind {
+    const known = this.#pools.get(origin);
+    if (known !== undefined) return known;
+    if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
+    const obstacle = this.#means.names.guard.obstacleOfHost(new URL(origin).hostname);
+    if (obstacle !== undefined) return obstacle;
+    const use = this.shares.use(subject);
+    const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
+    // The limit is reached only when that many origins each have a call in progress.
+    if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
+    if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
+    const target = new ConnectionTarget(origin, this.#means);
+    const pool = new OriginPool(target, use, this, this.#batch, this.#poolBounds);
+    this.#pools.set(origin, pool);
+    use.pools.append(pool);
+    use.poolCount += 1;
+    return pool;
+  }
+
+  #closeUnused(): void {
+    for (const pool of this.#pools.values()) {
+      pool.sweep();
+      if (pool.isEmpty) this.#forget(pool);
+    }
+    this.shares.sweep();
+  }
+
+  /** Closes the oldest idle pool that was made for the subject. */
+  #closeIdleOf(use: SubjectUse): boolean {
+    for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
+      if (pool.isIdle) return this.#letGo(pool);
+    }
+    return false;
+  }
+
+  #closeOneIdle(): boolean {
+    for (const pool of this.#pools.values()) if (pool.isIdle) return this.#letGo(pool);
+    return false;
+  }
+
+  #letGo(pool: OriginPool): true {
+    this.#forget(pool);
+    void pool.close();
+    return true;
+  }
+
+  #forget(pool: OriginPool): void {
+    this.#pools.delete(pool.name);
+    pool.unlink();
+    pool.madeFor.poolCount -= 1;
+  }
+}

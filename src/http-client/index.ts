@@ -1,0 +1,40 @@
+export { BackendConnections } from './backend-connections.js';
+export { connectionBounds } from './connection-bounds.js';
+export { trustOf } from './connection-target.js';
+export { keepsCookies, withCookies } from './cookies.js';
+export {
+  type ByteSpan,
+  type HttpUpstream,
+  type ModernHead,
+  type OutgoingMessage,
+  type TraceHeaders,
+  type UpstreamCall,
+  type UpstreamHandler,
+  type UpstreamRequest,
+  plainRequest,
+  withHead,
+} from './http-upstream.js';
+export { Http1Upstream } from './http1-upstream.js';
+export { type AddressGuard, isHostRefused } from './names/address-guard.js';
+export { Names, guardedLookupOf } from './names/names.js';
+export { Notices } from './notices.js';
+export { movedTarget, redirectPath } from './redirect-place.js';
+export { NO_METADATA, type RequestMetadata } from './request-metadata.js';
+export { encodingIn, isForNow } from './response-words.js';
+export {
+  type SaidRefusal,
+  type UpstreamFault,
+  type UpstreamFaultKind,
+  faultReason,
+  httpStatusFault,
+  initializeFault,
+  isNotUnderstood,
+  isReachFault,
+  isShareFault,
+  isUnauthorized,
+  listRefusedFault,
+  loggedReason,
+  redirectFault,
+  upstreamFault,
+  versionsFault,
+} from './upstream-fault.js';

@@ -1,0 +1,348 @@
+// The addresses of host names, for everything that connects to backends. A name is looked up once, however many callers ask; its addresses
+// are kept for the TTL of its records, and remain in use for a grace period when its name servers fall silent. Look-ups are bounded per
+// subject and served in turns, so no subject delays another. Cold path: asked once per connection.
+//
+//   entry      asked                     found           not found     failed, silent
+//   (none)     starts or joins a query   kept for TTL    kept briefly  kept briefly
+//   kept       the answer at once        -               -             -
+//   out of     starts or joins a query,  kept for TTL    kept briefly  the old addresses at once until the grace period
+//   date       waits a moment for it                                   is over, and a new query from time to time
+import { Resolver } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { FairPlace, FairQueue, ListNode } from '../../fair/index.js';
+import { limits, perSubject } from '../../shared/index.js';
+import { AddressGuard, createGuardedLookup } from './address-guard.js';
+import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
+import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
+import { WatchedFile } from './watched-file.js';
+
+/** Host names whose addresses are cached, per process. Beyond it, the least recently used is dropped. */
+export const NAMES_MAX = 16_384;
+/** Time for one look-up, including the search list. After it, it has failed. */
+export const NAME_LOOK_UP_MS_MAX = 5_000;
+
+/**
+ * Time that a request waits for name servers when there are expired addresses. After it, the expired ones are used, and the new ones once
+ * they arrive.
+ */
+export const NAME_STALE_AFTER_MS = 500;
+
+// Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
+// addresses. Refused addresses are refused here too.
+
+/** @param subject whose share of look-ups this one counts against */
+export function guardedLookupOf(names: Names, subject: string): LookupFunction {
+  return createGuardedLookup((name, _options, callback) => {
+    names.lookUp(name, subject, (outcome) => {
+      if (typeof outcome === 'string') {
+        const code = outcome === 'not-found' ? 'ENOTFOUND' : 'EAI_AGAIN';
+        callback(Object.assign(new Error(`the host name has no address: ${outcome}`), { code }), []);
+      } else {
+        callback(
+          null,
+          outcome.map((address) => ({ address, family: isIP(address) })),
+        );
+      }
+    });
+  }, names.guard);
+}
+
+/** Shortest time that addresses are cached, even if their TTL is shorter. */
+export const NAME_KEPT_MS_MIN = 1_000;
+/** Longest time that addresses are cached, even if their TTL is longer. */
+export const NAME_KEPT_MS_MAX = 300_000;
+/** Time that a failed look-up is remembered. After it, the name is looked up again when next needed. */
+export const NAME_FAULT_KEPT_MS = 1_000;
+/** Time that expired addresses are still used while name servers do not answer. After it, the name counts as having no address. */
+export const NAME_STALE_MS_MAX = 3_600_000;
+/** Time for one name server to answer. After it, the next one is asked, or the same one again. */
+const NAME_SERVER_MS_MAX = 1_000;
+/** Queries to each name server before the look-up has failed. */
+const NAME_SERVER_TRIES_MAX = 3;
+
+export type NameFault =
+  /** There is no such name. */
+  | 'not-found'
+  /** The name servers do not respond, or respond with nothing usable. */
+  | 'not-answered'
+  /** Too many look-ups of this subject are waiting. */
+  | 'share-used'
+  /** Too many look-ups are waiting. */
+  | 'busy';
+
+/** Addresses in the order in which to try them, never an empty list; or the reason why there are none. */
+export type NameOutcome = readonly string[] | NameFault;
+
+export interface NamesOptions {
+  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; those of resolv.conf when absent. */
+  readonly nameServers?: readonly string[] | undefined;
+  readonly hostsPath?: string;
+  readonly resolverSettingsPath?: string;
+  readonly nowMs?: () => number;
+  readonly lookUpsMax?: number;
+  readonly lookUpsPerSubjectMax?: number;
+  /** The only networks that may be connected to; all when absent. */
+  readonly allowedNetworks?: readonly string[] | undefined;
+}
+
+/** One caller's wait for a look-up. */
+export class NameWait extends ListNode {
+  readonly onDone: (outcome: NameOutcome) => void;
+
+  constructor(onDone: (outcome: NameOutcome) => void) {
+    super();
+    this.onDone = onDone;
+  }
+
+  /** Cancels the wait: the outcome is no longer needed. */
+  abandon(): void {
+    this.unlink();
+  }
+}
+
+class Entry {
+  readonly name: string;
+  outcome: NameOutcome | undefined = undefined;
+  /** Until this time the outcome is used without asking again. */
+  freshUntilMs = 0;
+  /** Until this time its addresses may be used when no newer ones are available. */
+  staleUntilMs = 0;
+  readonly waits = new ListNode();
+  /** Subjects whose look-ups of this name are waiting for their turn. */
+  readonly queuedFor = new Set<string>();
+  isAsking = false;
+  /** A look-up has failed or is overdue, at the name servers or in the queue: until an answer comes, the old addresses serve at once. */
+  isSilent = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class Names {
+  /** Checks addresses before a connection, whether found here or given literally. */
+  readonly guard: AddressGuard;
+  readonly #hosts;
+  readonly #settings;
+  readonly #nowMs: () => number;
+  readonly #nameServers: readonly string[] | undefined;
+  readonly #lookUpsMax: number;
+  readonly #lookUpsPerSubjectMax: number;
+  /** Ordered by last use, the most recent last. */
+  readonly #entries = new Map<string, Entry>();
+  /** Look-ups in progress by subject; subjects with none have no entry. */
+  readonly #asking = new Map<string, number>();
+  readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>({
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
+  });
+  #askingCount = 0;
+  #resolver: Resolver | undefined;
+  #resolverServers = '';
+
+  constructor(options: NamesOptions = {}) {
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#nameServers = options.nameServers;
+    this.guard = new AddressGuard(options.allowedNetworks);
+    this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHostsFile, this.#nowMs);
+    const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
+    this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
+    this.#lookUpsMax = options.lookUpsMax ?? limits.nameLookUpsMax;
+    const share = Math.ceil(this.#lookUpsMax / limits.nameLookUpShareDivisor);
+    this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? share;
+  }
+
+  /** The outcome for a name that is available without a query; `undefined` when the name has to be looked up. */
+  known(name: string): NameOutcome | undefined {
+    const own = this.#ownAddresses(name);
+    if (own !== undefined) return own;
+    const entry = this.#entries.get(name);
+    if (entry?.outcome === undefined) return undefined;
+    if (this.#nowMs() < entry.freshUntilMs) return entry.outcome;
+    return entry.isSilent ? this.#oldAddresses(entry) : undefined;
+  }
+
+  /**
+   * Looks a name up.
+   * @param onDone called once unless the wait is abandoned, and never synchronously
+   */
+  lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
+    const wait = new NameWait(onDone);
+    const known = this.known(name);
+    if (known !== undefined) {
+      new ListNode().append(wait);
+      process.nextTick(() => this.#tell(wait, known));
+      return wait;
+    }
+    const entry = this.#entryOf(name);
+    entry.waits.append(wait);
+    if (!entry.isAsking) {
+      const refusal = this.#ask(entry, subject);
+      if (refusal !== undefined) process.nextTick(() => this.#tell(wait, this.#oldAddresses(entry) ?? refusal));
+    }
+    return wait;
+  }
+
+  /**
+   * The addresses of a name in use; starts a look-up when they are out of date.
+   * @returns `undefined` when no addresses are known
+   */
+  refreshed(name: string, subject: string): readonly string[] | undefined {
+    const own = this.#ownAddresses(name);
+    if (own !== undefined) return own;
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return undefined;
+    if (!entry.isAsking && this.#nowMs() >= entry.freshUntilMs) this.#ask(entry, subject);
+    return typeof entry.outcome === 'object' ? entry.outcome : undefined;
+  }
+
+  /** Whether a query for the name has been sent; false while its look-up only waits for a turn. */
+  isAsking(name: string): boolean {
+    return this.#entries.get(name)?.isAsking === true;
+  }
+
+  /** Cancels look-ups in progress, and their waiters are told that there is no answer. Look-ups that only wait for a turn are dropped. */
+  close(): void {
+    this.#resolver?.cancel();
+    this.#resolver = undefined;
+    for (const { entry, subject } of this.#queue.takeAll()) entry.queuedFor.delete(subject);
+    this.#entries.clear();
+  }
+
+  /** Names that need no name server: those of the hosts file, and `localhost` (RFC 6761). */
+  #ownAddresses(name: string): readonly string[] | undefined {
+    const bare = name.endsWith('.') ? name.slice(0, -1) : name;
+    const listed = this.#hosts.content.get(bare);
+    if (listed !== undefined) return listed;
+    return bare === 'localhost' || bare.endsWith('.localhost') ? ['::1', '127.0.0.1'] : undefined;
+  }
+
+  #entryOf(name: string): Entry {
+    const known = this.#entries.get(name);
+    const entry = known ?? new Entry(name);
+    // Moved to the end, so that the first entry is the least recently used.
+    if (known !== undefined) this.#entries.delete(name);
+    this.#entries.set(name, entry);
+    if (this.#entries.size > NAMES_MAX) this.#dropOne();
+    return entry;
+  }
+
+  #dropOne(): void {
+    for (const [name, entry] of this.#entries) {
+      if (entry.isAsking || entry.queuedFor.size > 0) continue;
+      this.#entries.delete(name);
+      return;
+    }
+  }
+
+  /** Starts the look-up, or queues it until the subject's turn. @returns the fault when it can do neither. */
+  #ask(entry: Entry, subject: string): NameFault | undefined {
+    if (entry.queuedFor.has(subject)) return undefined;
+    const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;
+    if (!isAtShare && this.#askingCount < this.#lookUpsMax) {
+      this.#start(entry, subject);
+      return undefined;
+    }
+    const place = this.#queue.add(subject, { entry, subject });
+    if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
+    entry.queuedFor.add(subject);
+    if (isAtShare) this.#queue.hold(subject);
+    // While there are old addresses, callers do not wait long for a turn either.
+    if (this.#oldAddresses(entry) === undefined) return undefined;
+    const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
+    setTimeout(serve, NAME_STALE_AFTER_MS).unref();
+    return undefined;
+  }
+
+  #start(entry: Entry, subject: string): void {
+    entry.isAsking = true;
+    this.#askingCount += 1;
+    this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
+    // A silent name server is not waited for while there are addresses that were good a moment ago.
+    const patience = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
+    const end = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
+    let isOver = false;
+    const finish = (answer: NameAnswer): void => {
+      if (!isOver) {
+        isOver = true;
+        clearTimeout(patience);
+        clearTimeout(end);
+        entry.isAsking = false;
+        this.#take(entry, answer);
+        this.#release(subject);
+      } else if (answer.kind === 'found' && !entry.isAsking) {
+        // The full list after a partial one, or an answer after the time limit.
+        this.#take(entry, answer);
+      }
+    };
+    queryName(this.#currentResolver(), candidatesOf(entry.name, this.#settings.content), finish);
+  }
+
+  #release(subject: string): void {
+    this.#askingCount -= 1;
+    const count = (this.#asking.get(subject) ?? 1) - 1;
+    if (count === 0) this.#asking.delete(subject);
+    else this.#asking.set(subject, count);
+    this.#queue.letGo(subject);
+    while (this.#askingCount < this.#lookUpsMax) {
+      const next = this.#queue.take();
+      if (next === undefined) return;
+      next.entry.queuedFor.delete(next.subject);
+      // Another subject may have looked the name up first; the waiters may have left or been given old addresses.
+      const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
+      if (isWanted && !next.entry.isAsking) this.#start(next.entry, next.subject);
+      if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);
+    }
+  }
+
+  #take(entry: Entry, answer: NameAnswer): void {
+    const nowMs = this.#nowMs();
+    entry.isSilent = answer.kind === 'failed' && this.#oldAddresses(entry) !== undefined;
+    if (answer.kind === 'found') {
+      entry.outcome = orderAddresses(answer.addresses);
+      const keptMs = Math.min(Math.max(answer.ttlMs, NAME_KEPT_MS_MIN), NAME_KEPT_MS_MAX);
+      entry.freshUntilMs = nowMs + keptMs;
+      entry.staleUntilMs = entry.freshUntilMs + NAME_STALE_MS_MAX;
+    } else {
+      if (!entry.isSilent) entry.outcome = answer.kind === 'not-found' ? 'not-found' : 'not-answered';
+      entry.freshUntilMs = nowMs + NAME_FAULT_KEPT_MS;
+    }
+    if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
+  }
+
+  /** Addresses that are out of date but still within the grace period. */
+  #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
+    return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
+  }
+
+  #serveStale(entry: Entry): void {
+    const addresses = this.#oldAddresses(entry);
+    if (addresses === undefined) return;
+    entry.isSilent = true;
+    this.#tellAll(entry, addresses);
+  }
+
+  #tellAll(entry: Entry, outcome: NameOutcome): void {
+    const told = new ListNode();
+    told.takeAll(entry.waits);
+    for (let wait = told.next; wait instanceof NameWait; wait = told.next) this.#tell(wait, outcome);
+  }
+
+  #tell(wait: NameWait, outcome: NameOutcome): void {
+    if (!wait.isLinked) return;
+    wait.unlink();
+    wait.onDone(outcome);
+  }
+
+  /** The servers of a `Resolver` cannot be changed during a query, so changed settings need a new one. */
+  #currentResolver(): Resolver {
+    const servers = this.#nameServers ?? this.#settings.content.nameServers;
+    const wanted = servers.join(' ');
+    if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;
+    const resolver = new Resolver({ timeout: NAME_SERVER_MS_MAX, tries: NAME_SERVER_TRIES_MAX });
+    resolver.setServers([...servers]);
+    this.#resolver = resolver;
+    this.#resolverServers = wanted;
+    return resolver;
+  }
+}

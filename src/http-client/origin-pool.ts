@@ -1,0 +1,297 @@
+// The connections to one backend origin, and the calls that wait for one. Each subject has a share of the connections, and waiting subjects
+// take turns, however many calls each one has waiting. A backend that closes each connection after its response without announcing it gets
+// a new connection for each call, so that no call is lost on one about to close. Hot path: taking a free connection is one pop.
+//
+//   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
+//     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
+import { FairPlace, FairQueue, ListNode } from '../fair/index.js';
+import type { UpstreamFaultKind } from './upstream-fault.js';
+import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
+import type { Http1Call } from './http1-call.js';
+import type { ConnectionTarget } from './connection-target.js';
+import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
+import type { WriteBatch } from './write-batch.js';
+import { connectionBounds } from './connection-bounds.js';
+
+/**
+ * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond it, its connections are not
+ * reused until one is seen to stay open.
+ */
+export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
+
+export interface PoolBounds {
+  readonly connectionsMax: number;
+  readonly connectionsPerSubjectMax: number;
+  /** Connections being opened at the same time. */
+  readonly connectingMax: number;
+  readonly waitingMax: number;
+  readonly waitingPerSubjectMax: number;
+}
+
+/** What a pool needs from the code that knows the other pools. */
+export interface PoolOwner {
+  readonly shares: BackendShares;
+  /** Called when all connections of the process are taken. @returns whether one of another origin could be closed. */
+  tryMakeRoom(): boolean;
+}
+
+export class OriginPool extends ListNode implements ConnectionOwner {
+  /** The subject whose request the pool was made for. */
+  readonly madeFor: SubjectUse;
+  readonly #owner: PoolOwner;
+  readonly #target: ConnectionTarget;
+  readonly #batch: WriteBatch;
+  readonly #bounds: PoolBounds;
+  readonly #all = new Set<Http1Connection>();
+  /** Most recently used last, and used next: the others can age and close. */
+  #free: Http1Connection[] = [];
+  #connectingCount = 0;
+  /** The host's addresses as last seen. */
+  #addresses: readonly string[] | undefined;
+  /** How many connections in a row the backend closed after their first response. */
+  #closedCount = 0;
+  /** While the backend is assumed not to keep connections: one connection that is watched in case it does after all. */
+  #watched: Http1Connection | undefined;
+  readonly #waiting: FairQueue<Http1Call>;
+  readonly #uses = new Map<string, PoolUse>();
+  #isClosed = false;
+
+  constructor(target: ConnectionTarget, madeFor: SubjectUse, owner: PoolOwner, batch: WriteBatch, bounds: PoolBounds) {
+    super();
+    this.madeFor = madeFor;
+    this.#target = target;
+    this.#owner = owner;
+    this.#bounds = bounds;
+    this.#batch = batch;
+    this.#waiting = new FairQueue({ itemsMax: bounds.waitingMax, itemsPerKeyMax: bounds.waitingPerSubjectMax });
+  }
+
+  /** The origin, as it was requested. */
+  get name(): string {
+    return this.#target.name;
+  }
+
+  /** Whether there is no connection left, busy or free. */
+  get isEmpty(): boolean {
+    return this.#all.size === 0;
+  }
+
+  /** Whether no call is in progress or waiting. */
+  get isIdle(): boolean {
+    const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
+    return this.#all.size === unusedCount && this.#waiting.count === 0;
+  }
+
+  send(call: Http1Call): void {
+    const use = this.#useOf(call.subject);
+    if (use.connections >= this.#bounds.connectionsPerSubjectMax) {
+      this.#wait(call, use);
+      return;
+    }
+    const { shares } = this.#owner;
+    if (use.whole.connections >= shares.bounds.connectionsPerSubjectMax) {
+      call.failLater('connections-share-used');
+      return;
+    }
+    const connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
+    if (connection !== undefined) this.#put(call, use, connection);
+    else if (this.#all.size > 0) this.#wait(call, use);
+    // Without any connection to this origin there would be nothing to wait for.
+    else call.failLater('connections-used');
+  }
+
+  /** Closes connections that have been free for too long, and forgets subjects without connections. */
+  sweep(): void {
+    if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
+    for (const connection of this.#free) connection.sweep();
+    this.#watched?.sweep();
+    if (this.#watched?.hasRested === true) this.#trust(this.#watched);
+    for (const [subject, use] of this.#uses) {
+      if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
+    }
+  }
+
+  /** Closes the free connection that has been unused for the longest. */
+  tryCloseFree(): boolean {
+    const connection = this.#free.shift();
+    if (connection === undefined) return this.#tryCloseWatched();
+    this.#forget(connection);
+    void connection.destroy();
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#failWaiting('connection-lost');
+    await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
+  }
+
+  onConnected(): void {
+    this.#connectingCount -= 1;
+    this.#serveWaiting();
+  }
+
+  onOver(call: Http1Call): void {
+    const { use } = call;
+    if (use === undefined) return;
+    call.use = undefined;
+    use.connections -= 1;
+    use.whole.connections -= 1;
+    if (!use.isHeld) return;
+    use.isHeld = false;
+    this.#waiting.letGo(call.subject);
+  }
+
+  onFree(connection: Http1Connection): void {
+    if (connection.answersCount > 1) this.#closedCount = 0;
+    if (this.#closedCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
+      this.#free.push(connection);
+    } else if (this.#watched === undefined) {
+      this.#watched = connection;
+    } else {
+      this.#forget(connection);
+      void connection.destroy();
+    }
+    this.#serveWaiting();
+  }
+
+  onSpare(connection: Http1Connection): void {
+    this.#serveWaiting(connection);
+  }
+
+  onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void {
+    const index = this.#free.indexOf(connection);
+    if (index !== -1) this.#free.splice(index, 1);
+    if (this.#watched === connection) this.#watched = undefined;
+    if (connection.isClosedAfterAnswer) this.#closedCount += 1;
+    this.#forget(connection);
+    if (refusal !== undefined) {
+      this.#connectingCount -= 1;
+      // Waiting calls would meet the same fault, and there is no connection left whose end they could wait for.
+      const isTheirsToo = refusal !== 'connections-share-used' && refusal !== 'connections-used';
+      if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
+    }
+    if (unsent !== undefined) this.#sendAgain(unsent);
+    this.#serveWaiting();
+    if (this.#all.size === 0) this.#failWaiting('connections-used');
+  }
+
+  /** Marks connections to addresses that the host no longer has, so that they are not reused. */
+  #hearAddresses(): void {
+    const { means, host } = this.#target;
+    const addresses = means.names.refreshed(host, this.madeFor.subject);
+    if (addresses === undefined || addresses === this.#addresses) return;
+    this.#addresses = addresses;
+    for (const connection of this.#all) {
+      connection.isOutdated = connection.address !== undefined && !addresses.includes(connection.address);
+    }
+  }
+
+  /** The backend keeps its connections open again. */
+  #trust(connection: Http1Connection): void {
+    this.#closedCount = 0;
+    this.#watched = undefined;
+    this.#free.push(connection);
+    this.#serveWaiting();
+  }
+
+  #useOf(subject: string): PoolUse {
+    let use = this.#uses.get(subject);
+    if (use === undefined) {
+      use = new PoolUse(this.#owner.shares.use(subject));
+      this.#uses.set(subject, use);
+    }
+    return use;
+  }
+
+  #put(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
+    call.use = use;
+    use.connections += 1;
+    use.whole.connections += 1;
+    connection.send(call);
+  }
+
+  /** On a new connection: other kept connections may have been closed for the same reason. */
+  #sendAgain(call: Http1Call): void {
+    call.unsentCount += 1;
+    if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
+      call.fail('connection-lost', true);
+    else this.#put(call, this.#useOf(call.subject), this.#open(call.subject));
+  }
+
+  #takeFree(): Http1Connection | undefined {
+    for (let connection = this.#free.pop(); connection !== undefined; connection = this.#free.pop()) {
+      if (connection.isUsable) return connection;
+      void connection.destroy();
+    }
+    return undefined;
+  }
+
+  /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was given up. */
+  #serveWaiting(spare?: Http1Connection): void {
+    let connection = spare;
+    while (this.#waiting.hasTurn && !this.#isClosed) {
+      connection ??= this.#takeFree();
+      if (connection === undefined && !this.#tryMakeRoom()) return;
+      const call = this.#waiting.take();
+      if (call === undefined) return;
+      call.place = undefined;
+      const use = this.#useOf(call.subject);
+      this.#put(call, use, connection ?? this.#open(call.subject));
+      if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+      connection = undefined;
+    }
+  }
+
+  #wait(call: Http1Call, use: PoolUse): void {
+    const place = this.#waiting.add(call.subject, call);
+    if (!(place instanceof FairPlace)) {
+      call.failLater(place === 'key-full' ? 'backend-share-used' : 'backend-busy');
+      return;
+    }
+    call.place = place;
+    if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+  }
+
+  #hold(subject: string, use: PoolUse): void {
+    if (use.isHeld || this.#waiting.countOf(subject) === 0) return;
+    use.isHeld = true;
+    this.#waiting.hold(subject);
+  }
+
+  #failWaiting(kind: UpstreamFaultKind): void {
+    for (const call of this.#waiting.takeAll()) {
+      call.place = undefined;
+      call.failLater(kind);
+    }
+  }
+
+  /** Whether one more connection may be opened; may close one to make room. */
+  #tryMakeRoom(): boolean {
+    if (this.#connectingCount >= this.#bounds.connectingMax) return false;
+    if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
+    return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
+  }
+
+  /** A connection that is only watched can be closed at any time. */
+  #tryCloseWatched(): boolean {
+    const connection = this.#watched;
+    if (connection === undefined) return false;
+    this.#watched = undefined;
+    this.#forget(connection);
+    void connection.destroy();
+    return true;
+  }
+
+  #open(subject: string): Http1Connection {
+    const connection = new Http1Connection(this.#target, subject, this.#batch, this);
+    this.#all.add(connection);
+    this.#connectingCount += 1;
+    this.#owner.shares.onOpened();
+    return connection;
+  }
+
+  #forget(connection: Http1Connection): void {
+    if (this.#all.delete(connection)) this.#owner.shares.onClosed();
+  }
+}

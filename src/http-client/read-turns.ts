@@ -1,0 +1,278 @@
+// Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so one
+// turn has a limit for all connections together: in bytes, and in time, since a thousand small events cost as much as one large answer.
+// Once the limit is reached, connections with more data rest, and their subjects take turns: a subject that streams on two hundred
+// connections waits only behind itself. Small answers have a time budget of their own, in which they wait for nothing larger; they need one
+// because an answer of a few hundred bytes can trigger as much work as any, such as opening a session. Hot path: an answer that comes in
+// one piece costs one subtraction.
+//
+//   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> let go ── ... used up ──> waiting
+//   let go, and not read from before the turn is used up ──> next: let go before those that wait
+//   reading ── something small came, the time of such is used up ──> waiting among the small ── its turn ──> let go
+//   waiting, next, let go ── the answer is over ──> gone
+import { FairPlace, FairQueue, type FairQueueBounds, ListNode } from '../fair/index.js';
+import { limits, KIB, MIB } from '../shared/index.js';
+import { connectionBounds } from './connection-bounds.js';
+
+/**
+ * Bytes read of one answer before all other connections have their turn. Beyond it, it is read on in its next turn. Small events cost 2 to
+ * 4 ms for 64 KiB.
+ */
+export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
+/**
+ * Bytes read of answers by all connections of a process in one turn of the event loop. Beyond it, the rest is read later, subjects in
+ * turn.
+ */
+export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
+/**
+ * Bytes that were already read when a turn was used up, and wait for their connection's turn. Beyond it, further reads are processed at
+ * once.
+ */
+const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
+/** Connections of one worker for backends' own streams; at most half of those for calls. Beyond it, the stream is tried again later. */
+export const BACKEND_STREAMS_MAX = 8_192;
+/**
+ * Connections of one worker that are reserved for answers to backends, as the calls that wait for these answers hold the others. Beyond
+ * it, further answers use connections for calls.
+ */
+export const REPLY_CONNECTIONS_MAX = 512;
+
+/** How many connections with more data may read per turn: with a slice each they leave most of it to answers that fit in a slice. */
+const LET_GO_MAX = 4;
+
+export interface TurnReader {
+  /** Stops reading until `readOn`. */
+  stopReading(): void;
+  /** @param bytes after which the connection has to rest again. */
+  readOn(bytes: number): void;
+}
+
+/** A connection waits at most once, so the queue has room for all of them. */
+const BOUNDS: FairQueueBounds = {
+  itemsMax: limits.upstreamConnectionsTotalMax + BACKEND_STREAMS_MAX + REPLY_CONNECTIONS_MAX,
+  itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
+};
+
+/** The place of a connection whose answer takes several turns; linked in a list while it is let go or among the next. */
+export class ReadPlace extends ListNode {
+  readonly subject: string;
+  readonly reader: TurnReader;
+  /** Whether reading from the connection is stopped until its turn. */
+  isResting = false;
+  /** Its place in the queue of its subject. */
+  waiting: FairPlace<ReadPlace> | undefined = undefined;
+  /** The turn in which it was let go; -1 once something was read from it. */
+  letGoInTurn = -1;
+
+  constructor(subject: string, reader: TurnReader) {
+    super();
+    this.subject = subject;
+    this.reader = reader;
+  }
+}
+
+export class ReadTurns {
+  readonly #nowMs: () => number;
+  readonly #waiting = new FairQueue<ReadPlace>(BOUNDS);
+  /** Connections of which a small read is kept. */
+  readonly #small = new FairQueue<ReadPlace>(BOUNDS);
+  /** How many more small reads are processed before the clock is checked. */
+  #smallLeft: number = connectionBounds.upstreamSmallReadsUntimedMax;
+  /** When the time budget of this turn's small reads ends; -1 until the clock is first checked. */
+  #smallEndMs = -1;
+  readonly #next = new ListNode();
+  readonly #letGo = new ListNode();
+  #bytesLeft = 0;
+  #startMs = 0;
+  #keptBytes = 0;
+  #turn = 0;
+  /** Whether an answer that continues has used part of this turn. */
+  #isBegun = false;
+  #isUsedUp = false;
+  /** False between the let-go reads and the next read: what else the event loop does in between is not counted. */
+  #isTimed = false;
+  #isTurnDue = false;
+  readonly #onTurn = (): void => {
+    this.#isTurnDue = false;
+    this.#isBegun = false;
+    this.#turn += 1;
+    this.#serveSmall();
+    this.#letSomeGo();
+    if (this.#hasSome) this.#planTurn();
+  };
+
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Counts the last piece of an answer, or a whole one. */
+  noteLast(bytes: number): void {
+    this.#bytesLeft -= bytes;
+  }
+
+  /**
+   * Counts a piece of an answer that continues.
+   * @param place of the connection, if it already has one.
+   * @returns whether the turn is used up: the connection then has to rest.
+   */
+  notePiece(bytes: number, place: ReadPlace | undefined): boolean {
+    if (place !== undefined) place.letGoInTurn = -1;
+    if (this.#isBegun) {
+      this.#bytesLeft -= bytes;
+      return this.#isOver();
+    }
+    // The first piece of a turn is usually the only one, and not worth a second look at the clock.
+    this.#begin();
+    this.#bytesLeft -= bytes;
+    return false;
+  }
+
+  /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
+  isKept(bytes: number): boolean {
+    if (bytes <= connectionBounds.upstreamSmallReadBytesMax) {
+      if (this.#smallLeft === 0) return this.#isSmallKept(bytes);
+      this.#smallLeft -= 1;
+      return false;
+    }
+    if (!this.#isBegun) this.#begin();
+    return this.#isOver() && this.#hasRoom(bytes);
+  }
+
+  /** Counts bytes that are kept. */
+  keep(bytes: number): void {
+    this.#keptBytes += bytes;
+  }
+
+  /** The kept bytes were processed, or lost. */
+  giveBackKept(bytes: number): void {
+    this.#keptBytes -= bytes;
+  }
+
+  /** Stops reading until the connection's turn comes. @param isSmall whether what was kept of it, if anything, is small. */
+  rest(place: ReadPlace, isSmall = false): void {
+    if (place.isResting) return;
+    const waiting = (isSmall ? this.#small : this.#waiting).add(place.subject, place);
+    if (!(waiting instanceof FairPlace)) return;
+    place.unlink();
+    place.waiting = waiting;
+    place.isResting = true;
+    this.#planTurn();
+  }
+
+  /** The answer is over. */
+  leave(place: ReadPlace): void {
+    place.waiting?.leave();
+    place.waiting = undefined;
+    place.isResting = false;
+    place.unlink();
+  }
+
+  /** Whether any connection rests. */
+  get #hasSome(): boolean {
+    return this.#waiting.hasTurn || this.#next.isLinked || this.#small.hasTurn;
+  }
+
+  #isSmallKept(bytes: number): boolean {
+    if (this.#smallEndMs === -1) {
+      this.#smallEndMs = this.#nowMs() + limits.turnMs;
+      this.#planTurn();
+    }
+    if (this.#nowMs() < this.#smallEndMs) {
+      this.#smallLeft = connectionBounds.upstreamSmallReadsUntimedMax - 1;
+      return false;
+    }
+    return this.#hasRoom(bytes);
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
+  }
+
+  #isOver(): boolean {
+    if (this.#isUsedUp) return true;
+    if (!this.#isTimed) this.#time();
+    if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.turnMs) return false;
+    this.#isUsedUp = true;
+    this.#stopAll();
+    return true;
+  }
+
+  #begin(): void {
+    this.#isBegun = true;
+    this.#isUsedUp = false;
+    this.#bytesLeft = UPSTREAM_TURN_BYTES_TOTAL_MAX;
+    this.#time();
+    this.#planTurn();
+  }
+
+  #time(): void {
+    this.#isTimed = true;
+    this.#startMs = this.#nowMs();
+  }
+
+  #planTurn(): void {
+    if (this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    setImmediate(this.#onTurn);
+  }
+
+  /** Without this, each connection that was let go could read once more in this turn, however many there are. */
+  #stopAll(): void {
+    for (let place = this.#letGo.next; place instanceof ReadPlace; place = this.#letGo.next) {
+      place.unlink();
+      if (place.letGoInTurn === this.#turn) {
+        place.isResting = true;
+        this.#next.append(place);
+        this.#planTurn();
+      } else {
+        this.rest(place);
+      }
+      place.reader.stopReading();
+    }
+  }
+
+  /** Small reads have a time budget of their own between turns; while some wait, all do, so that each has its turn. */
+  #serveSmall(): void {
+    if (this.#small.hasTurn) {
+      const endMs = this.#nowMs() + limits.turnMs;
+      do {
+        const place = this.#small.take();
+        if (place === undefined) break;
+        this.#letGoOn(place, connectionBounds.upstreamReadBytes);
+      } while (this.#nowMs() < endMs);
+    }
+    const isOver = this.#small.hasTurn;
+    this.#smallLeft = isOver ? 0 : connectionBounds.upstreamSmallReadsUntimedMax;
+    this.#smallEndMs = isOver ? -Infinity : -1;
+  }
+
+  #letSomeGo(): void {
+    if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
+    const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
+    const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
+    // The bytes kept for them are processed here.
+    this.#begin();
+    // A connection whose answer ends within its kept bytes costs no more than those, and is not counted.
+    for (let count = 0; count < LET_GO_MAX && !this.#isOver();) {
+      const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
+      if (place === undefined) break;
+      this.#letGoOn(place, sliceBytes);
+      if (place.isLinked || place.isResting) count += 1;
+    }
+    this.#isTimed = false;
+  }
+
+  #letGoOn(place: ReadPlace, sliceBytes: number): void {
+    place.unlink();
+    place.waiting = undefined;
+    place.isResting = false;
+    place.letGoInTurn = this.#turn;
+    this.#letGo.append(place);
+    place.reader.readOn(sliceBytes);
+  }
+
+  /** @param isNextFirst false for the last of a turn: connections with nothing to read return to `next` and would starve others. */
+  #first(isNextFirst: boolean): ReadPlace | undefined {
+    const first = this.#next.next;
+    return isNextFirst && first instanceof ReadPlace ? first : this.#waiting.take();
+  }
+}

@@ -1,0 +1,116 @@
+// Serializes the head of a request. Requests of one session share one array of headers, so the whole head except the length is written once
+// and remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the
+// second request on as bytes, which are faster to copy. Hot path.
+import { isHttpToken, KIB } from '../shared/index.js';
+import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
+
+/** Request body that is copied behind its head, so that both go out in one write. Beyond it, the body is written separately. */
+export const UPSTREAM_COPIED_BODY_BYTES_MAX = 16 * KIB;
+
+interface RememberedHead {
+  readonly method: string;
+  readonly path: string;
+  readonly origin: string;
+  readonly hasBody: boolean;
+  /** The head up to the value of `content-length`, or all of it for a request without a body. In Latin-1; empty once `bytes` is set. */
+  text: string;
+  bytes: Buffer | undefined;
+}
+
+const remembered = new WeakMap<readonly string[], RememberedHead>();
+
+export interface RequestBytes {
+  /** The head, and the body if it is small, as one write. With a large body: its beginning too, if that is short enough to copy. */
+  readonly first: Buffer;
+  /** The remaining parts of a large body, which are cheaper to write separately than to copy behind the head. */
+  readonly rest: readonly Buffer[] | undefined;
+}
+
+/** @returns `undefined` when a header cannot be sent. */
+export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
+  const head = headOf(request);
+  if (head === undefined) return undefined;
+  const { body, leftOut, putIn = NOTHING, requestId = '', trace, head: said } = request;
+  if (body === undefined)
+    return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
+  const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
+  const bodyBytes = body.length - (end - start) + putIn.length;
+  const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
+  // In most messages the part before the replaced span is short, and is then copied behind the head.
+  const beginningBytes = start + putIn.length;
+  const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
+  const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
+  const traceLines = trace === undefined ? '' : linesOf(trace);
+  const saidLines = said === undefined ? '' : linesOfHead(said);
+  if (saidLines === undefined) return undefined;
+  // Written separately from the remembered head, which would otherwise differ for every request.
+  const idLine = requestId === '' ? '' : ID_HEADER + requestId;
+  const lines = `${bodyBytes}${idLine}${traceLines}${saidLines}\r\n\r\n`;
+  const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
+  let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
+  at += first.write(lines, at, 'latin1');
+  if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
+  at += body.copy(first, at, 0, start);
+  if (putIn.length > 0) at += putIn.copy(first, at);
+  if (isLarge) return { first, rest: [body.subarray(end)] };
+  body.copy(first, at, end);
+  return { first, rest: undefined };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+const ID_HEADER = '\r\nx-request-id: ';
+
+function linesOf({ traceparent, tracestate }: TraceHeaders): string {
+  return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
+}
+
+/** @returns `undefined` when one of the headers cannot be sent. */
+function linesOfHead({ method, name, params }: ModernHead): string | undefined {
+  let lines = `\r\nmcp-method: ${method}`;
+  if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
+  if (name !== '') lines += `\r\nmcp-name: ${name}`;
+  for (let i = 0; i + 1 < params.length; i += 2) {
+    if (!isHttpToken(params[i]!) || !VALUE.test(params[i + 1]!)) return undefined;
+    lines += `\r\n${params[i]}: ${params[i + 1]}`;
+  }
+  return lines;
+}
+
+const NOTHING_LEFT_OUT = { start: 0, end: 0 };
+
+function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | string | undefined {
+  const known = remembered.get(headers);
+  const hasBody = body !== undefined;
+  if (
+    known?.method === method &&
+    known.path === target.path &&
+    known.origin === target.origin &&
+    known.hasBody === hasBody
+  ) {
+    return known.bytes ?? bytesOf(known);
+  }
+  const host = target.origin.slice(target.origin.indexOf('//') + 2);
+  let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
+    // A value with a line break could inject a request of someone else's making.
+    if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
+    text += `${name}: ${value}\r\n`;
+  }
+  text += hasBody ? 'content-length: ' : '\r\n';
+  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, text, bytes: undefined });
+  return text;
+}
+
+/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
+function bytesOf(head: RememberedHead): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(head.text.length);
+  bytes.write(head.text, 'latin1');
+  head.text = '';
+  head.bytes = bytes;
+  return bytes;
+}
+
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

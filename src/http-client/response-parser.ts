@@ -1,0 +1,410 @@
+// Parses HTTP/1.1 responses strictly, in pieces of any size (RFC 9112). Whatever two parsers could interpret differently is refused: a
+// wrong guess about where a response ends would give one client's response to another. Hot path: the head is parsed in place, and the few
+// headers that matter are told apart by length before anything is decoded.
+//
+//   done ── begin ──> head ── a length ──> length ── all of it ──> done
+//   head ── chunked ──> chunk-size ── a chunk ──> chunk-data ── all of it ──> chunk-end ── its line ──> chunk-size
+//   chunk-size ── the last chunk ──> trailer ── an empty line ──> done
+//   head ── neither ──> until-close ── the connection ends ──> done
+//   head ── no body ──> done
+//
+// An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
+import { HTTP_TOKEN, limits } from '../shared/index.js';
+import { encodingIn, isForNow } from './response-words.js';
+import { connectionBounds } from './connection-bounds.js';
+
+/** Different `content-type` values of answers that are cached as parsed, per worker. Beyond it, all are forgotten and parsed again. */
+const MEDIA_TYPES_MAX = 256;
+
+export interface ResponseEvents {
+  /**
+   * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
+   * @param bodyBytes -1 when the length is not known yet.
+   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, or the `retry-after` of 429 and 503; `''` when absent.
+   */
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
+  /** A piece of the body; valid until the callback returns. */
+  onBody(chunk: Buffer): void;
+}
+
+type State = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailer' | 'until-close' | 'done';
+
+/** What `push` returns for bytes that cannot be a response. */
+export const INVALID = -1;
+
+const CR = 0x0d;
+const LF = 0x0a;
+const SPACE = 0x20;
+const TAB = 0x09;
+const COLON = 0x3a;
+
+export class ResponseParser {
+  readonly #events: ResponseEvents;
+  #state: State = 'done';
+  /** The beginning of a head, of a chunk-size line or of a trailer line whose end has not arrived. */
+  #partial: Buffer | undefined;
+  #remainingBytes = 0;
+  #trailerBytes = 0;
+  #canReuse = true;
+  /** The header value that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
+  #keepAliveValue = '';
+  #keepAliveMs = Infinity;
+  #encoding = '';
+
+  // Parsed from the current head.
+  #status = 0;
+  #contentType = '';
+  #sessionId = '';
+  #hint = '';
+  #lengthBytes = -1;
+  #isChunked = false;
+
+  constructor(events: ResponseEvents) {
+    this.#events = events;
+  }
+
+  /** Whether the connection may carry another request after this response. */
+  get canReuse(): boolean {
+    return this.#canReuse;
+  }
+
+  /** The content encoding for which a response was refused; `''` otherwise. */
+  get encoding(): string {
+    return this.#encoding;
+  }
+
+  /** Prepares for the response to a request that is about to be written. */
+  begin(): void {
+    this.#state = 'head';
+    this.#canReuse = true;
+    this.#partial = undefined;
+  }
+
+  /** Whether the response is complete; also true before the first `begin`. */
+  get isDone(): boolean {
+    return this.#state === 'done';
+  }
+
+  /** How long the backend says it keeps an idle connection, in ms; `Infinity` when it does not say. */
+  get keepAliveMs(): number {
+    return this.#keepAliveMs;
+  }
+
+  /**
+   * Consumes bytes up to the end of the response.
+   * @returns how many bytes were consumed: fewer than given if the response ended before the rest; `INVALID` if the bytes cannot be a
+   *   response, after which the parser must not be given any more.
+   */
+  push(chunk: Buffer): number {
+    let at = 0;
+    while (at < chunk.length && this.#state !== 'done') {
+      at = this.#step(chunk, at);
+      if (at === INVALID) return INVALID;
+    }
+    return at;
+  }
+
+  /** The connection has ended. @returns whether that completed the response. */
+  end(): boolean {
+    if (this.#state !== 'until-close') return false;
+    this.#state = 'done';
+    return true;
+  }
+
+  /** Consumes what the current state can use from `at` on. @returns where it stopped, or `INVALID`. */
+  #step(chunk: Buffer, at: number): number {
+    switch (this.#state) {
+      case 'head':
+        return this.#onHeadBytes(chunk, at);
+      case 'length':
+      case 'chunk-data':
+        return this.#onBodyBytes(chunk, at);
+      case 'chunk-size':
+        return this.#onLine(chunk, at, connectionBounds.upstreamChunkLineBytesMax);
+      case 'chunk-end':
+        return this.#onLine(chunk, at, 0);
+      case 'trailer':
+        return this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
+      case 'until-close':
+        this.#events.onBody(at === 0 ? chunk : chunk.subarray(at));
+        return chunk.length;
+      case 'done':
+        return at;
+    }
+  }
+
+  #onHeadBytes(chunk: Buffer, at: number): number {
+    const partial = this.#partial;
+    if (partial === undefined) {
+      const end = chunk.indexOf(HEAD_END, at);
+      if (end !== -1) return this.#readHead(chunk, at, end + 2) ? end + 4 : INVALID;
+      return this.#keepHead(Buffer.from(chunk.subarray(at)), 0) ? chunk.length : INVALID;
+    }
+    const joined = Buffer.concat([partial, chunk.subarray(at)]);
+    const end = joined.indexOf(HEAD_END, Math.max(0, partial.length - 3));
+    if (end === -1) return this.#keepHead(joined, partial.length) ? chunk.length : INVALID;
+    this.#partial = undefined;
+    return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
+  }
+
+  /**
+   * @param seenBytes how many of the bytes were already checked.
+   * @returns false when the bytes cannot become a head.
+   */
+  #keepHead(bytes: Buffer, seenBytes: number): boolean {
+    this.#partial = bytes;
+    const known = Math.min(bytes.length, PROTOCOL.length);
+    if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
+    // Without this check, a head whose lines end without CR would be waited for until the call times out.
+    for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
+      if (bytes[lf - 1] !== CR) return false;
+    return true;
+  }
+
+  /** @param end just after the line end of the last header line. */
+  #readHead(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start > limits.upstreamHeaderBytesMax) return false;
+    const lineEnd = bytes.indexOf(CR, start);
+    if (!this.#readStatusLine(bytes, start, lineEnd)) return false;
+    for (let at = lineEnd + 2; at < end;) {
+      const next = this.#readHeader(bytes, at, end);
+      if (next === INVALID) return false;
+      at = next;
+    }
+    return this.#onHead();
+  }
+
+  #readStatusLine(bytes: Buffer, start: number, end: number): boolean {
+    // HTTP/1.x SP 3DIGIT [SP reason]
+    if (end - start < 12 || bytes[end + 1] !== LF) return false;
+    const version = bytes.toString('latin1', start, start + 9);
+    if (version !== 'HTTP/1.1 ' && version !== 'HTTP/1.0 ') return false;
+    const hundreds = digit(bytes[start + 9]);
+    const tens = digit(bytes[start + 10]);
+    const ones = digit(bytes[start + 11]);
+    if (hundreds < 1 || tens === -1 || ones === -1) return false;
+    if (end - start > 12 && bytes[start + 12] !== SPACE) return false;
+    if (!isFieldText(bytes, start + 12, end)) return false;
+    this.#status = hundreds * 100 + tens * 10 + ones;
+    this.#contentType = '';
+    this.#sessionId = '';
+    this.#hint = '';
+    this.#lengthBytes = -1;
+    this.#isChunked = false;
+    this.#canReuse = version === 'HTTP/1.1 ';
+    return true;
+  }
+
+  /** @returns where the next line begins, or `INVALID`. */
+  #readHeader(bytes: Buffer, start: number, end: number): number {
+    let colon = start;
+    while (colon < end && isTokenByte(bytes[colon]!)) colon += 1;
+    // Refuses an empty name, white space before the colon, and folded lines.
+    if (colon === start || bytes[colon] !== COLON) return INVALID;
+    let lineEnd = bytes.indexOf(CR, colon);
+    if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
+    const next = lineEnd + 2;
+    let valueStart = colon + 1;
+    while (valueStart < lineEnd && isBlank(bytes[valueStart])) valueStart += 1;
+    while (lineEnd > valueStart && isBlank(bytes[lineEnd - 1])) lineEnd -= 1;
+    if (!isFieldText(bytes, valueStart, lineEnd)) return INVALID;
+    return this.#takeHeader(bytes, start, colon, valueStart, lineEnd) ? next : INVALID;
+  }
+
+  #takeHeader(bytes: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
+    switch (nameEnd - nameStart) {
+      case 8:
+        if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
+          this.#hint = bytes.toString('latin1', start, end);
+        break;
+      case 10:
+        this.#takeOfTen(bytes, nameStart, start, end);
+        break;
+      case 11:
+        if (isForNow(this.#status) && isName(bytes, nameStart, 'retry-after'))
+          this.#hint = bytes.toString('latin1', start, end);
+        break;
+      case 12:
+        if (isName(bytes, nameStart, 'content-type'))
+          this.#contentType = mediaType(bytes.toString('latin1', start, end));
+        break;
+      case 14:
+        if (isName(bytes, nameStart, 'content-length')) return this.#onLength(bytes.toString('latin1', start, end));
+        if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
+        break;
+      case 16:
+        if (isName(bytes, nameStart, 'content-encoding'))
+          this.#encoding = encodingIn(bytes.toString('latin1', start, end));
+        return this.#encoding === '';
+      case 17:
+        if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
+        break;
+      default:
+    }
+    return true;
+  }
+
+  /** Takes one of the headers whose name has ten characters. */
+  #takeOfTen(bytes: Buffer, nameStart: number, start: number, end: number): void {
+    if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
+    else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+    else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
+      this.#hint += (this.#hint && '\n') + bytes.toString('latin1', start, end);
+  }
+
+  #onConnection(value: string): void {
+    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.#canReuse = false;
+  }
+
+  #onKeepAlive(value: string): void {
+    if (value === this.#keepAliveValue) return;
+    this.#keepAliveValue = value;
+    const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)?.[1];
+    this.#keepAliveMs = seconds === undefined ? Infinity : Number(seconds) * 1_000;
+  }
+
+  #onLength(value: string): boolean {
+    // Digits only, and only once: a second length, even the same one, is a sign of response smuggling.
+    if (this.#lengthBytes !== -1 || !/^\d{1,15}$/.test(value)) return false;
+    this.#lengthBytes = Number(value);
+    return true;
+  }
+
+  #onCoding(value: string): boolean {
+    if (this.#isChunked || value.toLowerCase() !== 'chunked') return false;
+    this.#isChunked = true;
+    return true;
+  }
+
+  #onHead(): boolean {
+    const status = this.#status;
+    if (status < 200) {
+      // An interim response is followed by the final one; a protocol switch was not requested.
+      return status !== 101 && !this.#isChunked && this.#lengthBytes <= 0;
+    }
+    if (this.#isChunked && this.#lengthBytes !== -1) return false;
+    const hasBody = status !== 204 && status !== 304;
+    if (!hasBody || this.#lengthBytes === 0) this.#state = 'done';
+    else if (this.#isChunked) this.#state = 'chunk-size';
+    else if (this.#lengthBytes > 0) {
+      this.#state = 'length';
+      this.#remainingBytes = this.#lengthBytes;
+    } else {
+      this.#state = 'until-close';
+      this.#canReuse = false;
+    }
+    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#hint);
+    return true;
+  }
+
+  #onBodyBytes(chunk: Buffer, at: number): number {
+    const end = Math.min(chunk.length, at + this.#remainingBytes);
+    this.#remainingBytes -= end - at;
+    if (this.#remainingBytes === 0) this.#state = this.#state === 'chunk-data' ? 'chunk-end' : 'done';
+    this.#events.onBody(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+    return end;
+  }
+
+  /** A short line: a chunk size, the end of chunk data, or a trailer field. */
+  #onLine(chunk: Buffer, at: number, lineBytesMax: number): number {
+    const lf = chunk.indexOf(LF, at);
+    const end = lf === -1 ? chunk.length : lf + 1;
+    const partial = this.#partial;
+    const line = partial === undefined ? chunk.subarray(at, end) : Buffer.concat([partial, chunk.subarray(at, end)]);
+    if (line.length > lineBytesMax + 2) return INVALID;
+    if (lf === -1) {
+      this.#partial = partial === undefined ? Buffer.from(line) : line;
+      return end;
+    }
+    this.#partial = undefined;
+    if (line.length < 2 || line[line.length - 2] !== CR) return INVALID;
+    return this.#onLineText(line.toString('latin1', 0, line.length - 2)) ? end : INVALID;
+  }
+
+  #onLineText(text: string): boolean {
+    if (this.#state === 'chunk-end') {
+      this.#state = 'chunk-size';
+      return text === '';
+    }
+    if (this.#state === 'chunk-size') return this.#onChunkSize(text);
+    this.#trailerBytes += text.length;
+    if (text !== '') return this.#trailerBytes <= limits.upstreamHeaderBytesMax && TRAILER.test(text);
+    this.#state = 'done';
+    return true;
+  }
+
+  #onChunkSize(text: string): boolean {
+    const size = CHUNK_SIZE.exec(text)?.[1];
+    if (size === undefined) return false;
+    this.#remainingBytes = Number.parseInt(size, 16);
+    this.#state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
+    this.#trailerBytes = 0;
+    return true;
+  }
+}
+
+const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
+/** RFC 9112, 7.1.1: chunk extensions are allowed and ignored, but a malformed one could mean something else to another parser. */
+const CHUNK_SIZE = new RegExp(
+  `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
+);
+
+const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
+
+const PROTOCOL = Buffer.from('HTTP/1.');
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+function digit(byte: number | undefined): number {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : -1;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB;
+}
+
+/** The bytes allowed in a header name (RFC 9110, 5.6.2). */
+const tokenBytes = new Uint8Array(256);
+for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+  tokenBytes[char.charCodeAt(0)] = 1;
+}
+
+function isTokenByte(byte: number): boolean {
+  return tokenBytes[byte] === 1;
+}
+
+/** No control characters: parsers differ about a lone CR, LF or NUL. */
+function isFieldText(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]!;
+    if ((byte < SPACE && byte !== TAB) || byte === 0x7f) return false;
+  }
+  return true;
+}
+
+function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
+  for (let index = 0; index < lowerCaseName.length; index += 1) {
+    const expected = lowerCaseName.charCodeAt(index);
+    const byte = bytes[start + index]!;
+    // Letters differ from their capitals in one bit, which `-` has already set.
+    if ((byte | 0x20) !== expected) return false;
+  }
+  return true;
+}
+
+/** Responses repeat a few media types, so parsed values are cached and most cost one look-up. */
+const mediaTypes = new Map<string, string>();
+
+function mediaType(value: string): string {
+  if (value.length > limits.rememberedHeaderCharsMax) return readMediaType(value);
+  const known = mediaTypes.get(value);
+  if (known !== undefined) return known;
+  const type = readMediaType(value);
+  if (mediaTypes.size >= MEDIA_TYPES_MAX) mediaTypes.clear();
+  mediaTypes.set(value, type);
+  return type;
+}
+
+function readMediaType(value: string): string {
+  const end = value.indexOf(';');
+  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
+}

@@ -1,0 +1,169 @@
+// The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
+import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionsTold, type VersionRefusal } from '../mcp/index.js';
+import { limits } from '../shared/index.js';
+import { redirectPath, redirectPlace } from './redirect-place.js';
+import type { UpstreamTarget } from '../user-config/index.js';
+
+/** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
+const FAULT_REASONS = {
+  'connection-refused': 'connection refused',
+  'connect-timeout': 'connecting timed out',
+  'name-not-resolved': 'host name not resolved',
+  'address-refused': 'link-local and cloud metadata addresses are refused',
+  'address-not-allowed': 'its address is not in --upstream-allowed-networks',
+  'connect-failed': 'connection failed',
+  'tls-failed': 'TLS handshake failed',
+  'connection-lost': 'connection lost',
+  'request-invalid': 'a forwarded header cannot be sent',
+  'answer-timeout': 'no response in time',
+  'not-ready': 'not ready yet',
+  'answer-invalid': 'invalid response',
+  'answer-encoded': 'response compressed, although that was not requested: content-encoding',
+  'answer-too-large': 'response too large',
+  'answer-incomplete': 'stream ended without a response',
+  'stream-not-resumed': 'stream ended without a response, and resuming it was refused with HTTP status',
+  'answers-share-used': 'response too large for your share of memory: wait for others to finish',
+  'answers-full': 'no memory for its response: too many bytes of large responses in flight',
+  'lists-share-used': 'list too large for your share of memory: wait for others to finish',
+  'lists-full': 'no memory for its list: too many bytes of large lists at once',
+  'answer-unread': 'its response could not be read in time: too many large responses at once',
+  'http-status': 'refused with HTTP status',
+  redirected: 'redirects are not followed; it redirects to',
+  'session-lost': 'session lost',
+  'era-refused': 'it does not support this version of MCP',
+  'initialize-refused': 'initialize refused',
+  'initialize-unknown': 'does not support initialize; it may only speak later versions of MCP',
+  'discover-refused': 'server/discover refused',
+  'version-unsupported': 'protocol version not supported',
+  'version-later': 'speaks only later versions of MCP',
+  'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
+  'transport-unsupported': 'transport not supported: use STREAMABLEHTTP or SSE',
+  'endpoint-missing': 'its event stream does not start with an endpoint event, as transport SSE requires',
+  'endpoint-elsewhere': 'its endpoint event names another origin, which is refused',
+  'stream-lost': 'its event stream ended, and its session with it',
+  'id-in-use': 'another request with the same id is in flight to it',
+  'secrets-off': 'its auth needs --secrets-directory',
+  'secret-keys-missing': 'its auth needs --secrets-key-file',
+  'secret-unreadable': 'a secret of its auth cannot be read',
+  'secret-withheld': 'a secret of its auth may not be sent to its host',
+  'token-refused': 'its authorization server refused the client, scope or resource of its auth: correct its auth',
+  'token-unavailable': 'no access token for it: its authorization server is not responding properly; this is retried',
+  'caller-token-missing': "its auth exchanges the caller's bearer token, and there is none",
+  'consent-missing': 'needs your consent first',
+  'list-refused': 'list refused',
+  'list-cut': 'list without an end: only its beginning was read',
+  'backend-busy': 'too many requests in flight to it',
+  'backend-share-used': 'too many of your requests in flight to it',
+  'connections-used': 'too many connections to backends',
+  'connections-share-used': 'too many of your requests in flight to backends',
+  'task-unreachable': "ambiguous task id: another backend's longer name is a prefix of it; rename one backend",
+  'session-ended': 'session ended',
+} as const;
+
+export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
+
+export interface SaidRefusal {
+  readonly message?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** A failure of one exchange with a backend. */
+export interface UpstreamFault {
+  readonly kind: UpstreamFaultKind;
+  /** True when the backend cannot have received the whole request, so that it is safe to send it again. */
+  readonly isUnsent: boolean;
+  /** More words for some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list. */
+  readonly detail?: string;
+  /** What the backend says of a refusal for now (429, 503), for the caller alone: it is not logged. */
+  readonly said?: SaidRefusal;
+  /** Returns a link with which the user can fix the fault: a new address each time, for that user only; `undefined` when there is none. */
+  readonly connect?: () => string | undefined;
+  /** Replaces `detail` in the log: contains what callers should not see. */
+  readonly logDetail?: string;
+}
+
+/** @param isUnsent true only if the backend certainly cannot have received the whole request. */
+export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
+  return { kind, isUnsent };
+}
+
+/** @param method the method that requests the list. */
+export function listRefusedFault(method: string): UpstreamFault {
+  return { kind: 'list-refused', isUnsent: false, detail: method };
+}
+
+export function httpStatusFault(status: number): UpstreamFault {
+  return { kind: 'http-status', isUnsent: false, detail: String(status) };
+}
+
+/** @param location the header, `''` when absent. @param from the requested target. */
+export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
+  const detail = redirectPlace(location, from);
+  const logDetail = redirectPath(location, from);
+  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
+}
+
+/** The fault for an error response to `initialize`. @param error as JSON. */
+export function initializeFault(error: Buffer): UpstreamFault {
+  const refusal =
+    error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
+  if (refusal === undefined) return upstreamFault('initialize-refused');
+  const kind = VERSION_FAULTS[refusal.kind];
+  return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
+}
+
+/** The backend speaks these versions, and not the one that it was asked to speak. */
+export function versionsFault(versions: readonly string[]): UpstreamFault {
+  const isLater = versions.length > 0 && versions.every((version) => version > MODERN_PROTOCOL_VERSION);
+  const kind = isLater ? 'version-later' : 'version-unsupported';
+  return versions.length === 0 ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${versionsTold(versions)})` };
+}
+
+const VERSION_FAULTS = {
+  later: 'version-later',
+  other: 'version-unsupported',
+  'initialize-unknown': 'initialize-unknown',
+} as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
+
+/** Whether the backend has rejected the credentials that it was sent (401). */
+export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
+  return kind === 'http-status' && detail === '401';
+}
+
+/** HTTP statuses that concern who asks, how often, and the backend's state. */
+const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
+
+/** Whether the backend has refused a request for what it is. */
+export function isNotUnderstood({ kind, detail = '' }: UpstreamFault): boolean {
+  return kind === 'http-status' && detail < '500' && !UNRELATED_STATUSES.has(detail);
+}
+
+const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
+  'connection-refused',
+  'connect-timeout',
+  'name-not-resolved',
+  'connect-failed',
+  'tls-failed',
+]);
+
+/** Whether no connection could be made: a fault of the origin, whichever caller's request it was. */
+export function isReachFault({ kind }: UpstreamFault): boolean {
+  return REACH_FAULTS.has(kind);
+}
+
+/** Whether this subject's own share was used up: a fault of the subject, not of the origin. */
+export function isShareFault({ kind }: UpstreamFault): boolean {
+  return kind === 'connections-share-used' || kind === 'backend-share-used';
+}
+
+/** The words for callers; they contain no address. */
+export function faultReason({ kind, detail }: UpstreamFault): string {
+  const reason = FAULT_REASONS[kind];
+  if (detail === undefined) return reason;
+  return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
+}
+
+/** The words for the log. */
+export function loggedReason(fault: UpstreamFault): string {
+  return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
+}

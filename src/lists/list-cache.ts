@@ -1,0 +1,189 @@
+// The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. The pages of a backend's
+// list are found by subject, by what the backend was shown, and by what the config says about it; a subject never gets the list of
+// another. Small lists are on the event loop, large ones in the list thread.
+import type { ListKindName, ListPage } from '../mcp/index.js';
+import type { DeadlineWheel } from '../fair/index.js';
+import { limits } from '../shared/index.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import type { ReadPage } from './answer-reading.js';
+import { KeptLists, type KeptRead } from './kept-lists.js';
+import { LentPage, type KeptPage } from './list-memory.js';
+
+/** Numbers that stand for objects in keys, for as long as the objects live. */
+class ObjectNumbers<Thing extends object> {
+  readonly #numbers = new WeakMap<Thing, number>();
+  #count = 0;
+
+  of(thing: Thing): number {
+    let number = this.#numbers.get(thing);
+    if (number === undefined) {
+      number = this.#count += 1;
+      this.#numbers.set(thing, number);
+    }
+    return number;
+  }
+}
+
+/** What identifies a kept list. */
+export interface ListIdentity {
+  readonly subject: string;
+  /** As it was compiled last: another config has other objects. */
+  readonly backend: CompiledBackend;
+  readonly kind: ListKindName;
+  /** What the backend was shown, and told about the client: a caller that differs in this may get another list. */
+  readonly shown: string;
+}
+
+/** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
+export class ListRead {
+  readonly #key: string;
+  readonly #read: KeptRead<readonly CachedPage[]>;
+
+  constructor(key: string, read: KeptRead<readonly CachedPage[]>) {
+    this.#key = key;
+    this.#read = read;
+  }
+
+  /**
+   * @param lend makes a page in the list thread a lent page; called only when the list is kept.
+   * @returns the pages for the request that has read them to continue with.
+   */
+  keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
+    let bytes: number = limits.listCacheEntryBytes;
+    for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
+    if (this.#read.isStale || bytes > limits.listCacheBytesPerSubjectMax) {
+      this.#read.giveUp();
+      return pages;
+    }
+    const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
+    const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
+    this.#read.keep(this.#key, kept, bytes);
+    return lent;
+  }
+
+  giveUp(): void {
+    this.#read.giveUp();
+  }
+}
+
+/** Small pages are copies that are never transferred to the list thread. */
+type CachedPage = ListPage | LentPage;
+
+export class ListCache {
+  readonly #kept: KeptLists<readonly CachedPage[]>;
+  readonly #configs = new ObjectNumbers<CompiledBackend>();
+
+  /** @param ageMs after which a list is read again even if no change was reported. */
+  constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
+    const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
+    const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
+      for (const page of pages) if (page instanceof LentPage) page.onDropped();
+    };
+    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
+  }
+
+  /** The size of everything kept, in bytes. */
+  get bytes(): number {
+    return this.#kept.bytes;
+  }
+
+  /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
+  find(identity: ListIdentity): readonly CachedPage[] | undefined {
+    const pages = this.#kept.find(identity.subject, this.#keyOf(identity));
+    for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
+    return pages;
+  }
+
+  /** The list is requested now: a change reported from now on makes the read stale. */
+  begin(identity: ListIdentity): ListRead {
+    const { subject, kind, backend } = identity;
+    return new ListRead(this.#keyOf(identity), this.#kept.begin({ subject, kind, backends: [backend] }));
+  }
+
+  /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
+  onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
+    this.#kept.onChanged(backend, kinds);
+  }
+
+  /** Any list may have changed: drops everything. */
+  clear(): void {
+    this.#kept.clear();
+  }
+
+  #keyOf({ backend, kind, shown }: ListIdentity): string {
+    return `${this.#configs.of(backend)} ${kind} ${shown}`;
+  }
+}
+
+function isHere(page: ReadPage): page is ListPage {
+  return 'spans' in page;
+}
+
+/** A copy in its own memory: the original's may be larger, and is transferred when lists are merged in the list thread. */
+function ownPage(page: ListPage): ListPage {
+  const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
+  page.bytes.copy(bytes);
+  return { bytes, spans: Int32Array.from(page.spans), isShared: true };
+}
+
+// Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
+// shown. A subject never gets the catalogue of another.
+
+/** Age of the tools that `find_tools` searches while a backend's tools are missing. After it, they are read again. */
+export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
+
+/** What identifies a kept catalogue. */
+export interface CatalogueIdentity {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+  /** What the backends are shown, and told about the client. */
+  readonly shown: string;
+}
+
+export class Catalogues {
+  /** The list thread's keys of the catalogues. */
+  readonly #kept: KeptLists<number>;
+  readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
+
+  constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
+    const {
+      catalogueAgeMs: ageMs,
+      catalogueBytesMax: bytesMax,
+      catalogueBytesPerSubjectMax: bytesPerSubjectMax,
+    } = limits;
+    const rules = { ageMs, bytesMax, bytesPerSubjectMax, onDropped };
+    this.#kept = new KeptLists(rules, deadlines, () => deadlines.nowMs());
+  }
+
+  find(identity: CatalogueIdentity): number | undefined {
+    return this.#kept.find(identity.subject, this.#keyOf(identity));
+  }
+
+  /** The lists are requested now: a change reported from now on makes the read stale. */
+  begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
+    return this.#kept.begin({ subject, kind: 'tools', backends: backends.values() });
+  }
+
+  /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
+  keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
+    const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
+    return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
+  }
+
+  /** The thread no longer has the catalogue. */
+  remove(identity: CatalogueIdentity): void {
+    this.#kept.remove(identity.subject, this.#keyOf(identity));
+  }
+
+  onChanged(...changed: Parameters<KeptLists<number>['onChanged']>): void {
+    this.#kept.onChanged(...changed);
+  }
+
+  clear(): void {
+    this.#kept.clear();
+  }
+
+  #keyOf({ virtualHost, shown }: CatalogueIdentity): string {
+    return `${this.#configs.of(virtualHost)} ${shown}`;
+  }
+}

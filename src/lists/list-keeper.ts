@@ -1,0 +1,187 @@
+// The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
+// merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
+// part of a large list, and its garbage collector, which counts such memory, does not run for every list.
+import { isVisibleTo, listKinds, readListAnswer, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
+import { isGranted } from './grant.js';
+import { decodeRules, type ListRules } from '../user-config/index.js';
+import { mergedItems, mergeLists, type BackendPages } from './merge.js';
+import {
+  inOwnMemory,
+  joinedPieces,
+  receivedPage,
+  type AppendTask,
+  type CatalogueOutcome,
+  type CatalogueTask,
+  type DropTask,
+  type FindOutcome,
+  type FindTask,
+  type GrantTask,
+  type LentRef,
+  type MergeOutcome,
+  type MergeTask,
+  type NextOutcome,
+  type NextTask,
+  type PagesTask,
+  type ReadOutcome,
+  type ReadTask,
+  type SentPage,
+} from './thread-tasks.js';
+import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
+import { MIB } from '../shared/index.js';
+
+/**
+ * Bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory. Beyond it, garbage is
+ * collected.
+ */
+export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;
+
+function isLent(page: number | LentRef | SentPage): page is LentRef {
+  return typeof page === 'object' && 'lentKey' in page;
+}
+
+interface KeptList {
+  readonly bytes: Buffer;
+  /** The bytes before this position have been handed over. */
+  at: number;
+}
+
+/** Every method throws when what it needs was lost: a thread that replaces another knows none of its keys. */
+export class ListKeeper {
+  readonly #collectGarbage: () => void;
+  readonly #answers = new Map<number, Uint8Array[]>();
+  readonly #pages = new Map<number, ListPage>();
+  readonly #lists = new Map<number, KeptList>();
+  readonly #catalogues = new Map<number, ToolCatalogue>();
+  /** Bytes that have become garbage since the last collection. */
+  #garbageBytes = 0;
+
+  constructor(collectGarbage: () => void) {
+    this.#collectGarbage = collectGarbage;
+  }
+
+  append({ key, pieces }: AppendTask): void {
+    this.#tidy();
+    const before = this.#answers.get(key);
+    if (before === undefined) this.#answers.set(key, [...pieces]);
+    else before.push(...pieces);
+  }
+
+  read(task: ReadTask): ReadOutcome {
+    this.append(task);
+    const answer = joinedPieces(this.#answers.get(task.key) ?? []);
+    this.#answers.delete(task.key);
+    this.#garbageBytes += answer.length;
+    if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');
+    const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind], task.isModern);
+    if (outcome.kind !== 'page') return outcome;
+    this.#pages.set(task.key, outcome.page);
+    const { page, nextCursor, isComplete, ttlMs, mirrors } = outcome;
+    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs, mirrors };
+  }
+
+  merge(task: MergeTask): MergeOutcome {
+    const { key, kind, unavailable, frame, searchTools } = task;
+    const { made } = this.#withPages(task, (rules, parts) =>
+      mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame, searchTools }),
+    );
+    const { bytes, unreachable } = made;
+    this.#lists.set(key, { bytes, at: 0 });
+    return { bytes: bytes.length, unreachable };
+  }
+
+  catalogue(task: CatalogueTask): CatalogueOutcome {
+    const { key, kind, unavailable } = task;
+    const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
+      const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
+      const found = items.filter(({ bytes, start, end }) => isVisibleTo('model', bytes.subarray(start, end)));
+      return { made: new ToolCatalogue(found, unavailable), unreachable };
+    });
+    const { made, unreachable } = catalogue;
+    this.#catalogues.set(key, made);
+    this.#garbageBytes = Math.max(0, this.#garbageBytes - Math.min(freedBytes, made.pageBytes));
+    return { bytes: made.size, unreachable };
+  }
+
+  /** Warms up the code that searches catalogues. */
+  prepare(): void {
+    prepareCatalogues();
+  }
+
+  find({ key, query, count, frame }: FindTask): FindOutcome {
+    const catalogue = this.#catalogues.get(key);
+    if (catalogue === undefined) throw new Error('a catalogue was lost');
+    return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
+  }
+
+  /** @returns what was made, and how many bytes of pages are now garbage, unless what was made still refers to them. */
+  #withPages<Made>(
+    { rules: rulesText, parts: sentParts }: PagesTask,
+    make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
+  ): { readonly made: Made; readonly freedBytes: number } {
+    this.#tidy();
+    const rules = decodeRules(rulesText);
+    const parts = sentParts.map(({ backend, pages }) => ({
+      backend: rules.backendsByNameLength[backend]!,
+      pages: pages.map((page) => this.#takePage(page)),
+    }));
+    const made = make(rules, parts);
+    let freedBytes = 0;
+    for (const [part, { pages }] of sentParts.entries())
+      for (const [at, page] of pages.entries()) if (!isLent(page)) freedBytes += parts[part]!.pages[at]!.bytes.length;
+    this.#garbageBytes += freedBytes;
+    return { made, freedBytes };
+  }
+
+  grant({ kind, rules, pages, uri }: GrantTask): boolean {
+    const [backend] = decodeRules(rules).backendsByNameLength;
+    if (backend === undefined) throw new Error('rules without a backend');
+    return isGranted({ kind: listKinds[kind], backend, pages: pages.map((page) => this.#findPage(page)), uri });
+  }
+
+  next({ key, memory }: NextTask): NextOutcome {
+    const list = this.#lists.get(key);
+    if (list === undefined) throw new Error('a merged list was lost');
+    const bytes = list.bytes.copy(memory, 0, list.at);
+    list.at += bytes;
+    if (list.at === list.bytes.length) {
+      this.#lists.delete(key);
+      this.#garbageBytes += list.bytes.length;
+    }
+    return { memory, bytes };
+  }
+
+  drop({ keys }: DropTask): void {
+    for (const key of keys) {
+      for (const piece of this.#answers.get(key) ?? []) this.#garbageBytes += piece.length;
+      this.#garbageBytes += (this.#pages.get(key)?.bytes.length ?? 0) + (this.#lists.get(key)?.bytes.length ?? 0);
+      this.#garbageBytes += this.#catalogues.get(key)?.size ?? 0;
+      this.#answers.delete(key);
+      this.#pages.delete(key);
+      this.#lists.delete(key);
+      this.#catalogues.delete(key);
+    }
+  }
+
+  /**
+   * Collects garbage, if there is much, before more memory is taken. V8 knows how much it could free and is in no hurry: in a thread that
+   * is always busy, dead lists may hold a quarter of the process's memory.
+   */
+  #tidy(): void {
+    if (this.#garbageBytes < LIST_GARBAGE_BYTES_MAX) return;
+    this.#garbageBytes = 0;
+    this.#collectGarbage();
+  }
+
+  #takePage(page: number | LentRef | SentPage): ListPage {
+    const found = this.#findPage(page);
+    if (typeof page === 'number') this.#pages.delete(page);
+    return found;
+  }
+
+  #findPage(page: number | LentRef | SentPage): ListPage {
+    if (typeof page === 'object' && !isLent(page)) return receivedPage(page);
+    const kept = this.#pages.get(typeof page === 'number' ? page : page.lentKey);
+    if (kept === undefined) throw new Error('a page was lost');
+    return kept;
+  }
+}

@@ -1,0 +1,250 @@
+// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
+// (`listBytesInlineMax` in shared/limits/lists.ts says from which size on, and why). Both ways give the same bytes.
+import type { ListKind, ListKindName, ListPage } from '../mcp/index.js';
+import type { Accounts, DeadlineWheel } from '../fair/index.js';
+import { limits, type Logger } from '../shared/index.js';
+import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
+import { LentPage, type KeptPage, ListMemory, PartMemory } from './list-memory.js';
+import { ListPool, type ThreadFailure } from './list-pool.js';
+import { isGranted, type GrantJob } from './grant.js';
+import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '../user-config/index.js';
+import { mergeLists, type MergeJob } from './merge.js';
+import { LargeList, SmallList, type MergedList } from './merged-list.js';
+import {
+  handOver,
+  joinedPieces,
+  sentPage,
+  type CatalogueOutcome,
+  type FindTask,
+  type ThreadMessage,
+  type LentRef,
+  type MergeTask,
+  type PagesTask,
+  type SentPage,
+} from './thread-tasks.js';
+
+/** A catalogue that the thread keeps. */
+export interface MadeCatalogue extends CatalogueOutcome {
+  readonly key: number;
+}
+
+export class ListMerger {
+  readonly #pool: ListPool;
+  readonly #memory: ListMemory;
+  readonly #partMemory = new PartMemory();
+  /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
+  readonly #rulesTexts = new WeakMap<ListRules, string>();
+
+  #isPrepared = false;
+
+  /** The list cache; `undefined` when lists are not kept in memory. */
+  readonly cache: ListCache | undefined;
+  readonly catalogues: Catalogues;
+
+  constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
+    this.cache = cache;
+    this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
+    // A thread that has died has lost the pages that the cache refers to.
+    this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
+    this.#memory = new ListMemory(accounts);
+  }
+
+  /** @param kinds of lists that have changed at this backend; all kinds if `undefined`. */
+  onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
+    this.cache?.onChanged(backend, kinds);
+    this.catalogues.onChanged(backend, kinds);
+  }
+
+  /** Any list may have changed. */
+  forgetLists(): void {
+    this.cache?.clear();
+    this.catalogues.clear();
+  }
+
+  /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
+  startReading(subject: string, kind: ListKind, isModern = false): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject, kind, isModern);
+  }
+
+  /** @param done called once; synchronously when the list is small. */
+  merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
+    if (isSmall(job)) {
+      const { bytes, unreachable } = mergeLists(job);
+      done(new SmallList(bytes, unreachable));
+      return;
+    }
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    this.#pool.run(subject, 'merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(subject, keptPages);
+        // A task that is only late may still leave a list there.
+        this.#pool.drop(subject, [key], () => {});
+        done(outcome);
+        return;
+      }
+      this.#memory.take(subject, outcome.bytes);
+      for (const page of keptPages) this.#giveBack(subject, page);
+      const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
+      done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
+    });
+  }
+
+  /**
+   * Makes a catalogue of the tools on the pages, which it consumes. The catalogue is in the list thread until it is dropped.
+   */
+  catalogue(
+    subject: string,
+    job: Omit<MergeJob<ReadPage>, 'frame'>,
+    done: (catalogue: MadeCatalogue | ThreadFailure) => void,
+  ): void {
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    const views: ArrayBufferView[] = [];
+    const task = this.#pagesTask(key, job, views);
+    this.#pool.run(subject, 'catalogue', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(subject, keptPages);
+        this.dropCatalogue(subject, key);
+        done(outcome);
+        return;
+      }
+      for (const page of keptPages) this.#giveBack(subject, page);
+      done({ key, ...outcome });
+    });
+  }
+
+  /** The first catalogue is about to be made: while its lists are being read, the thread warms up the code that searches it. */
+  prepareCatalogues(subject: string): void {
+    if (this.#isPrepared) return;
+    this.#isPrepared = true;
+    this.#pool.run(subject, 'prepare', handOver(undefined), limits.listTaskMsMax, () => {});
+  }
+
+  /** Searches a catalogue. @param done gets the whole answer. */
+  find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
+    this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
+      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
+    );
+  }
+
+  dropCatalogue(subject: string, key: number): void {
+    this.#pool.drop(subject, [key], () => {});
+  }
+
+  /**
+   * Decides whether the pages, which it consumes, grant a URI.
+   * @param done called once; synchronously when the pages are small.
+   */
+  grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
+    const { kind, backend, pages, uri } = job;
+    if (isOnLoop(job)) {
+      done(isGranted(job));
+      return;
+    }
+    const views: ArrayBufferView[] = [];
+    // Resources are never curated.
+    const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
+    const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
+    this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      this.dropPages(subject, pages);
+      done(outcome);
+    });
+  }
+
+  /** These pages are not wanted any more. */
+  dropPages(subject: string, pages: readonly ReadPage[]): void {
+    const keptPages: KeptPage[] = [];
+    for (const page of pages) {
+      if (page instanceof LentPage) page.giveBack();
+      else if (isKept(page)) keptPages.push(page);
+    }
+    if (keptPages.length === 0) return;
+    const keys = keptPages.map(({ key }) => key);
+    const bytes = keptPages.reduce((sum, page) => sum + page.bytes, 0);
+    this.#pool.drop(subject, keys, this.#memory.returning(subject, bytes));
+  }
+
+  /**
+   * Keeps a list in the list cache, if there is room for it.
+   * @returns the pages for the request that has read them to continue with: those in the list thread are lent.
+   */
+  keep(subject: string, read: ListRead, pages: readonly ReadPage[]): readonly ReadPage[] {
+    return read.keep(pages, (page) => {
+      this.#memory.give(subject, page.bytes);
+      return new LentPage(page, {
+        onUsedStill: (bytes) => this.#memory.take(subject, bytes),
+        onFree: (key, bytes) => this.#pool.drop(subject, [key], this.#memory.returning(subject, bytes)),
+      });
+    });
+  }
+
+  /** A task has used the page: a lent page is given back; any other has left the thread, and its bytes are given back. */
+  #giveBack(subject: string, page: KeptPage): void {
+    if (page instanceof LentPage) page.giveBack();
+    else this.#memory.give(subject, page.bytes);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  #task(key: number, job: MergeJob<ReadPage>): ThreadMessage<MergeTask> {
+    const views: ArrayBufferView[] = [];
+    const { frame, searchTools } = job;
+    return handOver({ ...this.#pagesTask(key, job, views), frame, searchTools }, views);
+  }
+
+  /** @param views receives the memory to be transferred with the task. */
+  #pagesTask(key: number, job: Omit<MergeJob<ReadPage>, 'frame'>, views: ArrayBufferView[]): PagesTask {
+    const { kind, rules, parts, unavailable } = job;
+    const sentParts = parts.map(({ backend, pages }) => ({
+      backend: rules.backendsByNameLength.indexOf(backend),
+      pages: pages.map((page) => sentOrKept(page, views)),
+    }));
+    return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
+  }
+
+  #rulesText(rules: ListRules): string {
+    let text = this.#rulesTexts.get(rules);
+    if (text === undefined) {
+      text = encodeRules(rules);
+      this.#rulesTexts.set(rules, text);
+    }
+    return text;
+  }
+}
+
+function isKept(page: ReadPage): page is KeptPage {
+  return 'key' in page;
+}
+
+function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
+  return !job.pages.some(isKept);
+}
+
+/** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
+  if (page instanceof LentPage) return { lentKey: page.key };
+  if (isKept(page)) return page.key;
+  const sent = sentPage(page.isShared === true ? copiedPage(page) : page);
+  views.push(sent.bytes, sent.spans);
+  return sent;
+}
+
+function copiedPage({ bytes, spans }: ListPage): ListPage {
+  return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
+}
+
+/** Whether all pages are on the event loop, and small together. */
+function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
+  let bytes = 0;
+  for (const { pages } of job.parts) {
+    for (const page of pages) {
+      if (isKept(page)) return false;
+      bytes += page.bytes.length;
+    }
+  }
+  return bytes <= limits.listBytesInlineMax;
+}

@@ -1,0 +1,299 @@
+// Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (decisions 2.5, 2.6). Only a part
+// of that time may pass before the upstream session is open.
+import {
+  type BackendMessage,
+  type ListKind,
+  readListAnswer,
+  type PageMirrors,
+  type ToolMirrors,
+} from '../mcp/index.js';
+import { type Deadline, wokenTurns } from '../fair/index.js';
+import { limits, rpcCodes } from '../shared/index.js';
+import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
+import type { ListCache, ListRead } from './list-cache.js';
+import type { ListMerger } from './list-merger.js';
+import type {
+  UpstreamContext,
+  RequestHandler,
+  RpcRequest,
+  UpstreamSession,
+  UpstreamSessionRecord,
+} from '../upstream/index.js';
+import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetadata } from '../http-client/index.js';
+
+/**
+ * Called once.
+ * @param fault why there are no pages; with pages, why there are not all.
+ * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy.
+ */
+export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
+
+export class ListPages implements RequestHandler {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #kind: ListKind;
+  readonly #upstream: UpstreamSession;
+  readonly #metadata: RequestMetadata;
+  readonly #done: ListPagesReader;
+  readonly #dueMs: number;
+  #pages: ReadPage[] = [];
+  /** The mirrors of the tools on the pages. */
+  #mirrors: ToolMirrors[] = [];
+  /** The same for what apps call the backend by. */
+  #apps: string[] = [];
+  /** How many bytes of pages may still stay on the event loop, where they count in no share. */
+  #inlineBytesLeft: number = limits.listBytesInlineMax;
+  #request: RpcRequest | undefined;
+  #reading: AnswerReading | undefined;
+  #cursor: string | undefined;
+  /** The cursors that were asked for. */
+  readonly #asked = new Set<string>();
+  /** The id of the current page's request: each has its own (S32), since a server may still be at work on another list. */
+  #id: Buffer = Buffer.alloc(0);
+  #sentIn: UpstreamSessionRecord | undefined;
+  #isSecondTry = false;
+  /** The shortest TTL of the pages so far. */
+  #ttlMs = Infinity;
+  /** Set if the list may come from the list cache, and may be kept there. */
+  readonly #cache: ListCache | undefined;
+  #kept: ListRead | undefined;
+  /** Runs while the upstream session is being opened. */
+  #patience: Deadline | undefined;
+  #isOver = false;
+
+  constructor(
+    context: UpstreamContext,
+    merger: ListMerger,
+    kind: ListKind,
+    upstream: UpstreamSession,
+    metadata: RequestMetadata,
+    done: ListPagesReader,
+    cache?: ListCache,
+  ) {
+    // Lists of tasks are not cached, because no notification reports a list change when a task changes state.
+    this.#cache = kind.name === 'tasks' ? undefined : cache;
+    this.#context = context;
+    this.#merger = merger;
+    this.#kind = kind;
+    this.#upstream = upstream;
+    this.#metadata = metadata;
+    this.#done = done;
+    this.#dueMs = context.nowMs() + context.options.listTimeoutMs;
+  }
+
+  /** Opens the upstream session if need be, and reads the first page. */
+  start(): void {
+    let isWaiting = true;
+    this.#upstream.whenOpen(this.#metadata, (fault) => {
+      isWaiting = false;
+      this.#patience?.cancel();
+      if (this.#isOver) return;
+      if (fault !== undefined) this.#fail(fault);
+      else if (this.#isAsked) this.#begin();
+      // The backend has no such list, and an empty list cannot be out of date.
+      else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
+    });
+    if (!isWaiting) return;
+    const { deadlines, options } = this.#context;
+    const { isTrial } = this.#upstream;
+    const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
+    this.#patience = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
+  }
+
+  #begin(): void {
+    const cache = this.#cache;
+    if (cache !== undefined && this.#kept === undefined) {
+      const { subject, backend } = this.#upstream;
+      const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
+      const pages = cache.find(identity);
+      if (pages !== undefined) return this.#finish(pages, undefined);
+      this.#kept = cache.begin(identity);
+    }
+    this.#readPage();
+  }
+
+  /** The pages are not wanted any more. The reader is told, as it is of every end. */
+  abort(): void {
+    if (this.#isOver) return;
+    this.#request?.abort();
+    this.#reading?.drop();
+    this.#reading = undefined;
+    this.#fail(upstreamFault('session-ended'));
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.#upstream.answer(bytes, message, this.#metadata);
+  }
+
+  onAnswer(bytes: Buffer): void {
+    if (bytes.length <= this.#inlineBytesLeft)
+      this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#sentIn?.era === 'modern'));
+    else this.onUnread([bytes], true);
+  }
+
+  onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+    const reading = (this.#reading ??= this.#merger.startReading(
+      this.#upstream.subject,
+      this.#kind,
+      this.#sentIn?.era === 'modern',
+    ));
+    if (!isLast) {
+      // The pause lets the event loop take a part of each list in turn, and serve others in between.
+      const request = this.#request;
+      request?.pause();
+      reading.push(pieces, () => request?.resume());
+      return;
+    }
+    this.#reading = undefined;
+    reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
+  }
+
+  /** Takes its turn, since hundreds may fail at once, as when their backend goes away. */
+  onFault(fault: UpstreamFault): void {
+    wokenTurns.run(this.#upstream.subject, () => this.#onFault(fault));
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (this.#isOver) return;
+    this.#reading?.drop();
+    this.#reading = undefined;
+    const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);
+    const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
+    if (!isRetried) {
+      this.#fail(fault);
+      return;
+    }
+    // Starts at the first page again: cursors belonged to the lost session. What the backend is shown may be different now.
+    this.#isSecondTry = true;
+    this.#kept?.giveUp();
+    this.#kept = undefined;
+    this.#dropPages();
+    this.#cursor = undefined;
+    this.#asked.clear();
+    this.start();
+  }
+
+  get #remainingMs(): number {
+    return this.#dueMs - this.#context.nowMs();
+  }
+
+  #onRead(answer: ReadAnswer | ReadFailure): void {
+    if (this.#isOver) this.#dropRead(answer);
+    else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
+    else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
+    else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
+    else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
+    else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
+    else if (answer.kind === 'error' && this.#cursor === '') this.#end();
+    else if (answer.kind === 'error') this.#onError(answer.code);
+    else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
+    else {
+      this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
+      if (answer.mirrors !== undefined) this.#take(answer.mirrors);
+      this.#onPage(answer, answer.nextCursor);
+    }
+  }
+
+  #take({ tools, invalid, apps = [] }: PageMirrors): void {
+    // Not spread into a call, as there may be more of them than a call takes arguments.
+    this.#mirrors = this.#mirrors.concat(tools);
+    this.#apps = this.#apps.concat(apps);
+    if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
+  }
+
+  /** The backend says so in `resultType`, which means nothing in the response of a legacy backend. */
+  #onIncomplete(answer: ReadAnswer): void {
+    this.#dropRead(answer);
+    this.#fail(upstreamFault('answer-invalid'));
+  }
+
+  /**
+   * The end of a list is where no cursor follows. Servers also end one with an empty cursor, which may be a cursor like any other: it is
+   * asked for once, and what leads back to a page that was read is that end. Any other way back, and a list of too many pages, is cut.
+   */
+  #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
+    const isRead = nextCursor !== undefined && this.#asked.has(nextCursor);
+    if (isRead && this.#cursor === '') {
+      this.#dropRead(answer);
+      this.#end();
+      return;
+    }
+    const { page } = answer;
+    this.#pages.push(page);
+    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
+    if (nextCursor === undefined) this.#end();
+    else if (isRead || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
+    else {
+      this.#cursor = nextCursor;
+      this.#asked.add(nextCursor);
+      this.#readPage();
+    }
+  }
+
+  /** Everything was read, or as much as is read of this list. */
+  #end(cut?: UpstreamFault): void {
+    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
+    if (cut !== undefined) this.#upstream.reportFailure(cut);
+    this.#finish(this.#pages, cut, cut === undefined ? this.#ttlMs : 0);
+  }
+
+  /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */
+  get #isAsked(): boolean {
+    return this.#kind.name === 'tools' || this.#isDeclared;
+  }
+
+  get #isDeclared(): boolean {
+    return this.#upstream.record !== undefined && this.#upstream.declares(this.#kind.capability);
+  }
+
+  /** "Method not found" means an empty list if the backend does not declare it; and for templates, which resources need not have. Not after a page. */
+  #onError(code: unknown): void {
+    const mayHaveNone = this.#pages.length === 0 && (this.#kind.name === 'templates' || !this.#isDeclared);
+    const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;
+    if (hasNone) this.#finish([], undefined);
+    else this.#fail(listRefusedFault(this.#kind.method));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#dropPages();
+    this.#finish([], fault);
+  }
+
+  /** @param ttlMs 0 for a list from the cache: it is not cached twice. */
+  #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
+    this.#isOver = true;
+    this.#patience?.cancel();
+    const kept = this.#kept;
+    if (kept === undefined) return this.#done(pages, fault, ttlMs);
+    if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, kept, pages), fault, ttlMs);
+    kept.giveUp();
+    this.#done(pages, fault, ttlMs);
+  }
+
+  /** Drops a page that was read but is not used: unwanted by now, or of an incomplete result. */
+  #dropRead(answer: ReadAnswer | ReadFailure): void {
+    if (typeof answer === 'object' && answer.kind === 'page')
+      this.#merger.dropPages(this.#upstream.subject, [answer.page]);
+  }
+
+  #dropPages(): void {
+    this.#mirrors = [];
+    this.#apps = [];
+    this.#merger.dropPages(this.#upstream.subject, this.#pages);
+    this.#pages = [];
+    this.#inlineBytesLeft = limits.listBytesInlineMax;
+  }
+
+  #readPage(): void {
+    if (this.#upstream.state === 'closed') {
+      this.#fail(upstreamFault('session-ended'));
+      return;
+    }
+    const cursor = this.#cursor === undefined ? '' : `"cursor":${JSON.stringify(this.#cursor)}`;
+    this.#id = this.#context.ids.next();
+    const message = this.#upstream.ownRequest(this.#id, this.#kind.method, cursor);
+    const id = { bytes: this.#id, start: 0, end: this.#id.length };
+    this.#sentIn = this.#upstream.record;
+    this.#request = this.#upstream.request(message, id, this.#metadata, this.#remainingMs, false, this);
+  }
+}

@@ -1,0 +1,158 @@
+// The list thread as the event loop sees it: one per worker, started when it is first needed, and started again when it dies, which
+// fails only the lists that it was keeping. Tasks of one subject are done in order, and subjects take turns: only a few tasks are in the
+// thread, which does them in order, and the others wait here.
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
+import { limits, type Logger } from '../shared/index.js';
+import type { ThreadMessage, ThreadTask, ThreadTasks } from './thread-tasks.js';
+
+/** Tasks in the list thread: one running, one ready. Beyond it, further ones wait, subjects in turn. */
+export const LIST_TASKS_IN_THREAD_MAX = 2;
+
+/** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
+export type ThreadFailure = 'overdue' | 'failed';
+
+type TaskOutcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
+
+/** A task to be done when its turn comes. */
+interface Job {
+  readonly task: ThreadTask;
+  readonly memory: readonly ArrayBuffer[];
+  finish(outcome: unknown): void;
+}
+
+const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
+
+export class ListPool {
+  readonly #deadlines: DeadlineWheel;
+  readonly #logger: Logger;
+  readonly #onLost: () => void;
+  #piscina: Piscina | undefined;
+  /** Needs no bound of its own: each list that a task is about counts in its subject's share until it is dropped. */
+  readonly #waiting = new FairQueue<Job>({
+    itemsMax: Number.MAX_SAFE_INTEGER,
+    itemsPerKeyMax: Number.MAX_SAFE_INTEGER,
+  });
+  #inThreadCount = 0;
+  #stuckDeadline: Deadline | undefined;
+  #lastKey = 0;
+  #isClosed = false;
+
+  /** @param onLost called when a thread has died and what it kept is lost. */
+  constructor(deadlines: DeadlineWheel, logger: Logger, onLost: () => void = () => {}) {
+    this.#deadlines = deadlines;
+    this.#logger = logger;
+    this.#onLost = onLost;
+  }
+
+  /** A key for something that the thread is to keep. */
+  mintKey(): number {
+    this.#lastKey += 1;
+    return this.#lastKey;
+  }
+
+  /**
+   * What an overdue task leaves in the thread must be dropped by the code that ran the task.
+   * @param done called once; synchronously when the pool is closed.
+   */
+  run<Name extends keyof ThreadTasks>(
+    subject: string,
+    name: Name,
+    { message, memory }: ThreadMessage<ThreadTasks[Name]['task']>,
+    withinMs: number,
+    done: (outcome: TaskOutcome<Name> | ThreadFailure) => void,
+  ): void {
+    let isOverdue = false;
+    const deadline = this.#deadlines.after(withinMs, () => {
+      isOverdue = true;
+      leave();
+      done('overdue');
+    });
+    const leave = this.#submit(subject, {
+      task: { name, task: message } as ThreadTask,
+      memory,
+      finish: (outcome) => {
+        deadline.cancel();
+        if (!isOverdue) done(outcome as TaskOutcome<Name> | ThreadFailure);
+      },
+    });
+  }
+
+  /**
+   * Drops what is kept under these keys, and what waiting tasks of the subject will leave under them.
+   * @param done called once, when it is gone; synchronously when the pool is closed.
+   */
+  drop(subject: string, keys: readonly number[], done: () => void): void {
+    this.#submit(subject, { task: { name: 'drop', task: { keys } }, memory: [], finish: done });
+  }
+
+  /** Ends the thread; unfinished tasks fail. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stuckDeadline?.cancel();
+    for (const job of this.#waiting.takeAll()) job.finish('failed');
+    await this.#piscina?.destroy();
+  }
+
+  #start(): Piscina {
+    this.#stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => this.#onStuck());
+    const piscina = new Piscina({
+      filename: THREAD_FILE,
+      // With a minimum of one, a thread that died is replaced while tasks wait for it, too.
+      minThreads: 1,
+      maxThreads: 1,
+      // Every task posted goes to the thread at once, so that it never waits for the event loop to send the next.
+      concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
+    });
+    piscina.on('error', (error) => {
+      // An error at the end of a closed pool's thread is about a task that nobody waits for any more.
+      if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
+    });
+    // Deferred until the next thread is there: nothing can be posted from within this event.
+    piscina.on('workerDestroy', () => {
+      if (!this.#isClosed) queueMicrotask(this.#onLost);
+    });
+    return piscina;
+  }
+
+  /** @returns a function that takes the job back, unless the thread has it already. */
+  #submit(subject: string, job: Job): () => void {
+    if (this.#isClosed) {
+      job.finish('failed');
+    } else if (this.#inThreadCount < LIST_TASKS_IN_THREAD_MAX) {
+      this.#post(job);
+    } else {
+      const place = this.#waiting.add(subject, job);
+      if (typeof place !== 'string') return () => place.leave();
+    }
+    return () => {};
+  }
+
+  #post(job: Job): void {
+    this.#piscina ??= this.#start();
+    this.#inThreadCount += 1;
+    if (this.#inThreadCount === 1) this.#stuckDeadline?.restart();
+    const finish = (outcome: unknown): void => {
+      this.#onTaskOver();
+      job.finish(outcome);
+    };
+    void this.#piscina.run(job.task, { transferList: [...job.memory] }).then(finish, (error: unknown) => {
+      if (!this.#isClosed) this.#logger.error({ err: error, task: job.task.name }, 'the list thread failed');
+      finish('failed');
+    });
+  }
+
+  #onTaskOver(): void {
+    this.#inThreadCount -= 1;
+    if (this.#inThreadCount > 0) this.#stuckDeadline?.restart();
+    else this.#stuckDeadline?.cancel();
+    const next = this.#waiting.take();
+    if (next !== undefined) this.#post(next);
+  }
+
+  /** No task has ended for too long: the thread is terminated and replaced, as if it had died. */
+  #onStuck(): void {
+    for (const thread of this.#piscina?.threads ?? []) void thread.terminate();
+  }
+}

@@ -1,0 +1,281 @@
+// Merges the items of all backends into one sorted list (decisions 2.5). An item is copied as bytes, with the backend's prefix inserted
+// into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
+// loop and in the list thread. Hot path.
+import { encodeEvent, stringValue, cutsOf, isKey, JsonScanner, jsonKind } from '../bytes/index.js';
+import type { AnswerFrame } from '../exchange/index.js';
+import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
+import {
+  callersNameOf,
+  type CuratedItem,
+  folded,
+  isAllowed,
+  isReachable,
+  isTaskReachable,
+  rivalsOf,
+  type ListRules,
+  type RuledBackend,
+} from '../user-config/index.js';
+import {
+  isSearchTool,
+  unavailableMeta,
+  type UnavailableBackend,
+  callersUri,
+  uriInsertion,
+  uriPrefix,
+  type Insertion,
+  type UriPrefix,
+  insertion,
+  partsOf,
+  type Edit,
+} from '../messages/index.js';
+import { writeItems, type MergedItem } from './item-writer.js';
+
+// A tool or prompt in a list as a config shows it: with another name, title or description, and without the arguments that callers may
+// not give. All other bytes of the item stay. Warm path: only items that a curation entry names come here.
+
+/** Reaches property names in a tool's schema and argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
+const ITEM_DEPTH = 3;
+
+const tape = new JsonScanner();
+
+/**
+ * The edits that turn the item into what callers see, except for its name.
+ * @param item the backend's whole item.
+ * @returns `undefined` for an item that has too many JSON values to be scanned.
+ */
+function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] | undefined {
+  if (!tape.scan(item, ITEM_DEPTH)) return undefined;
+  const edits: Edit[] = [];
+  setText(edits, item, 'title', entry.title);
+  setText(edits, item, 'description', entry.description);
+  if (closedArguments.size === 0) return edits;
+  const isClosed = (start: number, end: number): boolean => closedArguments.has(folded(stringValue(item, start, end)));
+  const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
+    for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
+  };
+  // Of a tool. Parsers differ in which of two duplicate members they take, so each of them is cut.
+  for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
+    for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
+      cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
+    for (const required of membersNamed(item, schema, 'required', jsonKind.array))
+      cut(required, (child) => isText(child) && isClosed(tape.start(child), tape.end(child)));
+  }
+  // Of a prompt.
+  for (const list of membersNamed(item, 0, 'arguments', jsonKind.array))
+    cut(list, (child) =>
+      membersNamed(item, child, 'name', jsonKind.string).some((name) => isClosed(tape.start(name), tape.end(name))),
+    );
+  return edits;
+}
+
+/** Replaces the item's text of this name, or adds it before the other members. */
+function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
+  if (text === undefined) return;
+  const value = JSON.stringify(text);
+  const members = membersNamed(item, 0, name);
+  for (const node of members) edits.push({ start: tape.start(node), end: tape.end(node), putIn: Buffer.from(value) });
+  if (members.length > 0) return;
+  // An item has a name, so another member follows the comma.
+  const at = tape.start(0) + 1;
+  const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
+  const before = edits.findIndex(({ start, end }) => start === at && end === at);
+  // Two insertions in one place become one edit.
+  if (before === -1) edits.push({ start: at, end: at, putIn });
+  else edits[before] = { start: at, end: at, putIn: Buffer.concat([edits[before]!.putIn, putIn]) };
+}
+
+/** The nodes of an object's members of this name, of one kind if one is given. @param name ASCII. */
+function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
+  const nodes: number[] = [];
+  if (tape.kind(object) !== jsonKind.object) return nodes;
+  const past = tape.next(object);
+  for (let node = object + 1; node < past; node = tape.next(node)) {
+    if (!isKey(item, tape.keyStart(node), tape.keyEnd(node), name)) continue;
+    if (kind === undefined || tape.kind(node) === kind) nodes.push(node);
+  }
+  return nodes;
+}
+
+function isText(node: number): boolean {
+  return tape.kind(node) === jsonKind.string;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Tools that a log line names as unreachable. Beyond it, further ones are not named. */
+const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
+
+/** One backend's part of the list. */
+export interface BackendPages<Page = ListPage> {
+  /** One of the backends in the rules. */
+  readonly backend: RuledBackend;
+  readonly pages: readonly Page[];
+}
+
+export interface MergeJob<Page = ListPage> {
+  readonly kind: ListKind;
+  readonly rules: ListRules;
+  readonly parts: readonly BackendPages<Page>[];
+  readonly unavailable: readonly UnavailableBackend[];
+  readonly frame: AnswerFrame;
+  /**
+   * Where tools are searched for: the tools that do it, as JSON. Of the others only those with a page are listed, as hosts show no other
+   * page.
+   */
+  readonly searchTools?: string | undefined;
+}
+
+/** All items, or without those that the tools of a search hide, or of these only the ones with a page. */
+type ItemChoice = 'all' | 'searched' | 'with-page';
+
+export interface MergeResult {
+  /** The whole answer, in the form that was asked for. */
+  readonly bytes: Buffer;
+  /**
+   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (decisions 2.5):
+   * the first of them, for the log.
+   */
+  readonly unreachable: readonly string[];
+}
+
+export function mergeLists(job: MergeJob): MergeResult {
+  const { kind, unavailable, frame, searchTools } = job;
+  const { items, unreachable } = mergedItems(job, searchTools === undefined ? 'all' : 'with-page');
+  const { extras } = frame;
+  const { _meta: missing } = unavailableMeta(unavailable);
+  const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
+  const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
+  const before = searchTools === undefined || items.length === 0 ? searchTools : `${searchTools},`;
+  const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[${before ?? ''}`, items, tail);
+  return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
+}
+
+/** The items that callers may see, in the order in which they see them. */
+export function mergedItems(
+  { kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>,
+  choice: ItemChoice,
+): {
+  readonly items: readonly MergedItem[];
+  readonly unreachable: readonly string[];
+} {
+  const items: MergedItem[] = [];
+  const unreachable: string[] = [];
+  for (const part of parts) {
+    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachable);
+    else collectResources(kind, part, items);
+  }
+  items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+  return { items, unreachable };
+}
+
+function collectNamed(
+  rules: ListRules,
+  kind: ListKind,
+  { backend, pages }: BackendPages,
+  choice: ItemChoice,
+  items: MergedItem[],
+  unreachable: string[],
+): void {
+  const isTask = kind.name === 'tasks';
+  const prefixText = isTask ? `${backend.name}-` : backend.prefix;
+  const prefix = Buffer.from(JSON.stringify(prefixText).slice(1, -1));
+  const uris = uriPrefix(backend.uriName);
+  const rivals = rivalsOf(rules, backend);
+  const isReached = isTask
+    ? (name: string): boolean => isTaskReachable(rules, backend, name)
+    : (name: string): boolean => isReachable(rivals, backend, name);
+  const isOurs = (key: string): boolean => choice !== 'all' && isSearchTool(key);
+  const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
+  const leaveOut = (key: string): void => {
+    if (unreachable.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachable.push(key);
+  };
+  const seen = new Set<string>();
+  for (const { bytes, spans } of pages) {
+    for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+      const nameStart = spans[row + span.keyStart]!;
+      const bareName = stringValue(bytes, nameStart, spans[row + span.keyEnd]!);
+      // Of two items with the same name the first counts: a request could reach only one of them anyway.
+      if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
+      seen.add(bareName);
+      const shown = curated === undefined ? undefined : callersNameOf(curated, bareName);
+      if (shown === 'hidden') continue;
+      const name = typeof shown === 'object' ? shown.name : bareName;
+      const key = `${prefixText}${name}`;
+      if (shown === 'taken' || isOurs(key) || !isReached(name)) {
+        leaveOut(key);
+        continue;
+      }
+      const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
+      // A single insertion is that of the name.
+      if (choice === 'with-page' && 'putIn' in insertions) continue;
+      const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
+      const entry = curated?.byBareName.get(bareName);
+      const changed = entry === undefined ? item : withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);
+      if (changed === undefined) leaveOut(key);
+      else items.push(changed);
+    }
+  }
+}
+
+/** The item as the config shows it; `undefined` when it has too many JSON values to be scanned. */
+function withEntry(
+  { key, bytes, start, end, insertions }: MergedItem,
+  curated: CuratedItem,
+  nameStart: number,
+  nameEnd: number,
+): MergedItem | undefined {
+  const item = bytes.subarray(start, end);
+  const edits = curatedEdits(item, curated);
+  if (edits === undefined) return undefined;
+  const { name, bareName } = curated.entry;
+  for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
+    // An item that keeps the backend's own name keeps its bytes after the prefix.
+    if (at === nameStart + 1 && name !== bareName)
+      edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
+    else edits.push(insertion({ at: at - start, putIn }));
+  }
+  const changed = Buffer.concat(partsOf(item, edits));
+  return { key, bytes: changed, start: 0, end: changed.length, insertions: NO_INSERTIONS };
+}
+
+const NO_INSERTIONS: readonly Insertion[] = [];
+
+/** Also inserts the prefix into the URIs of a tool's user interface, which are resources of its backend. */
+function withLinks(
+  name: Insertion,
+  bytes: Buffer,
+  spans: Int32Array,
+  row: number,
+  prefix: UriPrefix,
+): Insertion | readonly Insertion[] {
+  let insertions: Insertion[] | undefined;
+  for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+    if (spans[at] !== -1) (insertions ??= [name]).push(uriInsertion(bytes, spans[at]!, spans[at + 1]!, prefix));
+  return insertions?.sort((one, other) => one.at - other.at) ?? name;
+}
+
+function collectResources(kind: ListKind, { backend, pages }: BackendPages, items: MergedItem[]): void {
+  const prefix = uriPrefix(backend.uriName);
+  const seen = new Set<string>();
+  for (const { bytes, spans } of pages) {
+    for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+      const keyStart = spans[row + span.keyStart]!;
+      const keyEnd = spans[row + span.keyEnd]!;
+      const uri = stringValue(bytes, keyStart, keyEnd);
+      if (seen.has(uri) || !isAllowed(backend, kind, uri, nameOf(bytes, spans, row))) continue;
+      seen.add(uri);
+      items.push({
+        key: callersUri(backend.uriName, uri),
+        bytes,
+        start: spans[row + span.start]!,
+        end: spans[row + span.end]!,
+        insertions: uriInsertion(bytes, keyStart, keyEnd, prefix),
+      });
+    }
+  }
+}
+
+function nameOf(bytes: Buffer, spans: Int32Array, row: number): string | undefined {
+  const start = spans[row + span.nameStart]!;
+  return start === -1 ? undefined : stringValue(bytes, start, spans[row + span.nameEnd]!);
+}

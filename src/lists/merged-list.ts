@@ -1,0 +1,152 @@
+// A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
+// Exactly one of `respondTo` and `drop` is called, once.
+import { limits } from '../shared/index.js';
+import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
+import type { ListMemory, PartMemory } from './list-memory.js';
+import type { ListPool } from './list-pool.js';
+import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
+
+export interface MergedList {
+  /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
+  readonly unreachable: readonly string[];
+  /**
+   * Answers the exchange that the list was made for.
+   * @param isStreaming whether its event stream is open already.
+   */
+  respondTo(exchange: Exchange, isStreaming?: boolean): void;
+  /** The list is not wanted any more. */
+  drop(): void;
+}
+
+const NO_MEMORY = new Uint8Array(0);
+
+/** What all large lists share. */
+interface LargeListParts {
+  readonly pool: ListPool;
+  readonly memory: ListMemory;
+  readonly partMemory: PartMemory;
+}
+
+/** A list that the thread keeps. */
+interface ListInThread extends MergeOutcome {
+  readonly subject: string;
+  readonly key: number;
+  readonly form: AnswerFrame['form'];
+}
+
+export class SmallList implements MergedList {
+  readonly unreachable: readonly string[];
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer, unreachable: readonly string[]) {
+    this.#bytes = bytes;
+    this.unreachable = unreachable;
+  }
+
+  respondTo(exchange: Exchange, isStreaming = false): void {
+    answerInForm(exchange, this.#bytes, undefined, isStreaming);
+  }
+
+  drop(): void {
+    // Nothing to release but memory.
+  }
+}
+
+type State = 'asking' | 'waiting' | 'over';
+
+/**
+ * Asks for a part, writes it, and uses its memory for the next: the event loop holds one part at a time.
+ *
+ *   asking ── a part, and no room for more ──> waiting ── drained ──> asking
+ *   asking ── the last part, or the thread failed: the caller is cut ──> over
+ *   asking, waiting ── the caller went away, or its exchange refused the list ──> over
+ */
+export class LargeList implements MergedList {
+  readonly #parts: LargeListParts;
+  readonly #list: ListInThread;
+  #exchange: Exchange | undefined;
+  /** The memory of the part that waits for room. */
+  #memory: Uint8Array = NO_MEMORY;
+  #at = 0;
+  #state: State = 'asking';
+
+  /** @param list whose bytes have already been taken from the share. */
+  constructor(parts: LargeListParts, list: ListInThread) {
+    this.#parts = parts;
+    this.#list = list;
+  }
+
+  get unreachable(): readonly string[] {
+    return this.#list.unreachable;
+  }
+
+  respondTo(exchange: Exchange, isStreaming = false): void {
+    if (exchange.isAborted) {
+      this.drop();
+      exchange.reset();
+      return;
+    }
+    this.#exchange = exchange;
+    exchange.onAbort = () => this.drop();
+    exchange.onDrain = () => {
+      if (this.#state === 'waiting') this.#ask(this.#memory);
+    };
+    const contentType = this.#list.form === 'event' ? 'text/event-stream' : 'application/json';
+    if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
+    this.#ask(this.#parts.partMemory.take());
+  }
+
+  drop(): void {
+    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
+    const { subject, key } = this.#list;
+    this.#parts.pool.drop(subject, [key], this.#parts.memory.returning(subject, this.#list.bytes));
+  }
+
+  #ask(memory: Uint8Array): void {
+    // The exchange may have refused the list synchronously.
+    if (this.#state === 'over') {
+      this.#parts.partMemory.giveBack(memory);
+      return;
+    }
+    if (this.#state === 'waiting') this.#transition('waiting', 'asking');
+    const task = { key: this.#list.key, memory };
+    this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
+      if (this.#state === 'over' || this.#exchange === undefined) {
+        if (typeof outcome !== 'string') this.#parts.partMemory.giveBack(outcome.memory);
+        return;
+      }
+      if (typeof outcome === 'string') {
+        this.drop();
+        this.#exchange.reset();
+      } else {
+        this.#write(this.#exchange, outcome);
+      }
+    });
+  }
+
+  #write(exchange: Exchange, { memory, bytes }: NextOutcome): void {
+    this.#at += bytes;
+    // Without room, the exchange still refers to the memory.
+    const hasRoom = exchange.write(memory.subarray(0, bytes));
+    if (this.#state === 'over') {
+      if (hasRoom) this.#parts.partMemory.giveBack(memory);
+    } else if (this.#at === this.#list.bytes) {
+      if (hasRoom) this.#parts.partMemory.giveBack(memory);
+      this.#transition('asking', 'over');
+      this.#parts.memory.give(this.#list.subject, this.#list.bytes);
+      exchange.end();
+    } else if (hasRoom) {
+      this.#ask(memory);
+    } else {
+      this.#memory = memory;
+      this.#transition('asking', 'waiting');
+    }
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,168 @@
+// The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
+// keeps between tasks has a key, which the event loop assigns.
+import type { ListKindName, PageMirrors, ListPage } from '../mcp/index.js';
+import type { UnavailableBackend } from '../messages/index.js';
+import type { AnswerFrame } from '../exchange/index.js';
+
+/** A message to another thread, and the memory in it that is transferred. */
+export interface ThreadMessage<Message> {
+  readonly message: Message;
+  readonly memory: readonly ArrayBuffer[];
+}
+
+/** The thread's tasks by name, each with the message in and the message out. */
+export interface ThreadTasks {
+  readonly append: { readonly task: AppendTask; readonly outcome: undefined };
+  readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
+  readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
+  readonly grant: { readonly task: GrantTask; readonly outcome: boolean };
+  readonly catalogue: { readonly task: CatalogueTask; readonly outcome: CatalogueOutcome };
+  readonly prepare: { readonly task: undefined; readonly outcome: undefined };
+  readonly find: { readonly task: FindTask; readonly outcome: FindOutcome };
+  readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
+  readonly drop: { readonly task: DropTask; readonly outcome: undefined };
+}
+
+/** A task with its name. */
+export type ThreadTask = {
+  readonly [Name in keyof ThreadTasks]: { readonly name: Name; readonly task: ThreadTasks[Name]['task'] };
+}[keyof ThreadTasks];
+
+/** Append pieces of a response to a list request, which is kept under the key. */
+export interface AppendTask {
+  readonly key: number;
+  readonly pieces: readonly Uint8Array[];
+}
+
+/** Read the response under the key; if it is a page, the page is kept in its place. */
+export interface ReadTask extends AppendTask {
+  /** Length of the whole response, to detect lost pieces. */
+  readonly bytes: number;
+  /** The request's id, as JSON. */
+  readonly id: string;
+  readonly kind: ListKindName;
+  readonly isModern?: boolean;
+}
+
+export type ReadOutcome =
+  | {
+      readonly kind: 'page';
+      readonly itemCount: number;
+      readonly nextCursor: string | undefined;
+      readonly isComplete: boolean;
+      readonly ttlMs: number;
+      readonly mirrors: PageMirrors | undefined;
+    }
+  | { readonly kind: 'error'; readonly code: number | undefined }
+  | { readonly kind: 'invalid' };
+
+/** Pages of all backends, to be made into a list or catalogue that is kept under the key; only lent pages are kept any longer. */
+export interface PagesTask {
+  readonly key: number;
+  readonly kind: ListKindName;
+  /** Encoded rules. */
+  readonly rules: string;
+  /** `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
+  readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | LentRef | SentPage)[] }[];
+  readonly unavailable: readonly UnavailableBackend[];
+}
+
+/** Merge pages into a list. */
+export interface MergeTask extends PagesTask {
+  readonly frame: AnswerFrame;
+  /** As in `MergeJob`. */
+  readonly searchTools?: string | undefined;
+}
+
+/** Make a searchable catalogue of the pages; it is kept until it is dropped. */
+export type CatalogueTask = PagesTask;
+
+export interface CatalogueOutcome {
+  /** Size in memory. */
+  readonly bytes: number;
+  readonly unreachable: readonly string[];
+}
+
+/** Search the catalogue under the key. */
+export interface FindTask {
+  readonly key: number;
+  readonly query: string;
+  /** The most tools to find. */
+  readonly count: number;
+  readonly frame: AnswerFrame;
+}
+
+export interface FindOutcome {
+  /** The whole answer. */
+  readonly memory: Uint8Array;
+}
+
+/** Decide whether pages grant a URI; kept pages stay as they are. */
+export interface GrantTask {
+  readonly kind: ListKindName;
+  /** Encoded rules of the one backend. */
+  readonly rules: string;
+  /** As in `PagesTask`. */
+  readonly pages: readonly (number | LentRef | SentPage)[];
+  readonly uri: string;
+}
+
+/** A page that stays in the thread. */
+export interface LentRef {
+  readonly lentKey: number;
+}
+
+export interface SentPage {
+  readonly bytes: Uint8Array;
+  readonly spans: Int32Array;
+}
+
+export interface MergeOutcome {
+  /** Length of the list. */
+  readonly bytes: number;
+  readonly unreachable: readonly string[];
+}
+
+/** Fill the memory with the next part of the list under the key; after the last part the list is dropped. */
+export interface NextTask {
+  readonly key: number;
+  readonly memory: Uint8Array;
+}
+
+export interface NextOutcome {
+  readonly memory: Uint8Array;
+  readonly bytes: number;
+}
+
+/** Drop whatever is kept under the keys. */
+export interface DropTask {
+  readonly keys: readonly number[];
+}
+
+export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): ThreadMessage<Message> {
+  return { message, memory: views.map(({ buffer }) => buffer as ArrayBuffer) };
+}
+
+/** The same page, in memory that can be transferred. */
+export function sentPage({ bytes, spans }: ListPage): SentPage {
+  return { bytes: inOwnMemory(bytes), spans };
+}
+
+export function receivedPage({ bytes, spans }: SentPage): ListPage {
+  return { bytes: asBuffer(bytes), spans };
+}
+
+/** Only memory that holds nothing else can be transferred. Small buffers share memory, so they are copied. */
+export function inOwnMemory(bytes: Uint8Array): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
+}
+
+/** The pieces as one buffer. */
+export function joinedPieces(pieces: readonly Uint8Array[]): Buffer {
+  const [first] = pieces;
+  return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,361 @@
+// The tools of a virtual host as `find_tools` searches them, and its answer; in the list thread. A query is first matched against every
+// tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build
+// and search than most of the queries that it would ever serve.
+import MiniSearch from 'minisearch';
+import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import { limits, KIB, MIB } from '../shared/index.js';
+import { unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
+import type { AnswerFrame } from '../exchange/index.js';
+
+// Many texts joined into one string, so that a word is found by one native search: searching thousands of small strings one after the
+// other takes longer than searching all that they contain. Runs in the list thread.
+
+/** Never part of a word that is searched for. */
+const SEPARATOR = '\n';
+const CHAR_BYTES_MAX = 2;
+
+export class JoinedTexts {
+  readonly #all: string;
+  readonly #ends: Int32Array;
+
+  constructor(texts: readonly string[]) {
+    this.#all = texts.join(SEPARATOR);
+    this.#ends = new Int32Array(texts.length);
+    let at = 0;
+    for (let index = 0; index < texts.length; index += 1) {
+      at += texts[index]!.length;
+      this.#ends[index] = at;
+      at += SEPARATOR.length;
+    }
+  }
+
+  /** Size in memory, in bytes. */
+  get size(): number {
+    return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
+  }
+
+  get length(): number {
+    return this.#all.length;
+  }
+
+  at(index: number): string {
+    const start = index === 0 ? 0 : this.#ends[index - 1]! + SEPARATOR.length;
+    return this.#all.slice(start, this.#ends[index]);
+  }
+
+  /** Visits each text that contains the word, once, in order. @param word not empty, and without a line break. */
+  forEachWith(word: string, visit: (index: number) => void): void {
+    const ends = this.#ends;
+    let index = 0;
+    for (let at = this.#all.indexOf(word); at !== -1; at = this.#all.indexOf(word, ends[index])) {
+      while (ends[index]! <= at) index += 1;
+      visit(index);
+    }
+  }
+}
+
+// The searchable text of a tool: its title and description. Most tools begin with them, as strings without escapes, and end with long
+// schemas, which are then not scanned at all.
+
+/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond it, the rest is not searched. */
+export const TOOL_TEXT_CHARS_MAX = 2_000;
+
+/** Reaches the members of a tool, and nothing nested in them. */
+const ITEM_DEPTH = 1;
+/** How much of a tool is looked at first. */
+const BEGINNING_BYTES = 512;
+
+const tape = new JsonScanner();
+
+/** The text in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
+export function textOf(bytes: Buffer, start: number, end: number): string {
+  const beginningEnd = Math.min(end, start + BEGINNING_BYTES);
+  const text = plainTextOf(bytes, start, beginningEnd) ?? scannedTextOf(bytes, start, beginningEnd, end);
+  return text.toLowerCase();
+}
+
+/** `undefined` if only a scanner can be sure. A title after the first nested value is ignored. */
+function plainTextOf(bytes: Buffer, start: number, end: number): string | undefined {
+  // One character per byte.
+  const beginning = bytes.toString('latin1', start, end);
+  const description = plainMember(beginning, '"description":"', nestedAt(beginning, 1));
+  if (typeof description === 'string') return undefined;
+  const title = plainMember(beginning, '"title":"', nestedAt(beginning, description.end));
+  if (title === 'unsure') return undefined;
+  const textAt = ({ start: from, end: to }: PlainString): string =>
+    ASCII.test(beginning.slice(from, to))
+      ? beginning.slice(from, to)
+      : bytes.toString('utf8', start + from, start + to);
+  return `${title === 'none' ? '' : textAt(title)} ${textAt(description)}`;
+}
+
+interface PlainString {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The first member that begins so, if it is not after `before`. @returns where its value is, without quotes. */
+function plainMember(tool: string, beginning: string, before: number): PlainString | 'none' | 'unsure' {
+  const at = tool.indexOf(beginning);
+  if (at === -1 || at > before) return 'none';
+  // After a backslash, the quote is part of a longer name.
+  if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';
+  const start = at + beginning.length;
+  const end = tool.indexOf('"', start);
+  const escape = tool.indexOf('\\', start);
+  return end === -1 || (escape !== -1 && escape < end) ? 'unsure' : { start, end };
+}
+
+/** Where the first nested object or array could begin. */
+function nestedAt(tool: string, from: number): number {
+  const object = tool.indexOf('{', from);
+  const list = tool.indexOf('[', from);
+  return Math.min(object === -1 ? tool.length : object, list === -1 ? tool.length : list);
+}
+
+const BACKSLASH = 0x5c;
+const ASCII = /^[ -~]*$/;
+
+function scannedTextOf(bytes: Buffer, start: number, beginningEnd: number, end: number): string {
+  const tool = bytes.subarray(start, end);
+  tape.begin(ITEM_DEPTH);
+  tape.push(bytes.subarray(start, beginningEnd));
+  if (beginningEnd < end) {
+    // The last value may be incomplete.
+    const begun = memberText(tool, 'description', tape.count - 1);
+    if (begun !== undefined) return `${memberText(tool, 'title', tape.count - 1) ?? ''} ${begun}`;
+    tape.push(bytes.subarray(beginningEnd, end));
+  }
+  return `${memberText(tool, 'title') ?? ''} ${memberText(tool, 'description') ?? ''}`;
+}
+
+/** The text of the first member with this name, the only one that is searched. */
+function memberText(tool: Buffer, name: string, past = tape.count): string | undefined {
+  for (let node = 1; node < past; node += 1) {
+    if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
+    const [start, end] = [tape.start(node), tape.end(node)];
+    const charsMax = TOOL_TEXT_CHARS_MAX;
+    // A very long text is cut first, with its escapes as they are: decoding all of it is not worth it.
+    const text =
+      end - start > ESCAPE_BYTES_MAX * charsMax
+        ? tool.toString('utf8', start + 1, start + 1 + charsMax)
+        : stringValue(tool, start, end);
+    return text.slice(0, charsMax);
+  }
+  return undefined;
+}
+
+/** Different words of a query that are searched for. Beyond it, further words are ignored. */
+export const TOOL_QUERY_WORDS_MAX = 24;
+/**
+ * Characters of tools that are searched for one query: all names, titles and descriptions, once for each word. Beyond it, its last words
+ * are ignored.
+ */
+const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
+/** Characters of the tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+const TOOL_RANKED_CHARS_MAX = 128 * KIB;
+/** Tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+export const TOOL_CANDIDATES_MAX = 200;
+/** Bytes of the tools that one `find_tools` returns. Those beyond it, and any tool that alone is larger, are left out. */
+const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
+
+/** A match in a name counts for more than a match in a description. */
+const NAME_WEIGHT = 3;
+/** Shorter words are the beginning of too many others. */
+const PREFIX_CHARS_MIN = 3;
+const STEMMED_CHARS_MIN = 5;
+/** The part of a word that must match, since the forms of a word differ at its end: `issues` finds `issue`. */
+const STEM_SHARE = 0.75;
+/** No two words that are spelled alike for so long differ in a way that matters here. */
+const STEM_CHARS_MAX = 24;
+
+interface FoundText {
+  readonly id: number;
+  readonly name: string;
+  readonly text: string;
+}
+
+export class ToolCatalogue {
+  readonly #items: readonly MergedItem[];
+  /** For each tool, in lower case: the words of its name (`#names`), and its title and description (`#texts`). */
+  readonly #names: JoinedTexts;
+  readonly #texts: JoinedTexts;
+  readonly #unavailable: readonly UnavailableBackend[];
+  /** Bytes of the pages that the catalogue keeps. */
+  readonly pageBytes: number;
+  /** Size in memory, in bytes. */
+  readonly size: number;
+
+  /** @param unavailable backends whose tools are missing. */
+  constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
+    this.#unavailable = unavailable;
+    this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
+    this.#texts = new JoinedTexts(items.map(({ bytes, start, end }) => textOf(bytes, start, end)));
+    const kept = keptItems(items);
+    this.#items = kept.items;
+    this.pageBytes = kept.pageBytes;
+    this.size = kept.bytes + this.#names.size + this.#texts.size + limits.listToolBytesEach * items.length;
+  }
+
+  /** The whole answer. @param count the most tools to find. */
+  answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
+    const found: string[] = [];
+    let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
+    for (const index of this.find(query, count)) {
+      const item = this.#items[index]!;
+      const bytes = itemBytes(item);
+      bytesLeft -= bytes;
+      if (bytesLeft >= 0) found.push(textOfItem(item, bytes));
+      else if (found.length > 0) break;
+      else bytesLeft += bytes;
+    }
+    const result = `{"tools":[${found.join()}]}`;
+    const content = [result, ...this.#notes(found.length)].map((text) => ({ type: 'text', text }));
+    const meta = { ...extras?.meta, ...unavailableMeta(this.#unavailable)._meta };
+    const tail = Object.keys(meta).length === 0 ? '' : `,"_meta":${JSON.stringify(meta)}`;
+    const members = `${extras?.members ?? ''}"content":${JSON.stringify(content)},"structuredContent":${result}${tail}`;
+    const message = Buffer.from(`${head}{${members}}}`);
+    return form === 'event' ? encodeEvent(message) : message;
+  }
+
+  /** Indexes of tools, the best match first. */
+  find(query: string, count: number): number[] {
+    const words = [...new Set(wordsOf(query))].slice(0, this.#wordsMax);
+    if (words.length === 0) return [];
+    const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
+    ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
+    // Beginnings and whole words, not words that are merely alike: no two beginnings match the same word of a tool, so all of
+    // them together visit each word once.
+    const beginnings = beginningsOf(words);
+    const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
+      boost: { name: NAME_WEIGHT },
+      prefix: (word) => beginnings.has(word),
+    });
+    return ranked.slice(0, count).map(({ id }) => id as number);
+  }
+
+  /** Each word is looked for in all texts. */
+  get #wordsMax(): number {
+    const chars = this.#names.length + this.#texts.length;
+    return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
+  }
+
+  /** The tools that have most of the words or their beginnings; among equals, the first. */
+  #candidates(words: readonly string[]): readonly number[] {
+    const stems = words.map(stemOf);
+    const weights = new Uint8Array(this.#items.length);
+    const lastInName = new Uint8Array(this.#items.length);
+    stems.forEach((stem, at) => {
+      this.#names.forEachWith(stem, (id) => {
+        weights[id]! += NAME_WEIGHT;
+        lastInName[id] = at + 1;
+      });
+      this.#texts.forEachWith(stem, (id) => {
+        if (lastInName[id] !== at + 1) weights[id]! += 1;
+      });
+    });
+    const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * stems.length + 1 }, () => []);
+    for (let id = 0; id < weights.length; id += 1) byWeight[weights[id]!]!.push(id);
+    const found = byWeight.slice(1).reverse().flat().slice(0, TOOL_CANDIDATES_MAX);
+    let chars = 0;
+    const tooMuch = found.findIndex((id) => {
+      chars += this.#names.at(id).length + this.#texts.at(id).length;
+      return chars > TOOL_RANKED_CHARS_MAX;
+    });
+    return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
+  }
+
+  /** What else the caller should know. */
+  #notes(foundCount: number): string[] {
+    const notes: string[] = [];
+    if (foundCount === 0) notes.push('No tool matches: try other words, or fewer.');
+    if (this.#unavailable.length > 0) {
+      const missing = this.#unavailable.map(({ backend, reason }) => `${backend} (${reason})`).join('; ');
+      notes.push(`The tools of these servers are missing now: ${missing}`);
+    }
+    return notes;
+  }
+}
+
+/** `github-createIssue` is three words. */
+function wordsOfName(name: string): string {
+  return (CAPITAL.test(name) ? name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2') : name).toLowerCase();
+}
+
+function stemOf(word: string): string {
+  return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
+}
+
+/** Without those that begin with another one. */
+function beginningsOf(words: readonly string[]): ReadonlySet<string> {
+  const kept = new Set<string>();
+  const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);
+  for (const word of long.map((each) => (each.length < STEMMED_CHARS_MIN ? each : stemOf(each))).sort()) {
+    if (![...kept].some((each) => word.startsWith(each))) kept.add(word);
+  }
+  return kept;
+}
+
+const CAPITAL = /\p{Lu}/u;
+
+function wordsOf(text: string): string[] {
+  return wordsOfName(text)
+    .split(/[\s\p{Z}\p{P}\p{S}]+/u)
+    .filter((word) => word !== '');
+}
+
+/**
+ * Warms up the search code with a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long
+ * as the next.
+ */
+export function prepareCatalogues(): void {
+  const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
+  const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {
+    const [one, other] = [words[number % words.length]!, words[Math.floor(number / words.length) % words.length]!];
+    const name = `${one}_${other}_${number}`;
+    const description = `Use this to ${one} what was ${other}ed before, or all that others ${one} of it (${number}).`;
+    const bytes = Buffer.from(JSON.stringify({ name, title: one, description, inputSchema: {} }));
+    return { key: name, bytes, start: 0, end: bytes.length, insertions: NO_INSERTIONS };
+  });
+  const catalogue = new ToolCatalogue(items, []);
+  for (const word of words.slice(0, PREPARING_QUESTIONS))
+    catalogue.answer(`${word} this and reviews of others`, 1, { head: '', form: 'message' });
+}
+
+const PREPARING_QUESTIONS = 3;
+
+/** Leaves the items on the pages on which they came, unless most of these bytes are unused: then the items are copied. */
+function keptItems(items: readonly MergedItem[]): {
+  readonly items: readonly MergedItem[];
+  readonly bytes: number;
+  readonly pageBytes: number;
+} {
+  const pages = new Set<Buffer>();
+  let pageBytes = 0;
+  let ownBytes = 0;
+  for (const item of items) {
+    ownBytes += itemBytes(item);
+    if (pages.has(item.bytes)) continue;
+    pages.add(item.bytes);
+    pageBytes += item.bytes.length;
+  }
+  if (pageBytes <= PAGE_BYTES_TIMES * ownBytes) return { items, bytes: pageBytes, pageBytes };
+  const bytes = Buffer.allocUnsafeSlow(ownBytes);
+  let at = 0;
+  const own = items.map((item) => {
+    const start = at;
+    at = writeItem(bytes, start, item);
+    return { key: item.key, bytes, start, end: at, insertions: NO_INSERTIONS };
+  });
+  return { items: own, bytes: ownBytes, pageBytes: 0 };
+}
+
+const PAGE_BYTES_TIMES = 2;
+const NO_INSERTIONS: MergedItem['insertions'] = [];
+
+function textOfItem(item: MergedItem, bytes: number): string {
+  const tool = Buffer.allocUnsafe(bytes);
+  writeItem(tool, 0, item);
+  return tool.toString();
+}

@@ -1,0 +1,172 @@
+// A client's capabilities, as what a backend may request of it, and a server's, as bits: a session keeps them for each backend, and a
+// caller gets the union.
+import type { Buffer } from 'node:buffer';
+import { ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+
+/** What a backend may request of a client, according to the client's `capabilities`. Read once per session whose client is asked. */
+export interface ClientOffers {
+  readonly sampling: boolean;
+  readonly roots: boolean;
+  /** The two modes of elicitation; an empty declaration means forms. */
+  readonly elicitationForm: boolean;
+  readonly elicitationUrl: boolean;
+  /** Whether the client has tasks of its own that can be queried, and cancelled. */
+  readonly tasks: boolean;
+  readonly tasksCancel: boolean;
+}
+
+/** The deepest values read are the modes of `elicitation`. */
+const CAPABILITIES_DEPTH = 2;
+
+const scanner = new JsonScanner();
+
+/** @param capabilities an object, as JSON. A capability named twice counts as not offered. */
+export function readClientOffers(capabilities: Buffer): ClientOffers {
+  scanner.scan(capabilities, CAPABILITIES_DEPTH);
+  const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== ABSENT;
+  const elicitation = objectIn(capabilities, 0, 'elicitation');
+  const elicitationUrl = elicitation !== ABSENT && has(elicitation, 'url');
+  const tasks = objectIn(capabilities, 0, 'tasks');
+  return {
+    sampling: has(0, 'sampling'),
+    roots: has(0, 'roots'),
+    elicitationForm: elicitation !== ABSENT && (has(elicitation, 'form') || !elicitationUrl),
+    elicitationUrl,
+    tasks: tasks !== ABSENT,
+    tasksCancel: tasks !== ABSENT && has(tasks, 'cancel'),
+  };
+}
+
+function objectIn(capabilities: Buffer, node: number, name: string): number {
+  const member = findMember(scanner, capabilities, node, name);
+  return member >= 0 && scanner.kind(member) === jsonKind.object ? member : ABSENT;
+}
+
+export const capability = {
+  tools: 1,
+  prompts: 2,
+  resources: 4,
+  completions: 8,
+  logging: 16,
+  toolsListChanged: 32,
+  promptsListChanged: 64,
+  resourcesListChanged: 128,
+  resourcesSubscribe: 256,
+  tasks: 512,
+  tasksList: 1024,
+  tasksCancel: 2048,
+  tasksOfToolCalls: 4096,
+  /** Tasks as in MCP 2026-07-28: an extension, different from the tasks of MCP 2025-11-25. */
+  tasksExtension: 8192,
+} as const;
+
+/** The name of the extension, in the capabilities of both sides. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
+/** All capabilities of tasks as in MCP 2025-11-25. */
+export const TASK_CAPABILITIES =
+  capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
+
+/** The backend notifies of changes in its lists. */
+export const LIST_CHANGES =
+  capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
+
+/** Tasks of either form; both have ids. */
+export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
+
+/** A member of `capabilities`, and its own members that count when they are true. Tasks are described separately. */
+interface CapabilityMember {
+  readonly name: string;
+  readonly bit: number;
+  readonly flags: readonly { readonly name: string; readonly bit: number }[];
+}
+
+export const capabilityMembers: readonly CapabilityMember[] = [
+  { name: 'tools', bit: capability.tools, flags: [{ name: 'listChanged', bit: capability.toolsListChanged }] },
+  { name: 'prompts', bit: capability.prompts, flags: [{ name: 'listChanged', bit: capability.promptsListChanged }] },
+  {
+    name: 'resources',
+    bit: capability.resources,
+    flags: [
+      { name: 'subscribe', bit: capability.resourcesSubscribe },
+      { name: 'listChanged', bit: capability.resourcesListChanged },
+    ],
+  },
+  { name: 'completions', bit: capability.completions, flags: [] },
+  { name: 'logging', bit: capability.logging, flags: [] },
+];
+
+/** Extensions that end at the gateway, because they are about how its own clients or backends are authorized; tasks have a bit. */
+export const ENDED_EXTENSIONS: ReadonlySet<string> = new Set([
+  TASKS_EXTENSION,
+  'io.modelcontextprotocol/oauth-client-credentials',
+  'io.modelcontextprotocol/enterprise-managed-authorization',
+]);
+
+/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (session/named.ts). */
+export interface NamedCapability {
+  readonly name: string;
+  readonly isExtension?: boolean | undefined;
+  /** As the backend wrote it: a JSON object. */
+  readonly value: string;
+}
+
+/** The capabilities that the gateway relays; callers are told of no others. */
+const RELAYED =
+  capability.tools |
+  capability.prompts |
+  capability.resources |
+  capability.completions |
+  capability.logging |
+  LIST_CHANGES |
+  capability.resourcesSubscribe |
+  TASK_CAPABILITIES;
+
+const described = new Map<number, string>();
+
+/**
+ * The capabilities in the result of `initialize`, as JSON; serialized once for each combination of bits that occurs.
+ * @param extensions and `experimental` as JSON; `''` for none.
+ */
+export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
+  const hasTasks = (bits & capability.tasksExtension) !== 0;
+  const others = extensions === '' ? [] : [extensions.slice(1, -1)];
+  const members = hasTasks ? [`"${TASKS_EXTENSION}":{}`, ...others] : others;
+  let json = bitsJson(bits & ~capability.tasksExtension);
+  if (members.length > 0) json = withMember(json, 'extensions', `{${members.join()}}`);
+  return experimental === '' ? json : withMember(json, 'experimental', experimental);
+}
+
+function withMember(object: string, name: string, value: string): string {
+  return `${object.slice(0, -1)}${object === '{}' ? '' : ','}"${name}":${value}}`;
+}
+
+function bitsJson(bits: number): string {
+  const told = bits & RELAYED;
+  let json = described.get(told);
+  if (json === undefined) {
+    json = JSON.stringify(describe(told));
+    described.set(told, json);
+  }
+  return json;
+}
+
+function describe(told: number): Record<string, object> {
+  const members: Record<string, object> = {};
+  for (const { name, bit, flags } of capabilityMembers) {
+    if ((told & bit) === 0) continue;
+    const set = flags.filter((flag) => (told & flag.bit) !== 0);
+    members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
+  }
+  if ((told & capability.tasks) !== 0) members.tasks = describeTasks(told);
+  return members;
+}
+
+/** Each part of tasks that is offered is an object, so far empty. */
+function describeTasks(told: number): object {
+  return {
+    ...((told & capability.tasksList) !== 0 && { list: {} }),
+    ...((told & capability.tasksCancel) !== 0 && { cancel: {} }),
+    ...((told & capability.tasksOfToolCalls) !== 0 && { requests: { tools: { call: {} } } }),
+  };
+}

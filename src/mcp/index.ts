@@ -1,0 +1,65 @@
+export { errorCodeIn, isToolError } from './answer-outcome.js';
+export {
+  type RequestDetail,
+  readCreatedTask,
+  readProgressKey,
+  readRequestDetail,
+  readRequestId,
+} from './backend-request.js';
+export {
+  ANY_TASKS,
+  type ClientOffers,
+  LIST_CHANGES,
+  type NamedCapability,
+  TASKS_EXTENSION,
+  TASK_CAPABILITIES,
+  capabilitiesJson,
+  capability,
+  readClientOffers,
+} from './capabilities.js';
+export type { ClientBatch } from './client-batch.js';
+export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
+export { type InputRequest, type InputRequired, readInputRequired } from './input-required.js';
+export {
+  type BackendMessage,
+  type ClientMessage,
+  type ClientReading,
+  beginsWithResult,
+  readBackendAnswer,
+  readBackendMessage,
+  readClientMessage,
+  readLargeClientMessage,
+} from './json-rpc.js';
+export { readLargeBackendMessage, readLargeBackendMessageLater } from './large-backend-message.js';
+export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
+export { type ListAnswer, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
+export { type Unhonoured, readUnhonoured } from './listen-acknowledgement.js';
+export {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  type ModernEnvelope,
+  PROTOCOL_VERSION_KEY,
+  type SaidError,
+  readSaidError,
+} from './modern-envelope.js';
+export {
+  BACKEND_VERSIONS,
+  BATCH_PROTOCOL_VERSIONS,
+  type Era,
+  LATEST_PROTOCOL_VERSION,
+  MODERN_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  type VersionRefusal,
+  canResume,
+  eraOfVersion,
+  offerable,
+  otherVersionIn,
+  readVersionRefusal,
+  severityOf,
+  versionsTold,
+} from './protocol-versions.js';
+export { readResultType } from './result-type.js';
+export { TASK_ID_SPAN_LENGTH, findTaskIds, taskPlace } from './task-places.js';
+export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';
+export { NO_URIS, URI_SPAN_LENGTH, type UriSpans, findUris, uriPlace } from './uri-places.js';

@@ -1,0 +1,194 @@
+// Reads a backend's result of `initialize`, or of `server/discover`, its equivalent for backends without sessions: the few members that
+// matter are read in place, and the rest is not parsed, whatever its size. Cold path: once per upstream session.
+import type { Buffer } from 'node:buffer';
+import {
+  capability,
+  capabilityMembers,
+  ENDED_EXTENSIONS,
+  TASKS_EXTENSION,
+  type NamedCapability,
+} from './capabilities.js';
+import {
+  ABSENT,
+  ESCAPE_BYTES_MAX,
+  findMember,
+  findMembers,
+  isString,
+  MemberNames,
+  stringValue,
+  JsonScanner,
+  jsonKind,
+  METHOD_NAME_BYTES_MAX,
+} from '../bytes/index.js';
+import { KIB } from '../shared/index.js';
+
+/**
+ * Bytes of the experimental capabilities, and of the extensions, that a backend declares and each session keeps, with their values. Those
+ * beyond it are left out.
+ */
+export const NAMED_CAPABILITY_BYTES_MAX = KIB;
+/** A backend's `instructions`, which each session keeps. Beyond it, they are left out. */
+export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
+
+/** What a backend says about itself in either result. */
+interface ServerSelf {
+  /** As bits of `capability`. */
+  readonly capabilities: number;
+  /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
+  readonly named: readonly NamedCapability[] | undefined;
+  /** Also `undefined` when they are longer than a session keeps: a part of them could say the opposite. */
+  readonly instructions: string | undefined;
+}
+
+interface InitializeResult extends ServerSelf {
+  readonly protocolVersion: string;
+}
+
+interface DiscoverResult extends ServerSelf {
+  /** Only the first `VERSIONS_READ_MAX`, more than any real server names. */
+  readonly supportedVersions: readonly string[];
+}
+
+/** The deepest value read is `capabilities.tasks.requests.tools.call`. */
+const RESULT_DEPTH = 5;
+/** Longer than any protocol version, with quotes and escapes. */
+const VERSION_BYTES_MAX = 128;
+/** More versions than there will be in many years. */
+const VERSIONS_READ_MAX = 64;
+
+const scanner = new JsonScanner();
+const names = new MemberNames('protocolVersion', 'capabilities', 'instructions');
+const found = new Int32Array(names.all.length);
+const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
+const inDiscovered = new Int32Array(discoverNames.all.length);
+
+/** @returns `undefined` for anything but a result of `initialize`, or when `protocolVersion` is ambiguous. */
+export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
+  if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
+  if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
+  const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
+  if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
+  const self = readSelf(bytes, capabilities, instructions);
+  // The extension does not exist in versions with sessions.
+  const known = self.capabilities & ~capability.tasksExtension;
+  return { protocolVersion: versionOf(bytes, version), ...self, capabilities: known };
+}
+
+/** @returns `undefined` for anything but a complete result of `server/discover`. */
+export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
+  if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
+  if (!findMembers(scanner, bytes, 0, discoverNames, inDiscovered)) return undefined;
+  const [versions = ABSENT, capabilities = ABSENT, instructions = ABSENT, type = ABSENT] = inDiscovered;
+  if (versions === ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
+  if (type !== ABSENT && !(isText(type) && isString(bytes, scanner.start(type), scanner.end(type), 'complete')))
+    return undefined;
+  return { supportedVersions: readVersions(bytes, versions), ...readSelf(bytes, capabilities, instructions) };
+}
+
+function readVersions(bytes: Buffer, array: number): readonly string[] {
+  const versions: string[] = [];
+  const past = scanner.next(array);
+  for (let node = array + 1; node < past && versions.length < VERSIONS_READ_MAX; node = scanner.next(node))
+    if (isText(node)) versions.push(versionOf(bytes, node));
+  return versions;
+}
+
+/** `''` for text too long to be a known version, which is not decoded. */
+function versionOf(bytes: Buffer, node: number): string {
+  return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
+}
+
+function readSelf(bytes: Buffer, capabilities: number, instructions: number): ServerSelf {
+  return {
+    capabilities: readCapabilities(bytes, capabilities),
+    named: readNamed(bytes, capabilities),
+    instructions: readInstructions(bytes, instructions),
+  };
+}
+
+function isText(node: number): boolean {
+  return scanner.kind(node) === jsonKind.string;
+}
+
+function readCapabilities(bytes: Buffer, node: number): number {
+  if (!isObjectNode(node)) return 0;
+  let bits = 0;
+  for (const { name, bit, flags } of capabilityMembers) {
+    const member = findMember(scanner, bytes, node, name);
+    if (!isObjectNode(member)) continue;
+    bits |= bit;
+    for (const flag of flags) if (isTrue(bytes, findMember(scanner, bytes, member, flag.name))) bits |= flag.bit;
+  }
+  const extension = memberOf(bytes, memberOf(bytes, node, 'extensions'), TASKS_EXTENSION);
+  if (isObjectNode(extension)) bits |= capability.tasksExtension;
+  return bits | readTasks(bytes, memberOf(bytes, node, 'tasks'));
+}
+
+function readTasks(bytes: Buffer, tasks: number): number {
+  if (!isObjectNode(tasks)) return 0;
+  const toolsCall = memberOf(bytes, memberOf(bytes, memberOf(bytes, tasks, 'requests'), 'tools'), 'call');
+  return (
+    capability.tasks |
+    (isOffered(bytes, memberOf(bytes, tasks, 'list')) ? capability.tasksList : 0) |
+    (isOffered(bytes, memberOf(bytes, tasks, 'cancel')) ? capability.tasksCancel : 0) |
+    (isOffered(bytes, toolsCall) ? capability.tasksOfToolCalls : 0)
+  );
+}
+
+/** Of two entries with one name, the first counts. Ignores entries that are not objects, or whose names are too long for a method. */
+function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
+  const byName = new Map<string, string>();
+  if (!isObjectNode(node)) return byName;
+  let bytesLeft = NAMED_CAPABILITY_BYTES_MAX;
+  const past = scanner.next(node);
+  for (let member = node + 1; member < past; member = scanner.next(member)) {
+    const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
+    const [start, end] = [scanner.start(member), scanner.end(member)];
+    bytesLeft -= keyEnd - keyStart + (end - start);
+    if (bytesLeft < 0) break;
+    if (!isObjectNode(member) || keyEnd - keyStart > METHOD_NAME_BYTES_MAX) continue;
+    const name = stringValue(bytes, keyStart - 1, keyEnd + 1);
+    if (!byName.has(name)) byName.set(name, bytes.toString('utf8', start, end));
+  }
+  return byName;
+}
+
+function readNamed(bytes: Buffer, capabilities: number): readonly NamedCapability[] | undefined {
+  const experimental = memberOf(bytes, capabilities, 'experimental');
+  const extensions = memberOf(bytes, capabilities, 'extensions');
+  if (experimental === ABSENT && extensions === ABSENT) return undefined;
+  const named: NamedCapability[] = Array.from(namedIn(bytes, experimental), ([name, value]) => ({ name, value }));
+  for (const [name, value] of namedIn(bytes, extensions))
+    if (!ENDED_EXTENSIONS.has(name)) named.push({ name, value, isExtension: true });
+  return named.length === 0 ? undefined : named;
+}
+
+/** MCP's schema has objects here, its text speaks of booleans. */
+function isOffered(bytes: Buffer, node: number): boolean {
+  return isObjectNode(node) || isTrue(bytes, node);
+}
+
+function memberOf(bytes: Buffer, node: number, name: string): number {
+  return isObjectNode(node) ? findMember(scanner, bytes, node, name) : ABSENT;
+}
+
+function isObjectNode(node: number): boolean {
+  return node >= 0 && scanner.kind(node) === jsonKind.object;
+}
+
+function isTrue(bytes: Buffer, node: number): boolean {
+  return node >= 0 && scanner.kind(node) === jsonKind.boolean && bytes[scanner.start(node)] === LETTER_T;
+}
+
+const LETTER_T = 0x74;
+
+function readInstructions(bytes: Buffer, node: number): string | undefined {
+  if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
+  if (scanner.end(node) - scanner.start(node) - 2 > INSTRUCTIONS_CHARS_MAX * ESCAPE_BYTES_MAX) return undefined;
+  const text = textOf(bytes, node);
+  return text.length <= INSTRUCTIONS_CHARS_MAX ? text : undefined;
+}
+
+function textOf(bytes: Buffer, node: number): string {
+  return stringValue(bytes, scanner.start(node), scanner.end(node));
+}

@@ -1,0 +1,97 @@
+// Reads what a backend of MCP 2026-07-28 needs to know before it continues a request: a result of type `input_required`, read as spans, so
+// that everything that goes to the client and comes back keeps its bytes. Cold path.
+import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/index.js';
+import {
+  ABSENT,
+  findMember,
+  stringValue,
+  jsonKind,
+  JsonScanner,
+  readings,
+  type Reading,
+  METHOD_NAME_BYTES_MAX,
+} from '../bytes/index.js';
+
+/** A question for the client. */
+export interface InputRequest {
+  /** The name under which the answer is expected, as JSON. */
+  readonly key: Buffer;
+  readonly method: string;
+  /** As JSON; empty for none. */
+  readonly params: Buffer;
+  /** `params.mode`; `''` for none. */
+  readonly mode: string;
+  /** Whether there is `params.elicitationId`. */
+  readonly hasElicitationId: boolean;
+}
+
+export interface InputRequired {
+  readonly requests: readonly InputRequest[];
+  /** As JSON, to be returned unchanged with the answers; `undefined` for none. */
+  readonly requestState: Buffer | undefined;
+}
+
+/** The deepest value read is `inputRequests.<key>.params.mode`, in the result. */
+const DEPTH = 4;
+
+const scanner = new JsonScanner();
+
+/**
+ * @param result JSON of any size; it must not change until `done` is called, and what `done` gets are views of it.
+ * @param done called once, with `undefined` when it is not such a result, or asks for nothing.
+ */
+export function readInputRequired(
+  subject: string,
+  result: Buffer,
+  done: (input: InputRequired | undefined) => void,
+): Reading | undefined {
+  if (result.length > limits.readAtOnceBytesMax)
+    return readings.readNow(subject, result, DEPTH, (tape) => done(tape && inputIn(tape, result)));
+  done(scanner.scan(result, DEPTH) ? inputIn(scanner, result) : undefined);
+  return undefined;
+}
+
+function inputIn(tape: JsonScanner, bytes: Buffer): InputRequired | undefined {
+  const state = findMember(tape, bytes, 0, 'requestState');
+  const list = findMember(tape, bytes, 0, 'inputRequests');
+  if (state !== ABSENT && !isOf(tape, state, jsonKind.string)) return undefined;
+  if (list !== ABSENT && !isOf(tape, list, jsonKind.object)) return undefined;
+  const requests = list === ABSENT ? [] : requestsIn(tape, bytes, list);
+  if (requests === undefined || (requests.length === 0 && state === ABSENT)) return undefined;
+  return { requests, requestState: state === ABSENT ? undefined : bytes.subarray(tape.start(state), tape.end(state)) };
+}
+
+function requestsIn(tape: JsonScanner, bytes: Buffer, list: number): InputRequest[] | undefined {
+  const requests: InputRequest[] = [];
+  const past = tape.next(list);
+  for (let node = list + 1; node < past; node = tape.next(node)) {
+    const request = requestIn(tape, bytes, node);
+    if (request === undefined || requests.length >= limits.backendRequestsOpenMax) return undefined;
+    requests.push(request);
+  }
+  return requests;
+}
+
+function requestIn(tape: JsonScanner, bytes: Buffer, node: number): InputRequest | undefined {
+  if (!isOf(tape, node, jsonKind.object)) return undefined;
+  const method = findMember(tape, bytes, node, 'method');
+  const params = findMember(tape, bytes, node, 'params');
+  if (!isOf(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > METHOD_NAME_BYTES_MAX)
+    return undefined;
+  if (params !== ABSENT && !isOf(tape, params, jsonKind.object)) return undefined;
+  const mode = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'mode');
+  const elicitationId = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'elicitationId');
+  const isModeText = isOf(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= METHOD_NAME_BYTES_MAX;
+  return {
+    key: bytes.subarray(tape.keyStart(node) - 1, tape.keyEnd(node) + 1),
+    method: stringValue(bytes, tape.start(method), tape.end(method)),
+    params: params === ABSENT ? bytes.subarray(0, 0) : bytes.subarray(tape.start(params), tape.end(params)),
+    mode: isModeText ? stringValue(bytes, tape.start(mode), tape.end(mode)) : '',
+    hasElicitationId: elicitationId !== ABSENT,
+  };
+}
+
+function isOf(tape: JsonScanner, node: number, kind: number): boolean {
+  return node >= 0 && tape.kind(node) === kind;
+}

@@ -1,0 +1,227 @@
+// Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes every other byte of an item on as it
+// came. Hot path where lists are long: one pass over the response, no decoding, no object per item.
+import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/index.js';
+import { ABSENT, findMember, isString, stringValue, sameId, JsonScanner, jsonKind } from '../bytes/index.js';
+import { messageTape as tape, readBackendMessage } from './json-rpc.js';
+import type { ListKind } from './list-kinds.js';
+import {
+  isVisibleTo,
+  hasMirrors,
+  readMirrors,
+  type MirroredParam,
+  type PageMirrors,
+  type ToolMirrors,
+} from './tool-mirrors.js';
+
+/**
+ * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
+ * reduced to this.
+ */
+const LIST_TTL_MS_MAX = 3_600_000;
+/** Tools that a log line names as left out for invalid headers, per page. Beyond it, further ones are not named. */
+export const INVALID_MIRRORS_LOGGED_MAX = 20;
+
+/** One page of a list. */
+export interface ListPage {
+  /** The message, as it came. */
+  readonly bytes: Buffer;
+  /** The positions of its items: a row of `SPAN_LENGTH` offsets for each, see `span`. */
+  readonly spans: Int32Array;
+  /** Shared with other holders, so its memory must not be given away. */
+  readonly isShared?: true;
+}
+
+/**
+ * The offsets in an item's row. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is what
+ * requests identify the item by, and may be its name. From `links` on, there are the starts and ends of a tool's URIs of its user interface.
+ */
+export const span = {
+  start: 0,
+  keyStart: 1,
+  keyEnd: 2,
+  end: 3,
+  nameStart: 4,
+  nameEnd: 5,
+  links: 6,
+} as const;
+export const SPAN_LENGTH = 12;
+
+/**
+ * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: that of the JSON-RPC error, `undefined` when it is not a
+ * number.
+ */
+export type ListAnswer =
+  | {
+      readonly kind: 'page';
+      readonly page: ListPage;
+      readonly nextCursor: string | undefined;
+      /** False when `resultType` says that the result is anything but complete (N06). */
+      readonly isComplete: boolean;
+      /** How long the page may be cached, according to the backend (M19); 0 when it does not say. */
+      readonly ttlMs: number;
+      /** Present when the page may have tools with parameters that are mirrored in headers. */
+      readonly mirrors: PageMirrors | undefined;
+    }
+  | { readonly kind: 'error'; readonly code: number | undefined }
+  | { readonly kind: 'invalid' };
+
+/** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
+const ANSWER_DEPTH = 4;
+/** In a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
+const META_DEPTH = 2;
+
+/** Longer than any error code. */
+const NUMBER_BYTES_MAX = 32;
+
+const INVALID: ListAnswer = { kind: 'invalid' };
+
+const metaTape = new JsonScanner();
+
+/**
+ * @param id the id of the request, as JSON.
+ * @param isModern whether tools with invalid mirrored headers are left out (N03): to legacy servers the annotation means nothing.
+ * @returns `invalid` when it does not answer the request, or contains anything but items that each have one key.
+ */
+export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isModern = false): ListAnswer {
+  const message = readBackendMessage(bytes, ANSWER_DEPTH);
+  if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
+  if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
+  return message.isError ? readError(bytes) : readPage(bytes, kind, isModern);
+}
+
+function readError(bytes: Buffer): ListAnswer {
+  const code = findMember(tape, bytes, findMember(tape, bytes, 0, 'error'), 'code');
+  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(code) <= NUMBER_BYTES_MAX;
+  return {
+    kind: 'error',
+    code: isNumber ? Number(bytes.toString('latin1', tape.start(code), tape.end(code))) : undefined,
+  };
+}
+
+function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
+  const result = findMember(tape, bytes, 0, 'result');
+  if (tape.kind(result) !== jsonKind.object) return INVALID;
+  const list = findMember(tape, bytes, result, kind.member);
+  const cursor = findMember(tape, bytes, result, 'nextCursor');
+  if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
+  const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
+  const spans = readSpans(bytes, list, kind);
+  if (spans === undefined) return INVALID;
+  const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
+  const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
+  const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
+  if (kind.name !== 'tools' || !hasMirrors(bytes)) {
+    const mirrors = apps.length === 0 ? undefined : { tools: [], invalid: [], apps };
+    return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors };
+  }
+  const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
+  return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors: { ...mirrors, apps } };
+}
+
+/** @returns the rows of the tools that stay listed, and their mirrored headers. */
+function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
+  const left: number[] = [];
+  const tools: ToolMirrors[] = [];
+  const invalid: string[] = [];
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
+    const params = hasMirrors(item) ? readMirrors(item) : NO_PARAMS;
+    const isLeftOut = typeof params === 'string' && isModern;
+    if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) left.push(spans[at]!);
+    if (params?.length === 0) continue;
+    const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
+    if (typeof params !== 'string') tools.push([name, params]);
+    else if (isLeftOut && invalid.length < INVALID_MIRRORS_LOGGED_MAX) invalid.push(`${name}: ${params}`);
+  }
+  return { left: Int32Array.from(left), mirrors: { tools, invalid } };
+}
+
+const NO_PARAMS: readonly MirroredParam[] = [];
+
+/**
+ * What the pages of apps call their server by: its own names of tools, and the URIs that these name. Nothing where no tool has a page:
+ * servers with apps are known by their lists, as few declare the extension. @param spans of a list of tools.
+ */
+function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
+  const names: string[] = [];
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+      if (spans[at] !== ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
+  }
+  if (names.length === 0) return names;
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
+    if (isVisibleTo('app', item))
+      names.push(stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!));
+  }
+  return names;
+}
+
+function ttlIn(bytes: Buffer, node: number): number {
+  if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
+  const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
+  return Math.min(Math.max(0, ttlMs), LIST_TTL_MS_MAX);
+}
+
+function isCompleteType(bytes: Buffer, type: number): boolean {
+  return type === ABSENT || (isText(type) && isString(bytes, tape.start(type), tape.end(type), 'complete'));
+}
+
+function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
+  const spans: number[] = [];
+  const past = tape.next(list);
+  const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
+  for (let node = list + 1; node < past; node = tape.next(node)) {
+    const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : ABSENT;
+    if (!isText(key)) return undefined;
+    if (tokenBytes(key) - 2 > keyBytesMax) continue;
+    spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
+    const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
+    if (isText(name)) spans.push(tape.start(name), tape.end(name));
+    else spans.push(ABSENT, ABSENT);
+    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : ABSENT);
+  }
+  return Int32Array.from(spans);
+}
+
+/** Few tools have links; the rest of a tool's `_meta` is not recorded. */
+function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
+  if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
+    spans.push(ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+    return;
+  }
+  const offset = tape.start(meta);
+  const metaBytes = bytes.subarray(offset, tape.end(meta));
+  // Already scanned as part of the response, so the scan fails only when there are too many values.
+  const isRead = metaTape.scan(metaBytes, META_DEPTH);
+  const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : ABSENT;
+  const link = ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : ABSENT;
+  pushLink(spans, offset, link);
+  for (const name of FLAT_LINKS) pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : ABSENT);
+}
+
+function pushLink(spans: number[], offset: number, node: number): void {
+  if (node >= 0 && metaTape.kind(node) === jsonKind.string)
+    spans.push(offset + metaTape.start(node), offset + metaTape.end(node));
+  else spans.push(ABSENT, ABSENT);
+}
+
+const LINK = 'resourceUri';
+/** The forms of the first version of MCP Apps, and of its forerunner. */
+const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
+
+function isText(node: number): boolean {
+  return node >= 0 && tape.kind(node) === jsonKind.string;
+}
+
+function isCursor(node: number): boolean {
+  if (node < 0) return node === ABSENT;
+  const kind = tape.kind(node);
+  return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
+}
+
+function tokenBytes(node: number): number {
+  return tape.end(node) - tape.start(node);
+}

@@ -1,0 +1,109 @@
+// Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
+// capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
+import type { Buffer } from 'node:buffer';
+import { ABSENT, findMembers, MemberNames, type JsonScanner, isObject } from '../bytes/index.js';
+import { limits } from '../shared/index.js';
+
+// Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
+
+const VERSION = /^\d{4}-\d{2}-\d{2}$/;
+
+export interface SaidError {
+  /** Of any type. */
+  readonly code: unknown;
+  /** `''` when it is no string. */
+  readonly message: string;
+  /** The versions that the server says it speaks; empty when it does not say. */
+  readonly versions: readonly string[];
+}
+
+/** @param error the value of the message's `error`, as JSON. An error too large to be read at once counts as empty. */
+export function readSaidError(error: Buffer): SaidError {
+  const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
+  if (!isObject(value)) return { code: undefined, message: '', versions: [] };
+  const { code, message, data } = value;
+  return { code, message: typeof message === 'string' ? message : '', versions: versionsIn(data) };
+}
+
+function valueOf(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param data the `data` of an error. */
+export function versionsIn(data: unknown): string[] {
+  const supported = isObject(data) ? data['supported'] : undefined;
+  if (!Array.isArray(supported)) return [];
+  return supported.filter((version): version is string => typeof version === 'string' && VERSION.test(version));
+}
+
+/** The member of `_meta` that marks a message as one of the stateless revisions. */
+export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
+export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
+export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
+
+/** Spans as in a message, each of a value of any type: only its presence is checked. */
+export interface ModernEnvelope {
+  readonly protocolVersionStart: number;
+  readonly protocolVersionEnd: number;
+  readonly capabilitiesStart: number;
+  readonly capabilitiesEnd: number;
+  readonly clientInfoStart: number;
+  readonly clientInfoEnd: number;
+  readonly logLevelStart: number;
+  readonly logLevelEnd: number;
+  /** `params.requestState`. */
+  readonly requestStateStart: number;
+  readonly requestStateEnd: number;
+  /** `params.inputResponses`. */
+  readonly inputResponsesStart: number;
+  readonly inputResponsesEnd: number;
+}
+
+const metaNames = new MemberNames(CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY);
+const paramsNames = new MemberNames('requestState', 'inputResponses');
+const inMeta = new Int32Array(metaNames.all.length);
+const inParams = new Int32Array(paramsNames.all.length);
+
+/**
+ * @param params and `meta`: nodes of objects.
+ * @param version node of the value under `PROTOCOL_VERSION_KEY`.
+ */
+export function readModernEnvelope(
+  tape: JsonScanner,
+  bytes: Buffer,
+  params: number,
+  meta: number,
+  version: number,
+): ModernEnvelope | 'ambiguous' {
+  if (!findMembers(tape, bytes, meta, metaNames, inMeta)) return 'ambiguous';
+  if (!findMembers(tape, bytes, params, paramsNames, inParams)) return 'ambiguous';
+  const [capabilities = ABSENT, clientInfo = ABSENT, logLevel = ABSENT] = inMeta;
+  const [requestState = ABSENT, inputResponses = ABSENT] = inParams;
+  return {
+    protocolVersionStart: startOf(tape, version),
+    protocolVersionEnd: endOf(tape, version),
+    capabilitiesStart: startOf(tape, capabilities),
+    capabilitiesEnd: endOf(tape, capabilities),
+    clientInfoStart: startOf(tape, clientInfo),
+    clientInfoEnd: endOf(tape, clientInfo),
+    logLevelStart: startOf(tape, logLevel),
+    logLevelEnd: endOf(tape, logLevel),
+    requestStateStart: startOf(tape, requestState),
+    requestStateEnd: endOf(tape, requestState),
+    inputResponsesStart: startOf(tape, inputResponses),
+    inputResponsesEnd: endOf(tape, inputResponses),
+  };
+}
+
+function startOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.start(node);
+}
+
+function endOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.end(node);
+}

@@ -1,0 +1,54 @@
+// Reads the `resultType` of a backend's result, as of MCP 2026-07-28. A result is searched natively for the key, and parsed only when the
+// key, which may be nested deeper, has another value than the usual one. Warm path: only for backends of that version.
+import { Buffer } from 'node:buffer';
+import { limits } from '../shared/index.js';
+import { ABSENT, findMember, isString, jsonKind, JsonScanner, readings, type Reading } from '../bytes/index.js';
+
+/** `other`: an unknown type, which makes the result invalid (N06). */
+type ResultType = 'complete' | 'input_required' | 'other';
+
+/** Includes the quotes, which would be escaped inside a string of the result. */
+const KEY = Buffer.from('"resultType"');
+const COMPLETE = '"complete"';
+
+const scanner = new JsonScanner();
+
+/**
+ * @param result a JSON value of any size; it must not change until `done` is called.
+ * @param done called once, synchronously when there is time.
+ * @returns the reading in progress, if it takes longer.
+ */
+export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Reading | undefined {
+  if (!mayBeOther(result)) done('complete');
+  else if (result.length <= limits.readAtOnceBytesMax)
+    done(typeIn(scanner.scan(result, 1) ? scanner : undefined, result));
+  else return readings.readNow(subject, result, 1, (tape) => done(typeIn(tape, result)));
+  return undefined;
+}
+
+/** Whether the key occurs anywhere without `"complete"` after it. A key written with escapes is not found: no server writes one. */
+function mayBeOther(result: Buffer): boolean {
+  let at = result.indexOf(KEY);
+  for (let looks = 0; at !== -1; looks++) {
+    if (looks >= LOOKS_MAX || !isCompleteBehind(result, at + KEY.length)) return true;
+    at = result.indexOf(KEY, at + 1);
+  }
+  return false;
+}
+
+const LOOKS_MAX = 16;
+
+/** Accepts no white space, as nearly all servers write it, or one space. */
+function isCompleteBehind(result: Buffer, at: number): boolean {
+  const text = result.toString('latin1', at, at + COMPLETE.length + 2);
+  return text.startsWith(`:${COMPLETE}`) || text === `: ${COMPLETE}`;
+}
+
+function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
+  if (tape === undefined || tape.kind(0) !== jsonKind.object) return 'other';
+  const node = findMember(tape, result, 0, 'resultType');
+  if (node === ABSENT) return 'complete';
+  if (node < 0 || tape.kind(node) !== jsonKind.string) return 'other';
+  if (isString(result, tape.start(node), tape.end(node), 'complete')) return 'complete';
+  return isString(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
+}

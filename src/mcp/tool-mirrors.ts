@@ -1,0 +1,110 @@
+// What a tool's definition says of its calls: for whom it is meant, and which parameters calls mirror in headers, as of MCP 2026-07-28:
+// properties of its schema that have `x-mcp-header`. Cold path where no tool has one: the list is searched natively for the word. Otherwise
+// the schema is parsed as a whole, on whichever thread reads the list.
+import type { Buffer } from 'node:buffer';
+import { isHttpToken, limits } from '../shared/index.js';
+import { isObject } from '../bytes/index.js';
+
+const VISIBILITY = '"visibility"';
+
+/**
+ * Whether the tool, of a server with MCP Apps, is meant for apps, or for models: for both, unless `_meta.ui.visibility` says otherwise.
+ * @param item as JSON.
+ */
+export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
+  if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
+  const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };
+  const ui = isObject(meta) ? meta['ui'] : undefined;
+  const visibility = isObject(ui) ? ui['visibility'] : undefined;
+  return !Array.isArray(visibility) || visibility.includes(whom);
+}
+
+/** A parameter and its header. */
+export interface MirroredParam {
+  /** With the prefix `mcp-param-`, in lower case. */
+  readonly header: string;
+  /** The path of names from the arguments down. */
+  readonly path: readonly string[];
+}
+
+/** A tool's bare name and mirrored parameters; `undefined` for a tool that is too large to be read. */
+export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
+
+/** The mirrored headers of a page of a list. */
+export interface PageMirrors {
+  readonly tools: readonly ToolMirrors[];
+  /** The first tools with invalid headers, described for the log. */
+  readonly invalid: readonly string[];
+  /** What apps call the server by (list-page.ts). */
+  readonly apps?: readonly string[];
+}
+
+const ANNOTATION = 'x-mcp-header';
+const KEY = `"${ANNOTATION}"`;
+const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
+const HEADER_PREFIX = 'mcp-param-';
+
+export function hasMirrors(bytes: Buffer): boolean {
+  return bytes.includes(KEY);
+}
+
+/**
+ * @param item a tool, as JSON.
+ * @returns its mirrored parameters, or a description of what is invalid; `undefined` for a tool that is too large to be read.
+ */
+export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
+  if (item.length > limits.mirroredToolBytesMax) return undefined;
+  const tool = JSON.parse(item.toString()) as { readonly inputSchema?: unknown };
+  const params: MirroredParam[] = [];
+  return readSchema(tool.inputSchema, [], params, true) ?? params;
+}
+
+/** Depth first; the depth is bounded, because the JSON was scanned before. @returns a description of what is invalid. */
+function readSchema(
+  schema: unknown,
+  path: readonly string[],
+  params: MirroredParam[],
+  isReachable: boolean,
+): string | undefined {
+  if (Array.isArray(schema)) return firstFault(schema, (part) => readSchema(part, path, params, false));
+  if (!isObject(schema)) return undefined;
+  if (ANNOTATION in schema) {
+    const fault = readAnnotation(schema, path, params, isReachable);
+    if (fault !== undefined) return fault;
+  }
+  return firstFault(Object.entries(schema), ([keyword, value]) => {
+    if (VALUES.has(keyword)) return undefined;
+    if (keyword !== 'properties') return readSchema(value, path, params, false);
+    if (!isObject(value)) return undefined;
+    // These keys are names of properties, and may equal keywords.
+    return firstFault(Object.entries(value), ([name, part]) => readSchema(part, [...path, name], params, isReachable));
+  });
+}
+
+/** Keywords whose values are the tool's own data, in which the annotation means nothing. */
+const VALUES: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
+
+function readAnnotation(
+  schema: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+  params: MirroredParam[],
+  isReachable: boolean,
+): string | undefined {
+  const said = schema[ANNOTATION];
+  if (!isReachable || path.length === 0) return 'a header for something that is not a property of its arguments';
+  if (typeof said !== 'string' || !isHttpToken(said)) return 'a header with an invalid name';
+  if (!TYPES.has(schema['type'])) return 'a header for a property that is not a string, integer or boolean';
+  const header = HEADER_PREFIX + said.toLowerCase();
+  if (params.some((param) => param.header === header)) return 'one header for two properties';
+  if (params.length >= limits.mirroredParamsMax) return 'too many headers';
+  params.push({ header, path });
+  return undefined;
+}
+
+function firstFault<Part>(parts: readonly Part[], faultOf: (part: Part) => string | undefined): string | undefined {
+  for (const part of parts) {
+    const fault = faultOf(part);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

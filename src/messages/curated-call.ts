@@ -1,0 +1,128 @@
+// The arguments of a tool or prompt for which the config fixes or hides some: the fixed ones are inserted into the request's bytes,
+// and a request that gives a fixed or hidden argument itself, in any letter case, is refused. Warm path: only for such items.
+import { ABSENT, AMBIGUOUS, ESCAPE_BYTES_MAX, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import type { ClientMessage } from '../mcp/index.js';
+import { limits, rpcErrors, type RpcError } from '../shared/index.js';
+import { folded, type CuratedItem } from '../user-config/index.js';
+import type { Edit } from './edits.js';
+
+/** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
+const ARGUMENT_DEPTH = 3;
+/** Their depth within the context of a completion: `{"arguments":{"v":…}}`. */
+const CONTEXT_DEPTH = 2;
+
+const ownTape = new JsonScanner();
+const contextTape = new JsonScanner();
+
+/** @returns the edit needed beside that of the name, or why the request is refused; `undefined` when nothing has to change. */
+export function curatedArguments(
+  body: Buffer,
+  message: ClientMessage,
+  item: CuratedItem | undefined,
+): Edit | RpcError | undefined {
+  if (item === undefined || item.closedArguments.size === 0) return undefined;
+  const tape = tapeOf(body, message);
+  if (tape === undefined) return rpcErrors.argumentsInvalid(message.method);
+  const params = findMember(tape, body, 0, 'params');
+  if (message.method === 'completion/complete')
+    return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
+  const values = findMember(tape, body, params, 'arguments');
+  if (values !== ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
+  if (item.fixedMembers === '') return undefined;
+  const at = message.nameEnd;
+  return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
+}
+
+/** @param values the node of `arguments`, or `AMBIGUOUS`. @param nameAt where the edit of the name is. */
+function givenArguments(
+  tape: JsonScanner,
+  bytes: Buffer,
+  values: number,
+  nameAt: number,
+  method: string,
+  item: CuratedItem,
+): Edit | RpcError | undefined {
+  const { fixedMembers } = item;
+  if (values === AMBIGUOUS) return rpcErrors.argumentsInvalid(method);
+  if (tape.kind(values) === jsonKind.null) {
+    const [start, end] = [tape.start(values), tape.end(values)];
+    return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
+  }
+  if (tape.kind(values) !== jsonKind.object) return rpcErrors.argumentsInvalid(method);
+  const refusal = refusalOfGiven(tape, bytes, values, item);
+  if (refusal !== undefined) return refusal;
+  return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
+}
+
+/** Inserts at the end of the object nearer to the name: the bytes between two edits are copied, and arguments may be large. */
+function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
+  const isEmpty = tape.next(object) === object + 1;
+  const isNameBehind = nameAt > tape.start(object);
+  const at = isNameBehind ? tape.end(object) - 1 : tape.start(object) + 1;
+  return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
+}
+
+/** Refuses the completion of a fixed or hidden argument. */
+function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
+  const argument = findMember(tape, body, params, 'argument');
+  if (argument === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
+  if (argument === ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
+  const name = findMember(tape, body, argument, 'name');
+  if (name === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
+  if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
+  const [start, end] = [tape.start(name), tape.end(name)];
+  if (isLongerThanClosed(start, end, item)) return undefined;
+  const text = stringValue(body, start, end);
+  return item.closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
+}
+
+/** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
+function curatedContext(
+  tape: JsonScanner,
+  body: Buffer,
+  params: number,
+  { method, nameStart }: ClientMessage,
+  item: CuratedItem,
+): Edit | RpcError | undefined {
+  const context = findMember(tape, body, params, 'context');
+  if (context === ABSENT || (context !== AMBIGUOUS && tape.kind(context) === jsonKind.null)) return undefined;
+  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return rpcErrors.contextInvalid(method);
+  const start = tape.start(context);
+  const bytes = body.subarray(start, tape.end(context));
+  if (bytes.length > limits.readAtOnceBytesMax || !contextTape.scan(bytes, CONTEXT_DEPTH))
+    return rpcErrors.contextInvalid(method);
+  const values = findMember(contextTape, bytes, 0, 'arguments');
+  const nameAt = nameStart - start;
+  if (values === ABSENT && item.fixedMembers === '') return undefined;
+  const edit =
+    values === ABSENT
+      ? membersPutIn(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
+      : givenArguments(contextTape, bytes, values, nameAt, method, item);
+  if (edit === undefined || 'code' in edit) return edit;
+  return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
+}
+
+/** The message's tape. A large message has one while it is being handled; a small one is cheap to scan again. */
+export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
+  if (tape !== undefined) return tape;
+  return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
+}
+
+/** Why the members are refused. Each name that may be a closed one is decoded, in one turn of the event loop: their number is bounded. */
+function refusalOfGiven(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
+  const past = tape.next(object);
+  let examinedCount = 0;
+  for (let node = object + 1; node < past; node = tape.next(node)) {
+    const [start, end] = [tape.keyStart(node) - 1, tape.keyEnd(node) + 1];
+    if (isLongerThanClosed(start, end, item)) continue;
+    examinedCount += 1;
+    if (examinedCount > limits.argumentsExaminedMax) return rpcErrors.tooManyArguments;
+    const name = stringValue(body, start, end);
+    if (item.closedArguments.has(folded(name))) return rpcErrors.argumentNotAccepted(name);
+  }
+  return undefined;
+}
+
+function isLongerThanClosed(start: number, end: number, { closedCharsMax }: CuratedItem): boolean {
+  return end - start - 2 > ESCAPE_BYTES_MAX * closedCharsMax;
+}

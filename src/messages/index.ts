@@ -1,0 +1,32 @@
+export { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
+export { curatedArguments } from './curated-call.js';
+export { type Edit, addInOrder, insertion, partsOf } from './edits.js';
+export { type ListChange, type ListenFilter, filterJson, listChanges, readListenFilter } from './listen-filter.js';
+export {
+  type KeyText,
+  MirroredPaths,
+  type MirroredValues,
+  type ReadArguments,
+  TOO_LONG,
+  disagreement,
+  headersOf,
+  scalarText,
+  valuesIn,
+} from './mirrored-params.js';
+export { modernMessage, wholeMessage } from './modern-message.js';
+export { callersParts } from './rewriting.js';
+export { SUBSCRIPTION_ID_KEY, taggedNotification, untaggedNotification } from './tagged-notification.js';
+export { type TaskForm, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
+export { tracedMessage } from './trace-passing.js';
+export { type UnavailableBackend, missingBackend, unavailableMeta } from './unavailable.js';
+export {
+  type Insertion,
+  MatchedUri,
+  type UriPrefix,
+  callersUri,
+  isTemplate,
+  routeUri,
+  uriInsertion,
+  uriPrefix,
+} from './uris.js';
+export { CALL_TOOL, FIND_TOOLS, argumentsIn, isSearchTool, unwrapCall } from './wrapped-call.js';

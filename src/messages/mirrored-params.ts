@@ -1,0 +1,195 @@
+// The parameters of a call that the mirror repeats: read from the arguments as they go to the backend, and compared with the headers
+// that the call came with (M13). Warm path: only for calls to tools with such parameters.
+import { Buffer } from 'node:buffer';
+import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX } from '../bytes/index.js';
+import type { MirroredParam } from '../mcp/index.js';
+import { headerIn, limits } from '../shared/index.js';
+import type { OutgoingMessage } from '../http-client/index.js';
+import { headText } from '../upstream/index.js';
+import { partsOf } from './edits.js';
+
+// Finds the parameters of a call that the mirror repeats, in one walk over the arguments that reads each key once, however many
+// parameters the tool has. Callers choose the keys of arguments, and backends the parameters of tools: looking for each parameter
+// among all keys would cost the product of both.
+
+/** The path to the arguments in a message. */
+const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
+
+/** Returns the text of the key between the offsets, which exclude its quotes. */
+export type KeyText = (start: number, end: number) => string;
+
+/** A member on the path to parameters, or a parameter itself. */
+interface Step {
+  /** Index of the parameter; -1 where the member is none. */
+  param: number;
+  readonly members: Map<string, Step>;
+}
+
+/** The paths to the parameters of one tool, from the message's root. */
+export class MirroredPaths {
+  static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
+
+  /** Built once for each tool. */
+  static of(params: readonly MirroredParam[]): MirroredPaths {
+    let paths = MirroredPaths.#known.get(params);
+    if (paths === undefined) MirroredPaths.#known.set(params, (paths = new MirroredPaths(params)));
+    return paths;
+  }
+
+  /** Depth of the deepest parameter. */
+  readonly depth: number;
+  readonly #root: Step = { param: -1, members: new Map() };
+  readonly #paramCount: number;
+  /** Names of the members that contain further steps of a path. */
+  readonly #containers = new Set<string>();
+  /** Bytes that a key with one of these names can have, at most. */
+  readonly #keyBytesMax: number;
+
+  private constructor(params: readonly MirroredParam[]) {
+    let [depth, keyBytesMax] = [0, 0];
+    for (const [index, { path }] of params.entries()) {
+      const names = [...ARGUMENTS_AT, ...path];
+      depth = Math.max(depth, names.length);
+      let step = this.#root;
+      for (const [at, name] of names.entries()) {
+        if (at < names.length - 1) this.#containers.add(name);
+        keyBytesMax = Math.max(keyBytesMax, ESCAPE_BYTES_MAX * name.length);
+        let next = step.members.get(name);
+        if (next === undefined) step.members.set(name, (next = { param: -1, members: new Map() }));
+        step = next;
+      }
+      step.param = index;
+    }
+    this.depth = depth;
+    this.#keyBytesMax = keyBytesMax;
+    this.#paramCount = params.length;
+  }
+
+  /** Whether a container with this key may be on the path to a parameter. */
+  mayLead(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
+    return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
+  }
+
+  /** The node of each parameter, -1 for an absent one. A name given twice counts as absent: the backend may take either. */
+  nodesIn(tape: JsonScanner, keyText: KeyText): readonly number[] {
+    const nodes = new Array<number>(this.#paramCount).fill(-1);
+    this.#walk(tape, keyText, this.#root, 0, nodes);
+    return nodes;
+  }
+
+  #walk(tape: JsonScanner, keyText: KeyText, step: Step, node: number, nodes: number[]): void {
+    if (step.param !== -1) nodes[step.param] = node;
+    if (step.members.size === 0 || tape.kind(node) !== jsonKind.object) return;
+    const found = new Map<Step, number>();
+    const past = tape.next(node);
+    for (let member = node + 1; member < past; member = tape.next(member)) {
+      const [start, end] = [tape.keyStart(member), tape.keyEnd(member)];
+      if (end - start > this.#keyBytesMax) continue;
+      const next = step.members.get(keyText(start, end));
+      if (next !== undefined) found.set(next, found.has(next) ? -1 : member);
+    }
+    for (const [next, member] of found) if (member !== -1) this.#walk(tape, keyText, next, member, nodes);
+  }
+}
+
+const scanner = new JsonScanner();
+const WHOLE = /^-?\d+$/;
+/** A call's values, in the order of its tool's parameters; `undefined` for one that is absent, or has no form in a header. */
+export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
+
+/** The values that were read from a call, in the order of its tool's parameters. */
+export interface ReadArguments {
+  /** The parameters that were looked for. */
+  readonly known: readonly MirroredParam[];
+  /** The values that the caller has written. */
+  readonly own: MirroredValues;
+  /** The values that go out, including those that the config fixes. */
+  readonly sent: MirroredValues;
+}
+
+/** A string too long for any header, which is not decoded, or a number with more digits than any whole number in use. */
+export const TOO_LONG = Symbol('too long');
+
+/** @returns `undefined` for a message that is too large to be parsed at once. */
+export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
+  const { body, leftOut, putIn = NOTHING } = message;
+  if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
+  const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
+  const paths = MirroredPaths.of(params);
+  if (!scanner.scan(bytes, paths.depth)) return undefined;
+  const keyText: KeyText = (start, end) => stringValue(bytes, start - 1, end + 1);
+  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : textOf(bytes, node)));
+}
+
+/**
+ * @param passed headers that the call came with; those that the tool does not name are passed on.
+ * @returns headers: name, value, …; `undefined` when they are too long to be sent.
+ */
+export function headersOf(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[] = NO_HEADERS,
+): readonly string[] | undefined {
+  const headers: string[] = [];
+  let bytes = 0;
+  if (values.includes(TOO_LONG)) return undefined;
+  params.forEach(({ header }, index) => {
+    const value = values[index];
+    if (typeof value !== 'string') return;
+    const written = headText(value);
+    bytes += header.length + written.length;
+    headers.push(header, written);
+  });
+  for (let at = 0; at + 1 < passed.length; at += 2)
+    if (!params.some(({ header }) => header === passed[at])) headers.push(passed[at]!, passed[at + 1]!);
+  return bytes > limits.mirroredParamBytesMax ? undefined : headers;
+}
+
+const NO_HEADERS: readonly string[] = [];
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * @param decode decodes a header's value; `undefined` for an invalid one.
+ * @returns what is wrong with the first header that does not agree with the arguments; `undefined` when all agree.
+ */
+export function disagreement(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[],
+  decode: (value: string) => string | undefined,
+): string | undefined {
+  for (const [index, { header }] of params.entries()) {
+    const value = values[index];
+    const said = headerIn(passed, header);
+    if (value === undefined && said === undefined) continue;
+    if (said === undefined) return `${header} is missing`;
+    const decoded = decode(said);
+    if (decoded === undefined) return `${header} is not valid base64 of UTF-8`;
+    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} differs from the body`;
+  }
+  return undefined;
+}
+
+/** Compares the values; a whole number may be written in several ways. */
+function isSame(value: string, said: string): boolean {
+  if (value === said) return true;
+  const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
+  // BigInt, because JavaScript numbers cannot tell large whole numbers apart.
+  return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
+}
+
+function textOf(bytes: Buffer, node: number): MirroredValues[number] {
+  return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
+}
+
+/** A value in the form that it has in a header; `undefined` for one that has no such form. */
+export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
+  if (kind === jsonKind.string) return stringValue(bytes, start, end);
+  if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
+  if (end - start > limits.mirroredNumberCharsMax) return TOO_LONG;
+  const text = bytes.toString('latin1', start, end);
+  if (kind === jsonKind.boolean) return text;
+  if (WHOLE.test(text)) return text;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? String(value) : undefined;
+}

@@ -1,0 +1,154 @@
+// Converts a request from a client with a session for a modern backend, which has none: the envelope is added to `_meta`, and the
+// client's answers where the backend has asked for input. No other bytes change. Warm path: only for such backends.
+import { Buffer } from 'node:buffer';
+import { stringValue, JsonScanner } from '../bytes/index.js';
+import {
+  type ClientMessage,
+  readClientMessage,
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+} from '../mcp/index.js';
+import { limits } from '../shared/index.js';
+import type { OutgoingMessage } from '../http-client/index.js';
+import { withEdits } from './bare-body.js';
+import { type Edit, partsOf } from './edits.js';
+
+interface WholeMessage {
+  readonly outgoing: OutgoingMessage;
+  readonly message: ClientMessage;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
+ * @returns `undefined` where the message is too large to be parsed at once.
+ */
+export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage): WholeMessage | undefined {
+  if (body.length > limits.readAtOnceBytesMax) return undefined;
+  const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? NOTHING }]));
+  const reading = readClientMessage(whole);
+  if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
+  return { outgoing: { ...rest, body: whole }, message: reading };
+}
+
+/** What is added to the message. */
+interface ModernAdditions {
+  /** Members of `_meta`. */
+  readonly envelope: Buffer;
+  /** Given when the request is sent again because the backend has asked for input: it has another id then (N07). */
+  readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
+}
+
+const COMMA = Buffer.from(',');
+const OPEN = Buffer.from('{');
+const CLOSE = Buffer.from('}');
+const META = Buffer.from('"_meta":{');
+const PARAMS = Buffer.from(',"params":{"_meta":{');
+const CLOSE_BOTH = Buffer.from('}}');
+const BRACE = 0x7b;
+
+/**
+ * @param outgoing the client's message with the changes made so far.
+ * @returns `undefined` where a large message would have to be changed within an earlier change, or where the message itself has members
+ *   that the gateway must add and that cannot be removed.
+ */
+export function modernMessage(
+  outgoing: OutgoingMessage,
+  message: ClientMessage,
+  additions: ModernAdditions,
+): OutgoingMessage | undefined {
+  if (!overlaps(outgoing, message)) return edited(outgoing, outgoing.body, message, additions);
+  const whole = wholeMessage(outgoing);
+  return whole && edited(whole.outgoing, whole.outgoing.body, whole.message, additions);
+}
+
+function edited(
+  outgoing: OutgoingMessage,
+  body: Buffer,
+  message: ClientMessage,
+  additions: ModernAdditions,
+): OutgoingMessage | undefined {
+  const edits = editsOf(body, message, additions);
+  return edits && withEdits(outgoing, edits);
+}
+
+/** Whether an earlier change overlaps `_meta`, which is to be changed now. */
+function overlaps({ leftOut }: OutgoingMessage, { metaStart, metaEnd }: ClientMessage): boolean {
+  return leftOut !== undefined && metaStart !== -1 && metaStart < leftOut.end && leftOut.start < metaEnd;
+}
+
+function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
+  const { idStart, idEnd, paramsStart, paramsEnd, metaStart, metaEnd } = message;
+  const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
+  if (paramsStart === -1) return [...edits, at(idEnd, PARAMS, envelope, CLOSE_BOTH)];
+  if (bringsRound(body.subarray(paramsStart, paramsEnd))) return undefined;
+  const first: Buffer[] = round === undefined ? [] : [round.members];
+  if (metaStart === -1) first.push(...(first.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
+  else if (body[metaStart] === BRACE) {
+    const edit = inMeta(body, metaStart, metaEnd, envelope);
+    if (edit === undefined) return undefined;
+    edits.push(edit);
+  } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
+  if (first.length > 0) {
+    if (!isEmpty(body, paramsStart)) first.push(COMMA);
+    edits.push(at(paramsStart + 1, ...first));
+  }
+  return edits;
+}
+
+/**
+ * Adds the envelope, and removes the client's own members of the same names, with or without escapes, as a duplicate would be
+ * ambiguous. `undefined` where there may be such members and `_meta` is too large to be parsed at once.
+ */
+function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
+  const meta = body.subarray(start, end);
+  if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))
+    return at(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
+  if (meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1)) return undefined;
+  const members: Buffer[] = [OPEN, envelope];
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node)) {
+    const keyStart = scanner.keyStart(node) - 1;
+    if (!ENVELOPE_KEYS.has(stringValue(meta, keyStart, scanner.keyEnd(node) + 1)))
+      members.push(COMMA, meta.subarray(keyStart, scanner.end(node)));
+  }
+  return { start, end, putIn: Buffer.concat([...members, CLOSE]) };
+}
+
+const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
+/** Whether the client's params have members that only the gateway may add, as it keeps the rounds of input for clients with a session. */
+function bringsRound(params: Buffer): boolean {
+  const isNamed = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
+  if (!isNamed && !params.includes(BACKSLASH)) return false;
+  if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return isNamed;
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node))
+    if (ROUND_KEYS.has(stringValue(params, scanner.keyStart(node) - 1, scanner.keyEnd(node) + 1))) return true;
+  return false;
+}
+
+const BACKSLASH = 0x5c;
+const REQUEST_STATE = Buffer.from('"requestState"');
+const INPUT_RESPONSES = Buffer.from('"inputResponses"');
+const ROUND_KEYS: ReadonlySet<string> = new Set(['requestState', 'inputResponses']);
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+]);
+const scanner = new JsonScanner();
+
+function at(place: number, ...parts: readonly Buffer[]): Edit {
+  return { start: place, end: place, putIn: Buffer.concat(parts) };
+}
+
+/** Whether the object that begins there contains only white space. */
+function isEmpty(body: Buffer, start: number): boolean {
+  let next = start + 1;
+  while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;
+  return body[next] === 0x7d;
+}

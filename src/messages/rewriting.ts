@@ -1,0 +1,62 @@
+// Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
+// bytes stay where they are, and are not copied. Hot path: most answers need no change.
+import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans, type BackendMessage } from '../mcp/index.js';
+import { insertion, partsOf, type Edit } from './edits.js';
+import { callersTaskEdits, type TaskForm } from './task-ids.js';
+import type { IdSpan } from '../upstream/index.js';
+import { uriInsertion, uriPrefix } from './uris.js';
+
+const NO_EDITS: readonly Edit[] = [];
+
+/**
+ * @param uriName the backend's name in URIs.
+ * @param places bits of `uriPlace` where URIs are the backend's.
+ * @param taskPlaces bits of `taskPlace` where task ids are the backend's.
+ * @param tasks `undefined` for a backend without tasks.
+ * @param more further edits.
+ * @returns the parts of what the caller gets; `undefined` when nothing changes; `task-unreachable` when it contains a task id
+ * that would be taken for another backend's.
+ */
+export function callersParts(
+  bytes: Buffer,
+  message: BackendMessage,
+  id: IdSpan,
+  uriName: string,
+  places: number,
+  taskPlaces = 0,
+  tasks?: TaskForm,
+  more: readonly Edit[] = NO_EDITS,
+): readonly Buffer[] | 'task-unreachable' | undefined {
+  const uris = message.uris ?? findUris(bytes) ?? NO_URIS;
+  const idEdit = callersId(bytes, message, id);
+  const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskPlaces, tasks);
+  if (taskEdits === undefined) return 'task-unreachable';
+  if (uris.length === 0 && taskEdits.length === 0 && more.length === 0) return idEdit && partsOf(bytes, [idEdit]);
+  const edits = [...uriEdits(bytes, uris, uriName, places), ...taskEdits, ...more];
+  if (idEdit !== undefined) edits.push(idEdit);
+  return edits.length === 0 ? undefined : partsOf(bytes, edits);
+}
+
+/** A backend may write the id with other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
+function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
+  if (isSameText(bytes, message.idStart, message.idEnd, id)) return undefined;
+  // A copy, because the memory of the caller's body may be reused before a large answer is sent completely.
+  return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
+}
+
+/** Compares byte by byte: ids are short, so this is faster than a call into Node.js. */
+function isSameText(bytes: Buffer, start: number, end: number, id: IdSpan): boolean {
+  if (end - start !== id.end - id.start) return false;
+  for (let at = start; at < end; at++) if (bytes[at] !== id.bytes[at - start + id.start]) return false;
+  return true;
+}
+
+function uriEdits(bytes: Buffer, uris: UriSpans, uriName: string, places: number): Edit[] {
+  const prefix = uriPrefix(uriName);
+  const edits: Edit[] = [];
+  for (let row = 0; row < uris.length; row += URI_SPAN_LENGTH) {
+    if ((places & uris[row + 2]!) === 0) continue;
+    edits.push(insertion(uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix)));
+  }
+  return edits;
+}

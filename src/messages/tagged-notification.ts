@@ -1,0 +1,73 @@
+// A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
+// any id that it had there; all other bytes stay. Cold path.
+import { ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { readBackendMessage, type BackendMessage } from '../mcp/index.js';
+import { partsOf } from './edits.js';
+
+export const SUBSCRIPTION_ID_KEY = 'io.modelcontextprotocol/subscriptionId';
+
+const META_DEPTH = 2;
+const END_BRACE = 0x7d;
+
+const scanner = new JsonScanner();
+
+/**
+ * @param id as JSON.
+ * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
+ */
+export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
+  const { paramsStart, paramsEnd } = message;
+  const tag = `"${SUBSCRIPTION_ID_KEY}":${id}`;
+  if (paramsStart === -1) return inserted(bytes, bytes.lastIndexOf(END_BRACE), `,"params":{"_meta":{${tag}}}`);
+  const params = bytes.subarray(paramsStart, paramsEnd);
+  if (!scanner.scan(params, META_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
+  const meta = findMember(scanner, params, 0, '_meta');
+  if (meta === ABSENT) return inserted(bytes, paramsStart + 1, `"_meta":{${tag}}${commaIn(0)}`);
+  if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;
+  const present = findMember(scanner, params, meta, SUBSCRIPTION_ID_KEY);
+  if (present === ABSENT) return inserted(bytes, paramsStart + scanner.start(meta) + 1, `${tag}${commaIn(meta)}`);
+  if (present < 0) return undefined;
+  const [start, end] = [paramsStart + scanner.start(present), paramsStart + scanner.end(present)];
+  return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
+}
+
+/**
+ * The notification without any such id.
+ * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
+ */
+export function untaggedNotification(bytes: Buffer): Buffer | undefined {
+  const { paramsStart = -1, paramsEnd = -1 } = readBackendMessage(bytes) ?? {};
+  if (paramsStart === -1) return bytes;
+  const params = bytes.subarray(paramsStart, paramsEnd);
+  if (!scanner.scan(params, META_DEPTH)) return undefined;
+  const meta = findMember(scanner, params, 0, '_meta');
+  if (meta === ABSENT) return bytes;
+  if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;
+  const tag = findMember(scanner, params, meta, SUBSCRIPTION_ID_KEY);
+  if (tag === ABSENT) return bytes;
+  if (tag < 0) return undefined;
+  const [start, end] = memberSpan(meta, tag);
+  return Buffer.concat(partsOf(bytes, [{ start: paramsStart + start, end: paramsStart + end, putIn: NOTHING }]));
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The span of a member, with the comma that must be removed with it. */
+function memberSpan(object: number, member: number): readonly [number, number] {
+  const start = scanner.keyStart(member) - 1;
+  const next = scanner.next(member);
+  if (next < scanner.next(object)) return [start, scanner.keyStart(next) - 1];
+  let before = object + 1;
+  if (before === member) return [start, scanner.end(member)];
+  while (scanner.next(before) !== member) before = scanner.next(before);
+  return [scanner.end(before), scanner.end(member)];
+}
+
+/** The separator between a new first member and those that the object has. */
+function commaIn(object: number): string {
+  return scanner.next(object) > object + 1 ? ',' : '';
+}
+
+function inserted(bytes: Buffer, at: number, text: string): Buffer {
+  return Buffer.concat(partsOf(bytes, [{ start: at, end: at, putIn: Buffer.from(text) }]));
+}

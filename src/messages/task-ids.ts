@@ -1,0 +1,77 @@
+// Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added downstream and removed upstream,
+// both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
+// that the client runs for a backend have the client's own ids, which pass unchanged.
+import { findText, stringValue } from '../bytes/index.js';
+import { type BackendMessage, type ClientMessage, findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../mcp/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import type { Edit } from './edits.js';
+
+/** Tells apart the tasks of one backend, and those that the client runs for it. */
+export interface TaskForm {
+  readonly backendName: string;
+  /** Whether the client has given this id to that backend. */
+  isClients(taskId: string): boolean;
+  /** Whether requests about the task would reach that backend, and not one whose name also begins the caller's form of the id. */
+  isReachable(taskId: string): boolean;
+}
+
+/**
+ * @param places bits of `taskPlace` where ids are the backend's.
+ * @returns `undefined` when one of the ids would be taken for that of another backend's task.
+ */
+export function callersTaskEdits(
+  bytes: Buffer,
+  message: BackendMessage,
+  places: number,
+  form: TaskForm,
+): Edit[] | undefined {
+  const spans = message.taskIds ?? findTaskIds(bytes);
+  const edits: Edit[] = [];
+  for (let row = 0; row < spans.length; row += TASK_ID_SPAN_LENGTH) {
+    const [start = 0, end = 0, place = 0] = spans.slice(row, row + TASK_ID_SPAN_LENGTH);
+    if ((places & place) === 0) continue;
+    const taskId = stringValue(bytes, start, end);
+    if (place === taskPlace.related && form.isClients(taskId)) continue;
+    if (!form.isReachable(taskId)) return undefined;
+    edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(form.backendName) });
+  }
+  return edits;
+}
+
+/** Whether the message says which task it belongs to. */
+export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
+  const spans = message.taskIds ?? findTaskIds(bytes);
+  for (let row = 2; row < spans.length; row += TASK_ID_SPAN_LENGTH) if (spans[row] === taskPlace.related) return true;
+  return false;
+}
+
+/**
+ * The edit that turns the id of the task which a caller's message belongs to into the backend's own; `undefined` when the task is not
+ * that backend's.
+ * @param form `undefined` where the client cannot have given the backend any task id.
+ */
+export function bareTaskEdit(
+  body: Buffer,
+  { relatedTaskStart, relatedTaskEnd }: Pick<ClientMessage, 'relatedTaskStart' | 'relatedTaskEnd'>,
+  { name }: CompiledBackend,
+  form?: TaskForm,
+): Edit | undefined {
+  if (relatedTaskStart === -1) return undefined;
+  const span = findText(body.subarray(relatedTaskStart, relatedTaskEnd), 'taskId');
+  if (span === undefined) return undefined;
+  const [start, end] = [relatedTaskStart + span.start, relatedTaskStart + span.end];
+  const id = stringValue(body, start, end);
+  if (!id.startsWith(`${name}-`) || form?.isClients(id) === true) return undefined;
+  const prefix = prefixOf(name);
+  const idStart = start + 1 + prefix.length;
+  if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NOTHING };
+  // The caller has written a part of the backend's name with escapes.
+  return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
+}
+
+/** The prefix as it is written in a JSON string. */
+function prefixOf(backendName: string): Buffer {
+  return Buffer.from(JSON.stringify(`${backendName}-`).slice(1, -1));
+}
+
+const NOTHING = Buffer.alloc(0);

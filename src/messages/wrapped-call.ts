@@ -1,0 +1,111 @@
+// Turns a call through `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name
+// and arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and the code that serves
+// calls sees an ordinary one. Warm path: only where a virtual host has `"exposure": "search"`.
+import { ABSENT, AMBIGUOUS, findMember, isString, stringValue, jsonKind, JsonScanner } from '../bytes/index.js';
+import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../mcp/index.js';
+import { limits } from '../shared/index.js';
+import { headText } from '../upstream/index.js';
+import { tapeOf } from './curated-call.js';
+import type { Exchange } from '../exchange/index.js';
+
+// The arguments of a call, by which a retry is recognized as the same call. Cold path: for `find_tools`, retries, large modern
+// requests, and calls whose backend asks.
+
+const NO_ARGUMENTS = Buffer.alloc(0);
+
+const scanner = new JsonScanner();
+
+/**
+ * @param message its tape, if it has one, must still be valid.
+ * @returns `params.arguments` as received, empty if absent; all params when the member is ambiguous.
+ */
+export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: ClientMessage): Buffer {
+  if (paramsStart === -1) return NO_ARGUMENTS;
+  const params = body.subarray(paramsStart, paramsEnd);
+  // A small message has no tape, so its params are scanned again.
+  if (tape === undefined) scanner.scan(params, 1);
+  const [read, bytes] = tape === undefined ? [scanner, params] : [tape, body];
+  const node = findMember(read, bytes, tape === undefined ? 0 : findMember(tape, body, 0, 'params'), 'arguments');
+  if (node === ABSENT) return NO_ARGUMENTS;
+  return node < 0 ? params : bytes.subarray(read.start(node), read.end(node));
+}
+
+// The names of the two tools that stand in for all others on a virtual host with `"exposure": "search"`.
+
+export const FIND_TOOLS = 'find_tools';
+export const CALL_TOOL = 'call_tool';
+
+export function isSearchTool(name: string): boolean {
+  return name === FIND_TOOLS || name === CALL_TOOL;
+}
+
+const SPACE = 0x20;
+const COMMA = 0x2c;
+
+/**
+ * @param message a call of `call_tool`.
+ * @param done called once, before this returns when the message is small: with the unwrapped message, or what is wrong with it, as a text.
+ */
+export function unwrapCall(
+  subject: string,
+  exchange: Exchange,
+  message: ClientMessage,
+  done: (message: ClientMessage | string) => void,
+): void {
+  const { request } = exchange;
+  const { body } = request;
+  const tape = tapeOf(body, message);
+  const fault = tape === undefined ? WRONG : unwrapIn(tape, body);
+  if (fault !== undefined) return done(fault);
+  const isLarge = body.length > limits.readAtOnceBytesMax;
+  const finish = (reading: ReturnType<typeof readClientMessage>): void => {
+    if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
+    // The mirror must repeat the name that the body has now, for code and processes that rely on the headers.
+    const { mirror } = request;
+    if (mirror.name !== '') {
+      const name = headText(stringValue(body, reading.nameStart, reading.nameEnd));
+      request.mirror = { ...mirror, name };
+    }
+    done(reading);
+  };
+  if (isLarge) readLargeClientMessage(subject, body, finish);
+  else finish(readClientMessage(body));
+}
+
+/** @returns what is wrong, in which case nothing has changed; `undefined` when the call is unwrapped. */
+function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
+  const params = findMember(tape, body, 0, 'params');
+  const own = findMember(tape, body, params, 'name');
+  const wrapped = findMember(tape, body, params, 'arguments');
+  if (wrapped < 0 || tape.kind(wrapped) !== jsonKind.object) return WRONG;
+  const name = findMember(tape, body, wrapped, 'name');
+  const values = findMember(tape, body, wrapped, 'arguments');
+  if (name < 0 || tape.kind(name) !== jsonKind.string || values === AMBIGUOUS) return WRONG;
+  const isObject = values === ABSENT || tape.kind(values) === jsonKind.object || tape.kind(values) === jsonKind.null;
+  if (!isObject || countMembers(tape, wrapped) > (values === ABSENT ? 1 : 2)) return WRONG;
+  const nested = isString(body, tape.start(name), tape.end(name), CALL_TOOL);
+  if (nested) return NESTED;
+  blankMember(tape, body, params, own);
+  body.fill(SPACE, tape.keyStart(wrapped) - 1, tape.start(wrapped) + 1);
+  body.fill(SPACE, tape.end(wrapped) - 1, tape.end(wrapped));
+  return undefined;
+}
+
+/** Overwrites a member with spaces, together with the comma between it and its neighbour. */
+function blankMember(tape: JsonScanner, body: Buffer, object: number, member: number): void {
+  let start = tape.keyStart(member) - 1;
+  let end = tape.end(member);
+  if (member === object + 1) end = body.indexOf(COMMA, end) + 1;
+  else start = body.lastIndexOf(COMMA, start);
+  body.fill(SPACE, start, end);
+}
+
+function countMembers(tape: JsonScanner, object: number): number {
+  let count = 0;
+  const past = tape.next(object);
+  for (let node = object + 1; node < past; node = tape.next(node)) count += 1;
+  return count;
+}
+
+const WRONG = `${CALL_TOOL} takes name, a string, and arguments, an object, once each, and nothing else`;
+const NESTED = `${CALL_TOOL} cannot call itself: name one of the tools that ${FIND_TOOLS} finds`;

@@ -1,0 +1,348 @@
+// One call of a modern client whose legacy backend has asked the client something in the middle of it. The client is answered that
+// input is required, and the call stays open at the backend until the client makes it again with the answers: that retry continues
+// the call. What a backend asks at about the same time goes into one round. Cold path: created when a backend asks.
+//
+//   served ──the backend asks──> asking ──a moment later──> held ──the retry──> served
+//   asking ──the backend wants no answer any more──> served
+//   held ──the backend has answered all the same──> answered
+//   served, asking, held, answered ──answered, given up or taken──> over
+import { readBackendMessage, type ClientMessage } from '../mcp/index.js';
+import type { Account, Deadline } from '../fair/index.js';
+import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
+import {
+  answer,
+  answerError,
+  errorMessage,
+  idSpanOf,
+  resultMessage,
+  type Caller,
+  type Exchange,
+  type BodyType,
+  type ExchangeRequest,
+} from '../exchange/index.js';
+import type { BackendRequests } from '../streams/index.js';
+import { partsOf } from '../messages/index.js';
+import { type HoldableRequest, nameKindOf } from '../calls/index.js';
+import type { HeldCalls } from './held-calls.js';
+import { inputRequiredResult } from './modern-results.js';
+import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
+
+/**
+ * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
+ * gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
+ */
+export class HeldAnswer implements Exchange {
+  readonly request: ExchangeRequest;
+  readonly isAborted: boolean;
+  readonly isPart = false;
+  readonly takesLent = true;
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
+  #isTold = false;
+  /** The parts of an answer that is given in parts; `undefined` when it is too large. */
+  #parts: Buffer[] | undefined = undefined;
+
+  /**
+   * @param request the one that the call came with.
+   * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
+   * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
+   */
+  constructor(
+    request: ExchangeRequest,
+    onAnswer: (status: number, message: Buffer | undefined) => void,
+    isAborted = true,
+  ) {
+    this.request = { ...request, answerForms: 'json' };
+    this.isAborted = isAborted;
+    this.#onAnswer = onAnswer;
+  }
+
+  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+    const message = Buffer.from(body as Uint8Array);
+    this.#tell(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
+  }
+
+  openStream(): void {}
+
+  openBody(_contentType: BodyType, bodyBytes: number): void {
+    if (bodyBytes > limits.heldAnswerBytesMax) this.#tell(200, undefined);
+    else this.#parts = [];
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.#parts?.push(Buffer.from(bytes));
+    return true;
+  }
+
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
+    this.#tell(200, this.#parts && Buffer.concat(this.#parts));
+  }
+
+  /** No answer will come, or no more of it: calls `onAnswer` without a message. */
+  reset(): void {
+    this.#tell(502, undefined);
+  }
+
+  #tell(status: number, message: Buffer | undefined): void {
+    this.#parts = undefined;
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#onAnswer(status, message);
+  }
+
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
+}
+
+/** Time after a backend's first question in which further ones join the same round. After it, later questions go into the next round. */
+const HELD_GATHER_MS = 20;
+
+/** The methods that the result of a request can ask a client for (M22). */
+const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
+
+type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
+
+/** The caller that waits now: the first one, or that of a later retry. */
+export interface PresentCaller {
+  readonly exchange: Exchange;
+  readonly message: ClientMessage;
+}
+
+export interface HeldCallPlan {
+  readonly origin: StateOrigin;
+  /** For the exchange's watcher. */
+  readonly backendName: string;
+  /** Hash of the backend's allow-list of resources that the call obeys. */
+  readonly allowList: string | undefined;
+  readonly account: Account;
+  readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
+  readonly request: HoldableRequest;
+  readonly caller: PresentCaller;
+}
+
+interface Question {
+  /** The key in `inputRequests`. */
+  readonly name: string;
+  /** The gateway's id for it, as JSON. */
+  readonly id: Buffer;
+  /** `{"method":…,"params":…}`. */
+  readonly text: string;
+}
+
+export class HeldCall {
+  readonly key = newCallKey();
+  readonly #calls: HeldCalls;
+  readonly #plan: HeldCallPlan;
+  /** Bytes taken from the subject's share: for the request, and for an answer that is kept. */
+  #keptBytes: number;
+  #state: State = 'served';
+  #caller: PresentCaller;
+  /** The questions that the client has not answered, by id. */
+  readonly #questions = new Map<string, Question>();
+  #questionBytes = 0;
+  #questionCount = 0;
+  #round = 0;
+  #gathering: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
+  /** The backend's answer, as a whole message, and its HTTP status, if it came while no caller waited. */
+  #answer: { readonly status: number; readonly message: Buffer } | undefined;
+
+  /** For `HeldCalls`. */
+  constructor(calls: HeldCalls, plan: HeldCallPlan) {
+    this.#calls = calls;
+    this.#plan = plan;
+    this.#caller = plan.caller;
+    // The request's body stays in memory, but its count in the share ends with the caller's first exchange.
+    const { length } = plan.caller.exchange.request.body;
+    this.#keptBytes = length < limits.countedFromBytes ? 0 : length;
+    plan.account.requestBytes.take(this.#keptBytes);
+  }
+
+  get subject(): string {
+    return this.#plan.account.subject;
+  }
+
+  /**
+   * Takes a question of the backend's into the next round.
+   * @param id the gateway's, as JSON; the message has it already.
+   * @returns why the client cannot be asked that.
+   */
+  ask(id: Buffer, message: Buffer): RpcError | undefined {
+    if (this.#calls.isClosed) return errorsToBackends.processEnding;
+    if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return errorsToBackends.tooManyInRequest;
+    const text = this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : questionIn(message);
+    if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
+    this.#questionCount += 1;
+    this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
+    this.#questionBytes += text.length;
+    if (this.#transition('served', 'asking')) this.#gather();
+    return undefined;
+  }
+
+  /** The backend no longer wants an answer to this question. @param id the gateway's, as JSON. */
+  withdraw(id: Buffer): void {
+    this.#forget(id.toString());
+    if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
+    clearTimeout(this.#gathering);
+  }
+
+  /** Whether the state is that of the last round, and no retry has continued the call since. */
+  isAt({ round }: HeldPlace): boolean {
+    return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
+  }
+
+  /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only where `isAt`. */
+  obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: PresentCaller): RpcError | undefined {
+    const { request, allowList } = this.#plan;
+    const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
+    if (obstacle !== undefined) this.giveUpHeld();
+    return obstacle;
+  }
+
+  /**
+   * Continues the call with the client's retry. Only where `isAt`.
+   * @param answers results, by the names of the questions; unknown names are ignored.
+   */
+  goOn(caller: PresentCaller, answers: ReadonlyMap<string, Buffer>): void {
+    const { origin, backendName, request } = this.#plan;
+    this.#deadline?.cancel();
+    this.#caller = caller;
+    caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name, nameKindOf(origin.method));
+    if (this.#answer !== undefined) {
+      this.#giveAnswer(this.#answer.status, this.#answer.message);
+      this.#end();
+      return;
+    }
+    this.#transition('held', 'served');
+    request.goOn(caller.exchange);
+    for (const question of [...this.#questions.values()]) {
+      const result = answers.get(question.name);
+      if (result !== undefined) this.#passAnswer(question, result);
+    }
+    // Questions that are still unanswered, or were asked meanwhile, go into a new round at once.
+    if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
+  }
+
+  /** The call has been answered; an answer that came while no caller waited is kept for the retry. */
+  onRequestOver(): void {
+    if (this.#state !== 'answered') this.#end();
+  }
+
+  get caller(): PresentCaller {
+    return this.#caller;
+  }
+
+  #gather(): void {
+    this.#gathering = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
+  }
+
+  #endRound(): void {
+    const { origin, request } = this.#plan;
+    const present = this.#caller;
+    if (!this.#transition('asking', 'held')) return;
+    this.#round += 1;
+    // The retry's exchange and body are no longer kept.
+    this.#caller = this.#plan.caller;
+    const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
+    const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
+    const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
+    present.exchange.watcher?.onOutcome('ok', '', -1);
+    this.#deadline = this.#calls.deadlines.after(limits.heldCallMsMax, () => this.#onTimeUp());
+    const { request: first } = this.#caller.exchange;
+    request.pauseWith(
+      resultMessage(idSpanOf(present.exchange, present.message), result),
+      new HeldAnswer(first, (...given) => this.#onAnswer(...given)),
+    );
+  }
+
+  /** The backend has answered without waiting for the client's input. */
+  #onAnswer(status: number, message: Buffer | undefined): void {
+    if (!this.#transition('held', 'answered')) return;
+    this.#questions.clear();
+    this.#answer = {
+      status,
+      message:
+        message ?? errorMessage(idSpanOf(this.#caller.exchange, this.#caller.message), rpcErrors.answerTooLargeToHold),
+    };
+    this.#plan.account.requestBytes.take(this.#answer.message.length);
+    this.#keptBytes += this.#answer.message.length;
+  }
+
+  #giveAnswer(status: number, message: Buffer): void {
+    const { exchange } = this.#caller;
+    const id = idSpanOf(this.#caller.exchange, this.#caller.message);
+    const own = readBackendMessage(message);
+    if (own === undefined) {
+      answerError(exchange, id, rpcErrors.answerTooLargeToHold);
+      return;
+    }
+    exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
+    const putIn = id.bytes.subarray(id.start, id.end);
+    const body = Buffer.concat(partsOf(message, [{ start: own.idStart, end: own.idEnd, putIn }]));
+    if (status === 200) answer(exchange, body);
+    else exchange.respond(status, 'application/json', body);
+  }
+
+  #passAnswer({ id }: Question, result: Buffer): void {
+    this.#forget(id.toString());
+    const body = Buffer.concat([ANSWER_HEAD, id, ANSWER_RESULT, result, ANSWER_TAIL]);
+    const start = ANSWER_HEAD.length;
+    const message = { idStart: start, idEnd: start + id.length, relatedTaskStart: -1, relatedTaskEnd: -1 };
+    this.#plan.backendRequests.onAnswer({ ...this.#caller.exchange.request, body }, message);
+  }
+
+  #forget(id: string): void {
+    this.#questionBytes -= this.#questions.get(id)?.text.length ?? 0;
+    this.#questions.delete(id);
+  }
+
+  /** Gives the call up as if its client had not come back in time; a call that waits for no client goes on. */
+  giveUpHeld(): void {
+    if (this.#state !== 'served') this.#onTimeUp();
+  }
+
+  #onTimeUp(): void {
+    const isOpen = this.#state === 'asking' || this.#state === 'held';
+    this.#end();
+    if (isOpen) this.#plan.request.giveUp();
+  }
+
+  #end(): void {
+    if (this.#state === 'over') return;
+    this.#transition(this.#state, 'over');
+    clearTimeout(this.#gathering);
+    this.#deadline?.cancel();
+    this.#questions.clear();
+    this.#answer = undefined;
+    this.#plan.account.requestBytes.give(this.#keptBytes);
+    this.#calls.drop(this);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+/** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */
+function questionIn(bytes: Buffer): string | undefined {
+  const message = readBackendMessage(bytes);
+  if (message === undefined || !KINDS.has(message.method)) return undefined;
+  const { method, paramsStart, paramsEnd } = message;
+  const params = paramsStart === -1 ? '' : `,"params":${bytes.toString('utf8', paramsStart, paramsEnd)}`;
+  return `{"method":${JSON.stringify(method)}${params}}`;
+}
+
+const ANSWER_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const ANSWER_RESULT = Buffer.from(',"result":');
+const ANSWER_TAIL = Buffer.from('}');

@@ -1,0 +1,183 @@
+// The calls that are held open in this process (held-call.ts), and the routing of a retry to its call, whichever worker of this
+// gateway holds it. A call is found only by its `requestState`. Cold path.
+import { stringValue, jsonKind, type JsonScanner, readings } from '../bytes/index.js';
+import type { ClientMessage } from '../mcp/index.js';
+import { BoundedCounts, type DeadlineWheel } from '../fair/index.js';
+import { limits, rpcErrors, type RpcError } from '../shared/index.js';
+import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
+import { argumentsIn } from '../messages/index.js';
+import type { PassOn } from '../session/index.js';
+import { HeldCall, type HeldCallPlan } from './held-call.js';
+import { headersHash } from './headers-hash.js';
+import { modernError } from './modern-errors.js';
+import {
+  argumentsHash,
+  isStateForm,
+  newCallKey,
+  RequestStates,
+  type HeldPlace,
+  type StateOrigin,
+} from './request-state.js';
+import { hasOpenedUrls } from './modern-results.js';
+
+export interface HeldCallsOptions {
+  readonly deadlines: DeadlineWheel;
+  /** Shared by this gateway's workers. */
+  readonly secret: Uint8Array;
+  readonly slot: number;
+  /** Passes a request on to the worker of another slot; the exchange must still be answered when `onGone` is called. */
+  readonly passOn?: ((slot: number, ...request: Parameters<PassOn>) => void) | undefined;
+}
+
+export class HeldCalls {
+  readonly deadlines: DeadlineWheel;
+  readonly #options: HeldCallsOptions;
+  readonly #states: RequestStates;
+  readonly #calls = new Map<string, HeldCall>();
+  readonly #counts = new BoundedCounts({
+    totalMax: limits.heldCallsMax,
+    perKeyMax: limits.heldCallsPerSubjectMax,
+  });
+  #isClosed = false;
+
+  constructor(options: HeldCallsOptions) {
+    this.deadlines = options.deadlines;
+    this.#options = options;
+    this.#states = new RequestStates(options.secret);
+  }
+
+  /** Whether this process holds no more calls, because no retry would reach it. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get count(): number {
+    return this.#calls.size;
+  }
+
+  /** @returns `undefined` when closed, or when there is no room for one more call of the subject's. */
+  tryHold(plan: HeldCallPlan): HeldCall | undefined {
+    if (this.#isClosed || !this.#counts.tryAdd(plan.account.subject)) return undefined;
+    const call = new HeldCall(this, plan);
+    this.#calls.set(call.key, call);
+    return call;
+  }
+
+  /** No retry will reach this process any more: gives up the calls that wait for one, and tells their backends. */
+  giveUpAll(): void {
+    this.#isClosed = true;
+    for (const call of [...this.#calls.values()]) call.giveUpHeld();
+  }
+
+  /** For `HeldCall`: the call is over. */
+  drop(call: HeldCall): void {
+    if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);
+  }
+
+  /** For `HeldCall`. */
+  stateOf(origin: StateOrigin, place: Omit<HeldPlace, 'slot'>): string {
+    return this.#states.seal(origin, { slot: this.#options.slot, ...place });
+  }
+
+  /** A state for a request without a held call: once its client has answered, any worker makes the call from the start. */
+  stateToBeginAnew(origin: StateOrigin): string {
+    return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
+  }
+
+  /**
+   * Continues the call that the request is a retry of.
+   * @param message with an envelope.
+   * @returns whether the request is dealt with: `false` if it has no state of the gateway's (its state is a backend's, or invalid),
+   *   `anew` if it is to be served as if it had no state.
+   */
+  tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
+    const { body } = exchange.request;
+    const state = requestStateIn(body, message);
+    if (state === undefined || !isStateForm(state)) return false;
+    const { subject, virtualHost } = caller;
+    const argsHash = argumentsHash(argumentsIn(body, message));
+    const origin = {
+      subject,
+      virtualHostId: virtualHost.id,
+      method: message.method,
+      name: nameIn(body, message),
+      argsHash,
+      headersHash: headersHash(exchange.request.passthroughHeaders),
+    };
+    const place = this.#states.open(origin, state);
+    if (place === undefined) return false;
+    if (place === 'expired') this.#fail(exchange, message);
+    else if (place.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
+    else if (place.slot === this.#options.slot) this.#goOn(caller, exchange, message, place);
+    else if (this.#options.passOn === undefined) this.#fail(exchange, message);
+    else this.#options.passOn(place.slot, caller, exchange, () => this.#fail(exchange, message));
+    return true;
+  }
+
+  /** Whether the client's user has opened the addresses that the backend named; if not, answers the request with an error. */
+  #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
+    const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
+    const isDone = start !== -1 && hasOpenedUrls(exchange.request.body.subarray(start, end));
+    if (!isDone) this.#refuse(exchange, message, rpcErrors.urlNotAccepted);
+    return isDone;
+  }
+
+  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, place: HeldPlace): void {
+    const call = this.#calls.get(place.call);
+    if (call?.isAt(place) !== true) return this.#fail(exchange, message);
+    const obstacle = call.obstacleFor(virtualHost, { exchange, message });
+    if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);
+    const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
+    if (start === -1) return call.goOn({ exchange, message }, NO_ANSWERS);
+    const bytes = exchange.request.body.subarray(start, end);
+    readings.readNow(subject, bytes, 1, (tape) => {
+      const answers = tape && answersIn(tape, bytes);
+      // Another retry may have been faster. A retry whose caller has gone does not use up the round.
+      if (!call.isAt(place)) this.#fail(exchange, message);
+      else if (answers === undefined)
+        answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
+      else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
+    });
+  }
+
+  #fail(exchange: Exchange, message: ClientMessage): void {
+    this.#refuse(exchange, message, rpcErrors.callOver);
+  }
+
+  #refuse(exchange: Exchange, message: ClientMessage, error: RpcError): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    answerError(exchange, idSpanOf(exchange, message), modernError(error));
+  }
+}
+
+/** The name of the tool or prompt, or the URI, as the caller has it; `''` for none. */
+export function nameIn(body: Buffer, { nameStart, nameEnd }: ClientMessage): string {
+  return nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
+}
+
+/** The request's state; `undefined` if it has none, or one that is no string or longer than any of the gateway's. */
+function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
+  if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
+  const { requestStateStart: start, requestStateEnd: end } = envelope;
+  const isText = body[start] === QUOTE && end - start <= STATE_BYTES_MAX;
+  return isText ? stringValue(body, start, end) : undefined;
+}
+
+/** @returns `undefined` unless the bytes are an object of objects. */
+function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
+  if (tape.kind(0) !== jsonKind.object) return undefined;
+  const answers = new Map<string, Buffer>();
+  for (let node = 1; node < tape.next(0); node = tape.next(node)) {
+    if (tape.kind(node) !== jsonKind.object) return undefined;
+    const name = stringValue(bytes, tape.keyStart(node) - 1, tape.keyEnd(node) + 1);
+    answers.set(name, bytes.subarray(tape.start(node), tape.end(node)));
+  }
+  return answers;
+}
+
+/** The round in a state without a held call. */
+const NOTHING_HELD = 0;
+const QUOTE = 0x22;
+/** Longer than any state of the gateway's, even with every character written as an escape. */
+const STATE_BYTES_MAX = 1_024;
+const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();

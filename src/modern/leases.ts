@@ -1,0 +1,153 @@
+// Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one
+// subject to one virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials.
+// Leases count among their subject's sessions. An idle lease ends in time, or when its subject has no room for another session, but
+// never for another subject. Only a part of a subject's leases may have the same headers, so that one program cannot keep another one
+// out. Hot path: two map lookups per request.
+import type { Account, Accounts } from '../fair/index.js';
+import { limits, refusals, type Refusal } from '../shared/index.js';
+import { MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
+import { OWN_INTRODUCTION } from '../upstream/index.js';
+import type { HeldCallsOptions } from './held-calls.js';
+import { headersHash } from './headers-hash.js';
+import type { Caller } from '../exchange/index.js';
+import { type PassOn, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
+
+/** The leases of one subject. */
+interface SubjectLeases {
+  /** Leases by virtual host, headers and capabilities. */
+  readonly byKey: Map<string, Session>;
+  /** The keys of the leases that have the same headers, by the hash of the headers. */
+  readonly byHeaders: Map<string, Set<string>>;
+  /** The lease without headers that was asked for last: a program mostly asks for the same one again. */
+  last: Session | undefined;
+}
+
+interface LeasePlan {
+  readonly account: Account;
+  readonly virtualHost: Caller['virtualHost'];
+  readonly key: string;
+  /** The hash of the headers. */
+  readonly headers: string;
+  readonly capabilities: Buffer;
+}
+
+/** The workers of one gateway, each of which has leases of its own. */
+export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'passOn'> {
+  /** The slot that owns what has this key. */
+  readonly ownerOf?: ((key: string) => number) | undefined;
+}
+
+export class Leases {
+  readonly #owners: LeaseOwners;
+  readonly #sessions: Sessions;
+  readonly #accounts: Accounts;
+  readonly #idleTimeoutMs: number;
+  readonly #bySubject = new Map<string, SubjectLeases>();
+
+  constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
+    this.#owners = owners;
+    this.#sessions = sessions;
+    this.#accounts = accounts;
+    this.#idleTimeoutMs = idleTimeoutMs;
+    sessions.onFull = ({ subject }) => this.#tryEndIdle(subject);
+  }
+
+  /**
+   * @param capabilities of the client: a JSON object, of which a copy is kept.
+   * @param headers as `ExchangeRequest.passthroughHeaders`.
+   */
+  of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
+    const leases = this.#bySubject.get(subject);
+    const isBare = headers.length === 0;
+    const last = isBare ? leases?.last : undefined;
+    if (last !== undefined && isFor(last, virtualHost.id, capabilities)) {
+      this.#sessions.noteUse(last);
+      return last;
+    }
+    const hash = headersHash(headers);
+    const key = `${virtualHost.id}\n${hash}\n${capabilities.toString('latin1')}`;
+    const lease = leases?.byKey.get(key);
+    if (lease === undefined)
+      return this.#begin({ account: this.#accounts.of(subject), virtualHost, key, headers: hash, capabilities });
+    if (leases !== undefined && isBare) leases.last = lease;
+    this.#sessions.noteUse(lease);
+    return lease;
+  }
+
+  #begin({ account, virtualHost, key, headers, capabilities }: LeasePlan): Session | Refusal {
+    const { subject } = account;
+    if (!this.#tryMakeRoom(account, headers)) return refusals.subjectLeasesFull;
+    const { clientInfo } = OWN_INTRODUCTION;
+    const lease = this.#sessions.create({
+      account,
+      virtualHost,
+      protocolVersion: MODERN_PROTOCOL_VERSION,
+      // Several programs may share the lease, so the backend is told the name of none of them.
+      introduction: { clientInfo, capabilities },
+      leasedForMs: this.#idleTimeoutMs,
+    });
+    // Another refusal, because it must not advise DELETE: a modern client has no session id.
+    if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
+    lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
+    lease.hearQuestions();
+    // Ending another lease may have removed the subject's maps.
+    const leases = this.#bySubject.get(subject) ?? {
+      byKey: new Map<string, Session>(),
+      byHeaders: new Map<string, Set<string>>(),
+      last: undefined,
+    };
+    this.#bySubject.set(subject, leases);
+    const alike = leases.byHeaders.get(headers) ?? new Set<string>();
+    leases.byHeaders.set(headers, alike.add(key));
+    leases.byKey.set(key, lease);
+    lease.onEnd = () => {
+      leases.byKey.delete(key);
+      if (leases.last === lease) leases.last = undefined;
+      alike.delete(key);
+      if (alike.size === 0) leases.byHeaders.delete(headers);
+      if (leases.byKey.size === 0) this.#bySubject.delete(subject);
+    };
+    return lease;
+  }
+
+  /** `undefined` if this process is the owner. */
+  #wayToOwner(key: string): PassOn | undefined {
+    const { slot, ownerOf, passOn } = this.#owners;
+    const owner = ownerOf?.(key) ?? slot;
+    return owner === slot || passOn === undefined ? undefined : (...request) => passOn(owner, ...request);
+  }
+
+  /** Makes room for one more lease with these headers, by ending an idle one if need be. */
+  #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
+    const leases = this.#bySubject.get(subject);
+    if (leases === undefined) return true;
+    const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
+    const busyOf = (keys: Iterable<string>): number => [...keys].filter((key) => leases.byKey.get(key)?.isBusy).length;
+    const free = max - busyOf(leases.byKey.keys());
+    if (busyOf(leases.byHeaders.get(headers) ?? []) >= LEASE_SHARE_OF_FREE * free) return false;
+    return leases.byKey.size < max || this.#tryEndIdle(subject);
+  }
+
+  /** Ends one of the subject's idle leases: the least recently used one, among those with the headers that have the most leases. */
+  #tryEndIdle(subject: string): boolean {
+    const leases = this.#bySubject.get(subject);
+    let idle: Session | undefined;
+    let most = 0;
+    for (const keys of leases?.byHeaders.values() ?? []) {
+      if (keys.size < most) continue;
+      for (const key of keys) {
+        const lease = leases!.byKey.get(key)!;
+        if (lease.isBusy || (keys.size === most && idle !== undefined && lease.usedAtMs >= idle.usedAtMs)) continue;
+        idle = lease;
+        most = keys.size;
+      }
+    }
+    if (idle === undefined) return false;
+    void this.#sessions.end(idle);
+    return true;
+  }
+}
+
+function isFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {
+  return identity.virtualHostId === virtualHostId && identity.introduction.capabilities.equals(capabilities);
+}

@@ -1,0 +1,96 @@
+// A modern client's request in the form that a legacy backend wants: with an id and a progress token of the gateway's, and without the
+// envelope and what a retry brings for the gateway. Servers that know both eras go by the envelope before they look at the session.
+import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
+import type { OutgoingMessage } from '../http-client/index.js';
+import { withEdits, addInOrder, type Edit, wholeMessage } from '../messages/index.js';
+
+const NOTHING = Buffer.alloc(0);
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const SPACE = 0x20;
+
+/**
+ * @param outgoing the client's message as changed so far. @param own the id, and the progress token if there is one, as JSON.
+ * @returns `undefined` if a large message would have to be changed within a span that was changed already.
+ */
+export function legacyMessage(
+  outgoing: OutgoingMessage,
+  message: ClientMessage,
+  own: Buffer,
+): OutgoingMessage | undefined {
+  const edits = editsOf(outgoing.body, message, own);
+  if (!overlaps(outgoing, edits)) return withEdits(outgoing, edits);
+  const whole = wholeMessage(outgoing);
+  return whole && withEdits(whole.outgoing, editsOf(whole.outgoing.body, whole.message, own));
+}
+
+function overlaps({ leftOut }: OutgoingMessage, edits: readonly Edit[]): boolean {
+  return leftOut !== undefined && edits.some(({ start, end }) => start < leftOut.end && leftOut.start < end);
+}
+
+function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {
+  const { idStart, idEnd, progressTokenStart, progressTokenEnd, envelope } = message;
+  const edits: Edit[] = [{ start: idStart, end: idEnd, putIn }];
+  if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn });
+  if (envelope !== undefined) cutEnvelope(body, envelope, edits);
+  return edits;
+}
+
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Adjacent members are cut as one, because each cut takes one comma with it. */
+function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
+  const values: ByteRange[] = [];
+  addMember(values, envelope.protocolVersionStart, envelope.protocolVersionEnd);
+  addMember(values, envelope.capabilitiesStart, envelope.capabilitiesEnd);
+  addMember(values, envelope.clientInfoStart, envelope.clientInfoEnd);
+  addMember(values, envelope.logLevelStart, envelope.logLevelEnd);
+  addMember(values, envelope.requestStateStart, envelope.requestStateEnd);
+  addMember(values, envelope.inputResponsesStart, envelope.inputResponsesEnd);
+  let cut: ByteRange | undefined;
+  for (const value of values) {
+    const start = memberStart(body, value.start);
+    const isBeside = cut !== undefined && nextMember(body, cut.end) === start;
+    if (cut !== undefined && !isBeside) edits.push(withComma(body, cut));
+    cut = { start: isBeside && cut !== undefined ? cut.start : start, end: value.end };
+  }
+  if (cut !== undefined) edits.push(withComma(body, cut));
+}
+
+function addMember(values: ByteRange[], start: number, end: number): void {
+  if (start !== -1) addInOrder(values, { start, end });
+}
+
+/** Where the key of the member whose value begins here begins. None of the envelope's keys has a quote in it. */
+function memberStart(body: Buffer, valueStart: number): number {
+  const keyEnd = body.lastIndexOf(QUOTE, valueStart - 1);
+  return body.lastIndexOf(QUOTE, keyEnd - 1);
+}
+
+/** Where the key of the next member begins, after a member that ends here; -1 after the last one. */
+function nextMember(body: Buffer, end: number): number {
+  const at = pastBlanks(body, end);
+  return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
+}
+
+function withComma(body: Buffer, { start, end }: ByteRange): Edit {
+  const behind = pastBlanks(body, end);
+  if (body[behind] === COMMA) return { start, end: behind + 1, putIn: NOTHING };
+  let before = start - 1;
+  while (isBlank(body[before])) before -= 1;
+  return { start: body[before] === COMMA ? before : start, end, putIn: NOTHING };
+}
+
+function pastBlanks(body: Buffer, from: number): number {
+  let at = from;
+  while (isBlank(body[at])) at += 1;
+  return at;
+}
+
+/** Between the tokens of valid JSON, white space alone has bytes this low. */
+function isBlank(byte: number | undefined): boolean {
+  return byte !== undefined && byte <= SPACE;
+}

@@ -1,0 +1,369 @@
+// One `subscriptions/listen` (M25): one stream to the caller, and behind it a session that nobody else uses, in which each backend
+// that can send notifications is listened to and gets subscriptions to its own resources. The caller hears what a client with a
+// session and an open GET would hear; a backend that becomes available later is heard from then on. Cold path.
+//
+//   opening ── every backend has answered, or the patience is over ──> told
+//   opening, told ── the caller goes away, the session's stream ends, drain ──> over
+import { readClientMessage, readBackendMessage, type BackendMessage } from '../mcp/index.js';
+import type { Deadline } from '../fair/index.js';
+import { limits, refusals } from '../shared/index.js';
+import type { CompiledBackend, CurrentHost, ReadHost } from '../user-config/index.js';
+import type { IdSpan, UpstreamContext } from '../upstream/index.js';
+import {
+  answer,
+  refuse,
+  resultMessage,
+  type Caller,
+  type Exchange,
+  type ExchangeRequest,
+  metadataFor,
+} from '../exchange/index.js';
+import { backendTurns, RequestInFlight } from '../streams/index.js';
+import type { Dispatcher } from '../calls/index.js';
+import { encodeEvent, EventStreamParser, readMember } from '../bytes/index.js';
+import { type Session, LISTEN_CONFIG_MS } from '../session/index.js';
+import {
+  callersUri,
+  filterJson,
+  type ListChange,
+  type ListenFilter,
+  SUBSCRIPTION_ID_KEY,
+  taggedNotification,
+} from '../messages/index.js';
+import { HeldAnswer } from './held-call.js';
+import { RESULT_META } from './modern-results.js';
+
+// The stream of one `subscriptions/listen`: takes what the session's own stream would carry, the unrequested messages of backends, and
+// passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement.
+
+/** Looks to the session like a client's GET. */
+class ListenStream implements Exchange {
+  readonly isPart = false;
+  readonly takesLent = false;
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  readonly #exchange: Exchange;
+  readonly #filter: ListenFilter;
+  /** The id of the caller's request, as JSON. */
+  readonly #id: string;
+  readonly #onEnd: () => void;
+  /** Events held back until the acknowledgement; `undefined` from then on. */
+  #early: Buffer[] | undefined = [];
+
+  /** @param onEnd called when the session ends its stream. */
+  constructor(exchange: Exchange, filter: ListenFilter, id: string, onEnd: () => void) {
+    this.#exchange = exchange;
+    this.#filter = filter;
+    this.#id = id;
+    this.#onEnd = onEnd;
+  }
+
+  get request(): ExchangeRequest {
+    return this.#exchange.request;
+  }
+
+  get isAborted(): boolean {
+    return this.#exchange.isAborted;
+  }
+
+  /** Sends the acknowledgement, and after it the events that waited for it. */
+  begin(acknowledgement: Buffer): void {
+    const events = [encodeEvent(acknowledgement), ...(this.#early ?? [])];
+    this.#early = undefined;
+    this.#exchange.onDrain = () => this.onDrain?.();
+    this.#exchange.openStream();
+    if (this.#exchange.write(Buffer.concat(events))) this.onDrain?.();
+  }
+
+  /** @param bytes whole events: nothing is kept of an event that is cut. */
+  write(bytes: Uint8Array): boolean {
+    let hasRoom = true;
+    const onEvent = (data: Buffer): void => void (hasRoom = this.#tryPassOn(data) && hasRoom);
+    new EventStreamParser(onEvent, limits.sessionStreamWaitingBytesMax).push(Buffer.from(bytes));
+    return hasRoom;
+  }
+
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
+    this.#onEnd();
+  }
+
+  reset(): void {
+    this.#onEnd();
+  }
+
+  /** @returns false if the writer should wait before it writes more. */
+  #tryPassOn(data: Buffer): boolean {
+    const message = readBackendMessage(data);
+    if (message?.kind !== 'notification' || !this.#isWanted(data, message)) return true;
+    const tagged = taggedNotification(data, message, this.#id);
+    if (tagged === undefined) return true;
+    const event = encodeEvent(tagged);
+    if (this.#early === undefined) return this.#exchange.write(event);
+    this.#early.push(event);
+    return false;
+  }
+
+  #isWanted(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
+    const { changes, uris } = this.#filter;
+    if (method !== 'notifications/resources/updated') return changes.some((change) => change.method === method);
+    const uri = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
+    // An update may be of a part of the resource that was subscribed to.
+    return uri !== undefined && uris.some((wanted) => uri.startsWith(wanted));
+  }
+
+  openStream(): void {}
+  openBody(): void {}
+  respond(): void {}
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
+}
+
+/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond it, the next one follows when one is answered. */
+const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
+
+type State = 'opening' | 'told' | 'over';
+
+interface ListeningPlan {
+  readonly context: UpstreamContext;
+  readonly dispatcher: Pick<Dispatcher, 'request'>;
+  readonly caller: Caller;
+  /** Used by this request alone. */
+  readonly session: Session;
+  readonly exchange: Exchange;
+  /** The id of the caller's request, as JSON. */
+  readonly idJson: string;
+  readonly filter: ListenFilter;
+  /** Without it, the stream obeys the config that it began with to its end. */
+  readonly readHost: ReadHost | undefined;
+  /** Called once, when the request is over. */
+  readonly onOver: () => void;
+}
+
+export class Listening extends RequestInFlight {
+  readonly isCancellable = false;
+  readonly #plan: ListeningPlan;
+  readonly #stream: ListenStream;
+  #state: State = 'opening';
+  #patience: Deadline | undefined;
+  #configWatch: Deadline | undefined;
+  /** Backends that are not ready yet. */
+  readonly #backends = new Set<CompiledBackend>();
+  /** URIs that have not been subscribed to yet. */
+  readonly #left: string[];
+  #askingCount = 0;
+  /** Whether `#confirm` has run: modern backends have been told of the subscriptions, and are waited for once more. */
+  #isConfirmed = false;
+  /** URIs whose subscription the backend has accepted. */
+  readonly #taken = new Set<string>();
+
+  constructor(plan: ListeningPlan) {
+    super();
+    const { exchange, idJson, filter } = plan;
+    this.#plan = plan;
+    this.#left = [...filter.uris];
+    this.#stream = new ListenStream(exchange, filter, idJson, () => this.#finish());
+  }
+
+  /** Built on demand, so that the request's body need not be kept. */
+  get id(): IdSpan {
+    const bytes = Buffer.from(this.#plan.idJson);
+    return { bytes, start: 0, end: bytes.length };
+  }
+
+  start(): void {
+    const { context, session, exchange, caller } = this.#plan;
+    session.begin(this);
+    exchange.onAbort = () => this.#finish();
+    this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
+    const bound = session.tryOpenStream(this.#stream, undefined);
+    if (bound !== undefined) {
+      this.#transition('opening', 'over');
+      refuse(exchange, bound === 'subjectMax' ? refusals.subjectSessionBytesFull : refusals.sessionBytesFull);
+      this.#letGo();
+      return;
+    }
+    const { backends } = caller.virtualHost;
+    for (const backend of backends.values()) this.#backends.add(backend);
+    backendTurns.visitAll(caller.subject, backends.values(), {
+      visit: (backend) => this.#await(backend),
+      onNoRoom: (backend) => this.#onReady(backend),
+    });
+    this.#subscribeNext();
+    this.#watchConfig();
+    this.#onProgress();
+  }
+
+  /** Waits until the backend is listened to, so that nothing is lost that it says after the acknowledgement. */
+  #await(backend: CompiledBackend): void {
+    const { session, exchange, caller } = this.#plan;
+    if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
+    const metadata = metadataFor(backend, exchange.request);
+    session.upstream(backend).whenReady(metadata, () => this.#onReady(backend));
+  }
+
+  #onReady(backend: CompiledBackend): void {
+    if (this.#backends.delete(backend)) this.#onProgress();
+  }
+
+  #subscribeNext(): void {
+    while (this.#askingCount < LISTEN_RESOURCES_AT_ONCE_MAX && this.#state !== 'over') {
+      const uri = this.#left.shift();
+      if (uri === undefined) return;
+      this.#askingCount += 1;
+      this.#subscribe(uri, (isTaken) => {
+        this.#askingCount -= 1;
+        if (isTaken) this.#taken.add(uri);
+        this.#subscribeNext();
+        this.#onProgress();
+      });
+    }
+  }
+
+  /** Goes through the dispatcher like a legacy client's request: that finds the backend, and checks that the caller may have the URI. */
+  #subscribe(uri: string, done: (isTaken: boolean) => void): void {
+    const { context, dispatcher, caller, session, exchange } = this.#plan;
+    const params = JSON.stringify({ uri });
+    const id = context.ids.next().toString();
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"resources/subscribe","params":${params}}`);
+    const onAnswer = (_status: number, answered: Buffer | undefined): void => {
+      const reading = answered && readBackendMessage(answered);
+      done(reading?.kind === 'response' && !reading.isError);
+    };
+    const message = readClientMessage(body);
+    const silent = new HeldAnswer({ ...exchange.request, body }, onAnswer, false);
+    if (typeof message === 'object' && message.kind === 'request') dispatcher.request(caller, session, silent, message);
+    else done(false);
+  }
+
+  #onProgress(): void {
+    if (this.#askingCount > 0 || this.#left.length > 0) return;
+    if (!this.#isConfirmed) this.#confirm();
+    if (this.#backends.size === 0) this.#acknowledge();
+  }
+
+  /** Modern backends have been told of all resources by now, and each has an acknowledgement of its own to give. */
+  #confirm(): void {
+    this.#isConfirmed = true;
+    const { session, caller } = this.#plan;
+    if (this.#taken.size === 0) return;
+    const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstream(each).isModern);
+    const asked = modern.filter((each) => !this.#backends.has(each));
+    for (const backend of asked) this.#backends.add(backend);
+    for (const backend of asked) this.#await(backend);
+  }
+
+  #acknowledge(): void {
+    if (!this.#transition('opening', 'told')) return;
+    this.#patience?.cancel();
+    this.#patience = undefined;
+    const { filter, exchange } = this.#plan;
+    const { session, caller } = this.#plan;
+    for (const name of caller.virtualHost.backends.keys())
+      if (session.upstreams.open(name) === undefined) session.upstreams.news.onMissing(name);
+    const changes = filter.changes.filter((change) => this.#isHeard(change));
+    const unhonoured = this.#unhonouredUris;
+    const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));
+    const honoured = { changes, uris };
+    exchange.watcher?.onOutcome('ok', '', -1);
+    this.#stream.begin(
+      Buffer.from(
+        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
+      ),
+    );
+    // A backend that is not open yet may have something to say later.
+    const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
+    const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
+    if (!isAnyMissing && !isAnyTaken) this.#finish();
+  }
+
+  /** Whether some backend that is listened to reports changes of this kind. */
+  #isHeard({ bit, member }: ListChange): boolean {
+    const { session, caller } = this.#plan;
+    return [...caller.virtualHost.backends.values()].some((backend) => {
+      const upstream = session.upstream(backend);
+      return upstream.declares(bit) && session.unhonouredBy(upstream)?.members.has(member) !== true;
+    });
+  }
+
+  /** The URIs that backends have declined, as the caller has them. */
+  get #unhonouredUris(): ReadonlySet<string> {
+    const { session, caller } = this.#plan;
+    const uris = new Set<string>();
+    for (const backend of caller.virtualHost.backends.values())
+      for (const uri of session.unhonouredBy(session.upstream(backend))?.uris ?? [])
+        uris.add(callersUri(backend.uriName, uri));
+    return uris;
+  }
+
+  /**
+   * Reads the config from time to time, because only requests bring a newer one and none arrives here. When it has changed, the caller
+   * is told which lists have, and the stream ends, so that the caller listens again and hears what the new config allows.
+   */
+  #watchConfig(): void {
+    const { context, readHost, caller } = this.#plan;
+    if (readHost === undefined) return;
+    this.#configWatch = context.deadlines.after(LISTEN_CONFIG_MS, () => {
+      void Promise.resolve(readHost(caller.subject, caller.virtualHost.id)).then((host) => this.#onHost(host));
+    });
+  }
+
+  #onHost(host: CurrentHost): void {
+    if (this.#state === 'over') return;
+    if (host === 'unknown' || host === this.#plan.caller.virtualHost) this.#watchConfig();
+    else if (host === 'gone') this.#finish();
+    else {
+      const { session, exchange } = this.#plan;
+      session.applyConfig(host, exchange.request);
+      session.endStream();
+    }
+  }
+
+  get #isAnyUnknown(): boolean {
+    const { session, caller } = this.#plan;
+    const backends = [...caller.virtualHost.backends.values()];
+    return backends.some((backend) => session.upstream(backend).knownCapabilities === undefined);
+  }
+
+  /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
+  #finish(): void {
+    const hasBegun = this.#state === 'told';
+    if (this.#state === 'over') return;
+    this.#transition(this.#state, 'over');
+    const { exchange } = this.#plan;
+    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#plan.idJson}}`);
+    const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
+    exchange.onDrain = undefined;
+    exchange.onAbort = undefined;
+    if (hasBegun) exchange.end(encodeEvent(result));
+    else answer(exchange, result);
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    this.#patience?.cancel();
+    this.#configWatch?.cancel();
+    this.#plan.session.finish(this);
+    this.#plan.onOver();
+  }
+
+  /** Does nothing: a modern client cancels by closing the stream (M08). */
+  cancel(): void {}
+
+  endWithSession(): void {
+    this.#finish();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,93 @@
+// The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own; and who may
+// use the extension of tasks, which can be listened to. Cold path.
+import { type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION, TASKS_EXTENSION } from '../mcp/index.js';
+import { type Accounts, BoundedCounts } from '../fair/index.js';
+import { limits, rpcErrors } from '../shared/index.js';
+import type { ReadHost } from '../user-config/index.js';
+import { OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
+import { answerError, idSpanOf, refuse, type Caller, type Exchange } from '../exchange/index.js';
+import type { Dispatcher } from '../calls/index.js';
+import { Session, type Sessions } from '../session/index.js';
+import { readListenFilter } from '../messages/index.js';
+import { Listening } from './listening.js';
+import { httpStatusOf } from './modern-errors.js';
+import { isObject } from '../bytes/index.js';
+
+// Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
+// call may become a task; the client asks for the task's state, answers its questions, and cancels it.
+
+/** What a client must declare to use the extension. */
+export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
+  extensions: { [TASKS_EXTENSION]: {} },
+});
+
+/** Whether the request's client declares the extension. The envelope check has bounded the size of the capabilities. */
+export function declaresTasks(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
+  const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
+  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+}
+
+interface ListeningsParts {
+  readonly context: UpstreamContext;
+  readonly sessions: Sessions;
+  readonly accounts: Accounts;
+  readonly dispatcher: Dispatcher;
+  readonly readHost?: ReadHost | undefined;
+}
+
+export class Listenings {
+  readonly #parts: ListeningsParts;
+  readonly #counts = new BoundedCounts({ totalMax: limits.listensMax, perKeyMax: limits.listensPerSubjectMax });
+  #isDraining = false;
+
+  constructor(parts: ListeningsParts) {
+    this.#parts = parts;
+  }
+
+  /** Accepts no more of them, because this process is about to end. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  listen(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    const { context, sessions, accounts, dispatcher, readHost } = this.#parts;
+    const { subject, virtualHost } = caller;
+    const filter = readListenFilter(exchange.request.body, message);
+    const id = idSpanOf(exchange, message);
+    if (typeof filter === 'string') return answerError(exchange, id, rpcErrors.listenInvalid(filter));
+    if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope)) {
+      const error = rpcErrors.capabilityMissing(TASKS_REQUIRED);
+      return answerError(exchange, id, error, httpStatusOf(error.code));
+    }
+    if (exchange.request.answerForms === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
+    if (this.#isDraining || !this.#counts.tryAdd(subject))
+      return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
+    const session = sessions.create({
+      account: accounts.of(subject),
+      virtualHost,
+      // Backends that speak both eras are addressed in the caller's era.
+      protocolVersion: MODERN_PROTOCOL_VERSION,
+      // The client cannot be asked anything on such a stream.
+      introduction: OWN_INTRODUCTION,
+      // A legacy session's stream carries the unrequested messages of backends of both eras.
+      era: 'legacy',
+      // The session is in use for as long as its stream is open.
+      leasedForMs: limits.sessionStreamMsMax,
+    });
+    if (!(session instanceof Session)) {
+      this.#counts.remove(subject);
+      return refuse(exchange, session);
+    }
+    session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
+    session.applyConfig(virtualHost, exchange.request);
+    const idJson = id.bytes.toString('utf8', id.start, id.end);
+    // The stream may be open for hours, and the request's body is not needed from here on.
+    exchange.releaseBody();
+    const onOver = (): void => {
+      this.#counts.remove(subject);
+      void sessions.end(session);
+    };
+    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, readHost, onOver }).start();
+  }
+}

@@ -1,0 +1,273 @@
+// The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
+// order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
+// is served in a lease, by the code that serves sessions.
+import { isString, readMember, isMcpMethod } from '../bytes/index.js';
+import {
+  type ClientMessage,
+  listKindOf,
+  type ModernEnvelope,
+  MODERN_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  capabilitiesJson,
+  TASK_CAPABILITIES,
+} from '../mcp/index.js';
+import { rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
+import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+import {
+  accept,
+  answerError,
+  idSpanOf,
+  refuse,
+  answer,
+  resultMessage,
+  type Caller,
+  type Exchange,
+  type ServedEras,
+} from '../exchange/index.js';
+import {
+  type Dispatcher,
+  tryPassOn,
+  answerToolError,
+  isForSearchTool,
+  isModernTarget,
+  isTaskMethod,
+  mayAskForInput,
+  targetMethods,
+} from '../calls/index.js';
+import { lowerLogLevel, Session, mergeGreetings, openUpstreams, hasRoom } from '../session/index.js';
+import { CALL_TOOL, unwrapCall, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { envelopeFault, versionIn, ModernForm } from './modern-form.js';
+import { declaresTasks, TASKS_REQUIRED, type Listenings } from './listenings.js';
+import type { HeldCalls } from './held-calls.js';
+import type { Leases } from './leases.js';
+import { mirrorFault, versionContradiction } from './mirror-check.js';
+import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import { RequestInFlight } from '../streams/index.js';
+import { RESULT_META } from './modern-results.js';
+
+// `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
+// has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
+
+/** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
+const RELAYED = ~TASK_CAPABILITIES;
+
+interface DiscoverPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly eras: ServedEras;
+}
+
+/** In the lease's list so that the lease does not count as idle meanwhile, and ends this request if it ends first. */
+class DiscoverInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #exchange: Exchange;
+
+  constructor({ id, exchange }: DiscoverPlan) {
+    super();
+    this.id = id;
+    this.#exchange = exchange;
+  }
+
+  cancel(): void {
+    // Nothing to cancel: the request is answered soon in any case.
+  }
+
+  endWithSession(): void {
+    answerError(this.#exchange, this.id, rpcErrors.discoverEnding);
+  }
+}
+
+function discover(context: UpstreamContext, plan: DiscoverPlan): void {
+  const { session, virtualHost, exchange, id } = plan;
+  if (!hasRoom(session, exchange, id)) return;
+  const work = new DiscoverInFlight(plan);
+  session.begin(work);
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    if (!work.isLinked) return;
+    session.finish(work);
+    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable)));
+  });
+}
+
+function discoverResult(
+  context: UpstreamContext,
+  { session, virtualHost, eras }: DiscoverPlan,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const members = [
+    '"resultType":"complete"',
+    `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
+    `"capabilities":${capabilitiesJson(capabilities & RELAYED, extensions)}`,
+    // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
+    '"ttlMs":0,"cacheScope":"private"',
+    `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
+  ];
+  return `{${members.join()}${instructionsMember}}`;
+}
+
+/** Newest first. */
+function supportedVersions(eras: ServedEras): readonly string[] {
+  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
+}
+
+/** Lists, and requests that concern no single backend; the methods that go to one backend are in calls/targets.ts. */
+const OTHERS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'server/discover',
+  'subscriptions/listen',
+]);
+
+/** All modern methods, for tests that compare lists elsewhere with them. */
+export const modernMethods: readonly string[] = [...OTHERS, ...targetMethods.filter(isModernTarget)];
+
+/** Whether the gateway answers or relays the method; docs/mcp.md lists them. */
+export function isModernMethod(method: string): boolean {
+  return OTHERS.has(method) || isModernTarget(method);
+}
+
+interface ModernDoorParts {
+  readonly context: UpstreamContext;
+  readonly leases: Leases;
+  readonly dispatcher: Dispatcher;
+  readonly heldCalls: HeldCalls;
+  readonly listenings: Listenings;
+  readonly eras: ServedEras;
+}
+
+export class ModernDoor {
+  readonly #parts: ModernDoorParts;
+
+  constructor(parts: ModernDoorParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes a message with an envelope. */
+  take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
+    if (message.kind !== 'request') accept(exchange);
+    else {
+      const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
+      if (error === undefined) this.#take(caller, exchange, message, envelope);
+      else refuseAs(exchange, message, error, ENVELOPE_STATUS);
+    }
+  }
+
+  /** No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. */
+  drain(): void {
+    this.#parts.heldCalls.giveUpAll();
+  }
+
+  /** For a message with a modern header and no envelope: a request is answered with what it lacks. */
+  refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    if (message.kind === 'notification') accept(exchange);
+    else refuseAs(exchange, message, rpcErrors.envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
+  }
+
+  /** For a legacy message, where only the modern era is served (M28). */
+  refuseLegacy(exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const { body, mirror } = exchange.request;
+    const { method, paramsStart, paramsEnd } = message;
+    const asked =
+      method === 'initialize' && paramsStart !== -1
+        ? readMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion')
+        : undefined;
+    const requested = asked ?? (mirror.protocolVersion || undefined);
+    if (message.kind === 'notification') accept(exchange);
+    else refuseAs(exchange, message, rpcErrors.versionUnsupported(requested, MODERN_VERSIONS), ENVELOPE_STATUS);
+  }
+
+  /** A call of `call_tool` is served as the call inside it. */
+  #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    if (!isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL))
+      return this.#serve(caller, exchange, message, envelope, false);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));
+      else this.#serve(caller, exchange, call, call.envelope ?? envelope, true);
+    });
+  }
+
+  #formOf(exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false): ModernForm {
+    const { context, heldCalls } = this.#parts;
+    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isWrapped, isAnew);
+  }
+
+  #serve(
+    caller: Caller,
+    exchange: Exchange,
+    message: ClientMessage,
+    envelope: ModernEnvelope,
+    isWrapped: boolean,
+  ): void {
+    const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
+    const goesOn = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    if (goesOn === true) return;
+    if (message.method === 'subscriptions/listen') {
+      this.#parts.listenings.listen(caller, exchange, message, envelope);
+      return;
+    }
+    const { body } = exchange.request;
+    const capabilities = body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd);
+    const lease = leases.of(caller, capabilities, exchange.request.passthroughHeaders);
+    if (!(lease instanceof Session)) {
+      refuse(exchange, lease);
+      return;
+    }
+    // Another request may have brought a newer config while this one was read.
+    const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
+    const { logLevelStart, logLevelEnd } = envelope;
+    if (logLevelStart !== -1)
+      lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
+    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
+    const { method } = message;
+    if (method === 'server/discover') {
+      const plan = { session: lease, virtualHost, exchange, id: idSpanOf(exchange, message), eras };
+      const answerHere = (): void => discover(context, plan);
+      if (!tryPassOn(lease, virtualHost.backends.values(), exchange, message, answerHere)) answerHere();
+      return;
+    }
+    const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
+    const kind = listKindOf(method);
+    if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
+    else if (isModernTarget(method))
+      dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
+    else dispatcher.relayNamed(virtualHost, lease, exchange, message, form);
+  }
+}
+
+/** The HTTP status for faults of the envelope; elsewhere their error code, invalid params, is answered with 200. */
+const ENVELOPE_STATUS = 400;
+const UNCLAIMED =
+  'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
+
+function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
+  const { body, mirror } = exchange.request;
+  const contradiction = versionContradiction(body, message, mirror);
+  if (contradiction !== undefined) return rpcErrors.headerMismatch(contradiction);
+  const fault = envelopeFault(body, envelope);
+  if (fault !== undefined) return rpcErrors.envelopeInvalid(fault);
+  const { protocolVersionStart, protocolVersionEnd } = envelope;
+  if (!isString(body, protocolVersionStart, protocolVersionEnd, MODERN_PROTOCOL_VERSION))
+    return rpcErrors.versionUnsupported(versionIn(body, envelope), MODERN_VERSIONS);
+  const mismatch = mirrorFault(body, message, mirror);
+  if (mismatch !== undefined) return rpcErrors.headerMismatch(mismatch);
+  if (!isModernMethod(message.method) && isMcpMethod(message.method)) return rpcErrors.methodNotFound(message.method);
+  return isTaskMethod(message.method) && !declaresTasks(body, envelope)
+    ? rpcErrors.capabilityMissing(TASKS_REQUIRED)
+    : undefined;
+}
+
+function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {
+  const status = error.code === rpcCodes.invalidParams ? envelopeStatus : httpStatusOf(error.code);
+  answerError(exchange, idSpanOf(exchange, message), error, status);
+}

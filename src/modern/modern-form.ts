@@ -1,0 +1,336 @@
+// How serving a modern request differs from serving a legacy one. Several programs of one subject may share a session with a legacy
+// backend, and each program numbers its own requests, so the request goes there under an id and a progress token of the gateway's.
+// Hot path: one object per request.
+import {
+  errorCodeIn,
+  isToolError,
+  capability,
+  type BackendMessage,
+  type ClientMessage,
+  severityOf,
+  type Era,
+  type MirroredParam,
+  taskPlace,
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+  type ModernEnvelope,
+} from '../mcp/index.js';
+import { readMember, stringValue } from '../bytes/index.js';
+import { errorsToBackends, rpcErrors, type RpcError, limits } from '../shared/index.js';
+import { withHead, type OutgoingMessage } from '../http-client/index.js';
+import { type OwnIds, type IdSpan, type UpstreamSession, modernHead } from '../upstream/index.js';
+import { idSpanOf, type ResultExtras, type Exchange } from '../exchange/index.js';
+import {
+  partsOf,
+  type Edit,
+  type ReadArguments,
+  disagreement,
+  headersOf,
+  valuesIn,
+  argumentsIn,
+} from '../messages/index.js';
+import {
+  type RelayedRequestPlan,
+  NO_EDITS,
+  type AskedAside,
+  type HoldableRequest,
+  type RequestForm,
+  mayAskForInput,
+} from '../calls/index.js';
+import { allowListHash, type Session } from '../session/index.js';
+import { legacyMessage } from './legacy-message.js';
+import type { HeldCall, PresentCaller } from './held-call.js';
+import { nameIn, type HeldCalls } from './held-calls.js';
+import { headersHash } from './headers-hash.js';
+import { headerText } from './mirror-check.js';
+import { argumentsHash, type StateOrigin } from './request-state.js';
+import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
+import {
+  inputRequiredResult,
+  isTaskHandle,
+  listExtras,
+  modernErrorEdit,
+  passedEdits,
+  resultExtras,
+  resultEdits,
+  inputRequestsOf,
+  readUrlElicitations,
+} from './modern-results.js';
+
+// Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
+// path: one byte per member.
+
+const QUOTE = 0x22;
+const BRACE = 0x7b;
+/** Longer than any version or log level, even with quotes and escapes. */
+const WORD_BYTES_MAX = 128;
+
+/** @returns what is wrong with it, in words. */
+export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
+  const { capabilitiesStart, capabilitiesEnd, clientInfoStart, clientInfoEnd } = envelope;
+  if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
+  if (capabilitiesStart === -1) return `${CLIENT_CAPABILITIES_KEY} is missing`;
+  if (body[capabilitiesStart] !== BRACE) return `${CLIENT_CAPABILITIES_KEY} must be an object`;
+  if (capabilitiesEnd - capabilitiesStart > limits.clientCapabilitiesBytesMax)
+    return `${CLIENT_CAPABILITIES_KEY} must not be longer than ${limits.clientCapabilitiesBytesMax} bytes`;
+  if (clientInfoStart !== -1 && body[clientInfoStart] !== BRACE) return `${CLIENT_INFO_KEY} must be an object`;
+  if (clientInfoEnd - clientInfoStart > limits.clientInfoBytesMax)
+    return `${CLIENT_INFO_KEY} must not be longer than ${limits.clientInfoBytesMax} bytes`;
+  if (envelope.logLevelStart !== -1 && logSeverityIn(body, envelope) === -1)
+    return `${LOG_LEVEL_KEY} must be one of the eight levels of MCP`;
+  return undefined;
+}
+
+/** The severity from which on the request wants logs; -1 if it wants none, or names no valid level. */
+function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvelope): number {
+  if (body[logLevelStart] !== QUOTE || logLevelEnd - logLevelStart > WORD_BYTES_MAX) return -1;
+  return severityOf(stringValue(body, logLevelStart, logLevelEnd));
+}
+
+/** @returns `''` for a value longer than any version. */
+export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionEnd }: ModernEnvelope): string {
+  if (protocolVersionEnd - protocolVersionStart > WORD_BYTES_MAX) return '';
+  return stringValue(body, protocolVersionStart, protocolVersionEnd);
+}
+
+/** The capability that a client must declare to be sent a request of this method. */
+const REQUIRED: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['roots/list', 'roots'],
+  ['elicitation/create', 'elicitation'],
+]);
+
+interface ModernFormParts {
+  readonly ids: OwnIds;
+  readonly heldCalls: HeldCalls;
+}
+
+export class ModernForm implements RequestForm, AskedAside {
+  readonly endsWithCaller = true;
+  readonly #parts: ModernFormParts;
+  readonly #exchange: Exchange;
+  readonly #message: ClientMessage;
+  readonly isWrapped: boolean;
+  readonly #isAnew: boolean;
+  /** The arguments of a large message, located at once because its tape is valid only now. */
+  readonly #args: Buffer | undefined;
+  /** The id at a legacy backend, and the progress token if the caller gave one, as JSON. */
+  #own: Buffer | undefined;
+  /** Set once the backend has asked the client something. */
+  #held: HeldCall | undefined;
+  /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
+  #lacking: Record<string, unknown> | undefined;
+
+  /**
+   * @param isWrapped whether the message came inside a `call_tool` call, to which the headers belong.
+   * @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone.
+   */
+  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false) {
+    this.isWrapped = isWrapped;
+    this.#isAnew = isAnew;
+    this.#parts = parts;
+    this.#exchange = exchange;
+    this.#message = message;
+    this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
+  }
+
+  listExtras(ttlMs: number): ResultExtras {
+    return listExtras(ttlMs);
+  }
+
+  resultExtras(): ResultExtras {
+    return resultExtras();
+  }
+
+  get asking(): AskedAside {
+    return this;
+  }
+
+  get askingObstacle(): RpcError | undefined {
+    return mayAskForInput(this.#message.method) ? undefined : errorsToBackends.clientNotAskedMidRequest;
+  }
+
+  /** For `RelayedRequest`. */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
+    this.#held ??= this.#hold(plan, request);
+    if (this.#held !== undefined) return this.#held.ask(id, message);
+    return this.#parts.heldCalls.isClosed ? errorsToBackends.processEnding : errorsToBackends.tooManyHeldCalls;
+  }
+
+  /** For `RelayedRequest`. */
+  withdraw(id: Buffer): void {
+    this.#held?.withdraw(id);
+  }
+
+  #originIn({ identity }: Session): StateOrigin {
+    const { subject, virtualHostId } = identity;
+    const [exchange, message] = [this.#exchange, this.#message];
+    const { body } = exchange.request;
+    const argsHash = argumentsHash(this.#args ?? argumentsIn(body, message));
+    return {
+      ...{ subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash },
+      headersHash: headersHash(exchange.request.passthroughHeaders),
+    };
+  }
+
+  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
+    const { account, backendRequests } = session;
+    const origin = this.#originIn(session);
+    const caller = { exchange: this.#exchange, message: this.#message };
+    const { backend } = upstream;
+    const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
+    return this.#parts.heldCalls.tryHold({ ...plan, account, backendRequests, request, caller });
+  }
+
+  onOver(): void {
+    this.#held?.onRequestOver();
+  }
+
+  callersId(first: IdSpan): IdSpan {
+    return this.#held === undefined ? first : idSpanOf(this.#held.caller.exchange, this.#held.caller.message);
+  }
+
+  /**
+   * Only the gateway gives a state for a legacy backend, so a state that does not open belongs to a call that has ended. And
+   * `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
+   */
+  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
+    const { isModern } = upstream;
+    const { envelope } = this.#message;
+    const isRetry =
+      envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
+    // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
+    if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
+    const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
+    if (known === undefined) return undefined;
+    const { body, mirror } = this.#exchange.request;
+    const values = read?.known === known ? read.own : valuesIn({ body }, known);
+    const fault = values && disagreement(known, values, mirror.params, headerText);
+    return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
+  }
+
+  #mirrorsAt(upstream: UpstreamSession, bareName: string): readonly MirroredParam[] | undefined {
+    return this.#message.method === 'tools/call' ? upstream.mirrors?.of(bareName) : undefined;
+  }
+
+  /** The `mcp-param-*` headers as they came, except for arguments that the config fixes. */
+  #paramsOf(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read: ReadArguments | undefined,
+  ): readonly string[] {
+    const { params } = this.#exchange.request.mirror;
+    const known = this.#mirrorsAt(upstream, bareName);
+    const values = known && (read?.known === known ? read.sent : valuesIn(message, known));
+    return (known && values && headersOf(known, values, params)) ?? params;
+  }
+
+  get sentToken(): Buffer | undefined {
+    return this.#own;
+  }
+
+  outgoing(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read?: ReadArguments,
+  ): OutgoingMessage | undefined {
+    const { onSessionless } = this.#exchange;
+    if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
+    if (upstream.isModern) {
+      this.#own = undefined;
+      const params = this.#paramsOf(message, upstream, bareName, read);
+      return withHead(message, modernHead(this.#message.method, bareName, params));
+    }
+    // A new id for each try: no id is used twice in an upstream session (S32).
+    this.#own = this.#parts.ids.next();
+    return legacyMessage(message, this.#message, this.#own);
+  }
+
+  /** The caller that waits for the answer now: the first one, or that of a retry. */
+  get #present(): PresentCaller {
+    return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
+  }
+
+  sentId(callers: IdSpan): IdSpan {
+    const bytes = this.#own;
+    return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
+  }
+
+  /** The caller hears only logs of at least the level that it asked for (M06, M24); the request's progress is relayed separately. */
+  isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
+    const { exchange, message } = this.#present;
+    const { envelope } = message;
+    if (method !== 'notifications/message' || envelope === undefined) return false;
+    const wanted = logSeverityIn(exchange.request.body, envelope);
+    if (wanted === -1) return false;
+    const level = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'level');
+    // A legacy backend sends the same logs for all requests of its session, so each request filters them.
+    return level === undefined || severityOf(level) >= wanted;
+  }
+
+  withCallersToken(
+    bytes: Buffer,
+    { progressTokenStart: start, progressTokenEnd: end }: BackendMessage,
+  ): Buffer | undefined {
+    if (this.#own === undefined) return bytes;
+    const { exchange, message } = this.#present;
+    if (message.progressTokenStart === -1) return undefined;
+    const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
+    return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
+  }
+
+  onUnoffered(method: string, mode: string): void {
+    const lacked = REQUIRED.get(method);
+    if (lacked === undefined) return;
+    this.#lacking ??= {};
+    this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
+  }
+
+  /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
+  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined {
+    if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
+      const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
+      if (elicitations !== undefined) return this.#elicited(elicitations, plan);
+    }
+    if (this.#lacking === undefined) return undefined;
+    const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
+    return hasFailed ? rpcErrors.capabilityMissing(this.#lacking) : undefined;
+  }
+
+  #elicited(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
+    if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
+    const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
+    return inputRequiredResult(inputRequestsOf(elicitations), requestState);
+  }
+
+  /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number {
+    if (era === 'legacy') return places;
+    const later = places & ~taskPlace.created;
+    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
+    return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
+  }
+
+  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[] {
+    if (era === 'modern') return message.isError ? NO_EDITS : passedEdits(bytes, message, this.#message.method);
+    if (!message.isError) return resultEdits(bytes, message, this.#message.method);
+    const edit = modernErrorEdit(bytes, message);
+    return edit === undefined ? NO_EDITS : [edit];
+  }
+
+  answerStatus(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, era: Era): number {
+    return era === 'modern' ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200;
+  }
+
+  ownError(error: RpcError): RpcError {
+    return modernError(error);
+  }
+
+  statusOf({ code }: RpcError): number {
+    return httpStatusOf(code);
+  }
+}

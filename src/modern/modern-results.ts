@@ -1,0 +1,260 @@
+// The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
+// added to a backend's result where they are missing.
+import { findMember, isKey, isString, JsonScanner, jsonKind, isObject } from '../bytes/index.js';
+import type { BackendMessage } from '../mcp/index.js';
+import { limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
+import type { Edit } from '../messages/index.js';
+import type { ResultExtras } from '../exchange/index.js';
+import { NO_EDITS } from '../calls/index.js';
+
+// A backend of 2025-11-25 whose user must first open an address in a browser answers with an error (-32042). Clients of MCP 2026-07-28 do
+// not know it (M27), so they get a result that asks for input (M22); once they have given it, the call is made from the start, as such a
+// backend expects. Cold path.
+
+const URL_ELICITATION_CODE = String(rpcCodes.urlElicitationRequired);
+
+interface UrlElicitation {
+  readonly mode: 'url';
+  readonly message: string;
+  readonly url: string;
+}
+
+/** @param error JSON, of a message. @returns what the user must open; `undefined` for another error, and for one that is too large. */
+export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
+  if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
+  const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
+  if (code !== rpcCodes.urlElicitationRequired) return undefined;
+  const listed = isObject(data) ? data['elicitations'] : undefined;
+  const elicitations = Array.isArray(listed) ? listed.map(readElicitation) : [];
+  const sound = elicitations.filter((each) => each !== undefined);
+  return sound.length === 0 ? undefined : sound.slice(0, limits.backendRequestsOpenMax);
+}
+
+function readElicitation(value: unknown): UrlElicitation | undefined {
+  if (!isObject(value)) return undefined;
+  const { url, message = '' } = value;
+  if (typeof url !== 'string' || typeof message !== 'string') return undefined;
+  return { mode: 'url', message, url };
+}
+
+/** The result's `inputRequests`, as JSON. */
+export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string {
+  const asked = elicitations.map((params, index) => [String(index + 1), { method: 'elicitation/create', params }]);
+  return JSON.stringify(Object.fromEntries(asked));
+}
+
+/** Whether, as the client says, its user has opened the addresses. @param responses JSON, `inputResponses`; accepted unread if large. */
+export function hasOpenedUrls(responses: Buffer): boolean {
+  if (responses.length > limits.readAtOnceBytesMax) return true;
+  const answers: unknown = JSON.parse(responses.toString());
+  const given = isObject(answers) ? Object.values(answers) : [];
+  return given.length > 0 && given.every((each) => isObject(each) && each['action'] === 'accept');
+}
+
+/**
+ * Cache scopes in one large read result that are rewritten to `private`. Beyond it, further ones stay as they are; only the first has a
+ * meaning.
+ */
+export const SCOPES_CHANGED_MAX = 16;
+
+/** `_meta` of every result of the gateway's own (M18). */
+export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
+  'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
+});
+
+/**
+ * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
+ * filtered it (M19, M30).
+ */
+export function listExtras(ttlMs: number): ResultExtras {
+  return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
+}
+
+/** For results of the gateway's own tools. */
+export function resultExtras(): ResultExtras {
+  return { members: `${RESULT_TYPE},`, meta: RESULT_META };
+}
+
+/** @param inputRequests JSON. */
+export function inputRequiredResult(inputRequests: string, requestState: string): string {
+  return `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
+}
+
+const RESULT_TYPE = '"resultType":"complete"';
+const TYPE_ALONE = Buffer.from(RESULT_TYPE);
+const TYPE_AND_MORE = Buffer.from(`${RESULT_TYPE},`);
+const FIRST_TYPE = Buffer.from('{"resultType":');
+/** How near the end `resultType` is looked for: there may be a `_meta` behind it in which the server names itself. */
+const TAIL_BYTES = 512;
+const OPEN = Buffer.from('{');
+const COMMA = 0x2c;
+/** For results that must have cache hints in the modern era: a legacy backend gives none, so the hints forbid caching (M19). */
+const UNCACHED: ReadonlyMap<string, string> = new Map([
+  ['ttlMs', '"ttlMs":0'],
+  ['cacheScope', '"cacheScope":"private"'],
+]);
+const ALWAYS_THERE: ReadonlyMap<string, string> = new Map([['resultType', RESULT_TYPE]]);
+/** Only reads need these: lists, which may be cached too, are the gateway's own results. */
+const MEMBERS_OF_READ: ReadonlyMap<string, string> = new Map([...ALWAYS_THERE, ...UNCACHED]);
+const BRACE = 0x7b;
+const END_BRACE = 0x7d;
+
+const scanner = new JsonScanner();
+
+/**
+ * Puts the members that a legacy backend's result lacks (M18, M19) before its own, and replaces any other `resultType` with `complete`:
+ * the name means nothing in the backend's revision, and no legacy backend waits for a retry.
+ */
+export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
+  if (bytes[bodyStart] !== BRACE) return [];
+  const result = bytes.subarray(bodyStart, bodyEnd);
+  if (method !== 'resources/read' && !mayName(result, RESULT_TYPE_KEY)) return [typeBefore(result, bodyStart + 1)];
+  const missing: string[] = [];
+  for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
+    if (!mayHaveMember(result, name)) missing.push(member);
+  const edits = otherTypes(result, bodyStart);
+  if (method === 'resources/read') edits.push(...otherScopes(result, bodyStart));
+  if (missing.length === 0) return edits;
+  const start = bodyStart + 1;
+  return [{ start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) }, ...edits];
+}
+
+/**
+ * Adds the type if a modern backend's result lacks it, because clients of this revision must find one (M18, N06). A type that is there
+ * stays, even an unknown one. A read gets the scope `private`: no shared cache may keep it, since allow-lists are per user (M30).
+ */
+export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): readonly Edit[] {
+  if (bytes[bodyStart] !== BRACE) return NO_EDITS;
+  const result = bytes.subarray(bodyStart, bodyEnd);
+  const hasType = hasTypeAtAnEnd(result) || mayHaveMember(result, 'resultType');
+  const scopes = method === 'resources/read' ? otherScopes(result, bodyStart) : NO_EDITS;
+  return hasType ? scopes : [typeBefore(result, bodyStart + 1), ...scopes];
+}
+
+function typeBefore(result: Buffer, start: number): Edit {
+  return { start, end: start, putIn: isEmpty(result) ? TYPE_ALONE : TYPE_AND_MORE };
+}
+
+/**
+ * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the
+ * key on, with a brace put before it, is a valid object only if the key is a member of the result itself.
+ */
+function hasTypeAtAnEnd(result: Buffer): boolean {
+  if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
+  const tail = result.subarray(Math.max(0, result.length - TAIL_BYTES));
+  const at = tail.lastIndexOf(RESULT_TYPE_KEY);
+  if (at < 1 || (tail[at - 1] !== COMMA && tail[at - 1] !== BRACE)) return false;
+  return scanner.scan(Buffer.concat([OPEN, tail.subarray(at)]), 1);
+}
+
+/**
+ * Puts the scope `private` in place of any other. In a result too large to be read at once, `"public"` scopes are found by their bytes,
+ * which no JSON string can contain: only the first `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
+ */
+function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
+  if (!mayName(result, SCOPE_KEY)) return NO_EDITS;
+  const edits: Edit[] = [];
+  const put = (start: number, end: number): void => {
+    edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: PRIVATE });
+  };
+  if (result.length > limits.readAtOnceBytesMax) {
+    for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
+      if (edits.length >= SCOPES_CHANGED_MAX) break;
+      const start = at + SCOPE_KEY.length;
+      const [written] = PUBLIC_BEHIND.exec(result.toString('latin1', start, start + SCOPE_LOOK_BYTES)) ?? [];
+      if (written !== undefined) put(start + written.length - PUBLIC_BYTES, start + written.length);
+    }
+  } else if (scanner.scan(result, 1)) {
+    const past = scanner.next(0);
+    for (let node = 1; node < past; node = scanner.next(node)) {
+      const [start, end] = [scanner.start(node), scanner.end(node)];
+      const isScope = isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'cacheScope');
+      if (isScope && !result.subarray(start, end).equals(PRIVATE)) put(start, end);
+    }
+  }
+  return edits;
+}
+
+const SCOPE_KEY = '"cacheScope"';
+const PRIVATE = Buffer.from('"private"');
+const PUBLIC_BEHIND = /^\s*:\s*"public"/;
+const PUBLIC_BYTES = '"public"'.length;
+/** Bytes that are searched behind the key. Servers write no white space there, people a little. */
+const SCOPE_LOOK_BYTES = 64;
+
+/** Replaces each `resultType` that is a string other than `complete`. A result too large to be read at once stays as it is. */
+function otherTypes(result: Buffer, bodyStart: number): Edit[] {
+  if (result.length > limits.readAtOnceBytesMax || !mayName(result, RESULT_TYPE_KEY) || !scanner.scan(result, 1))
+    return [];
+  const edits: Edit[] = [];
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node)) {
+    const [start, end] = [scanner.start(node), scanner.end(node)];
+    if (!isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'resultType')) continue;
+    if (scanner.kind(node) === jsonKind.string && !result.subarray(start, end).equals(COMPLETE))
+      edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: COMPLETE });
+  }
+  return edits;
+}
+
+const RESULT_TYPE_KEY = Buffer.from('"resultType"');
+const COMPLETE = Buffer.from('"complete"');
+
+/** Whether a call has become a task, as its result says. A result too large to be read at once counts as none. */
+export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: BackendMessage): boolean {
+  const result = bytes.subarray(bodyStart, bodyEnd);
+  if (isError || result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY)) return false;
+  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
+  const node = findMember(scanner, result, 0, 'resultType');
+  return (
+    node >= 0 &&
+    scanner.kind(node) === jsonKind.string &&
+    isString(result, scanner.start(node), scanner.end(node), 'task')
+  );
+}
+
+/** Replaces an error code that only the legacy era has with the modern one (M27). */
+export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
+  const error = bytes.subarray(bodyStart, bodyEnd);
+  if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return undefined;
+  const node = findMember(scanner, error, 0, 'code');
+  const code = node < 0 ? '' : error.toString('latin1', scanner.start(node), scanner.end(node));
+  const putIn = CODES_NOW.get(code);
+  return putIn && { start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn };
+}
+
+const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
+  [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
+  // Reached only if no input requests could be made of the error (`inputRequestsOf`).
+  [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
+]);
+
+/** A result too large to be read counts as having each member that it names: without them it means complete, and not cacheable. */
+function mayHaveMember(result: Buffer, name: string): boolean {
+  const isNamed = result.includes(`"${name}"`);
+  if (result.length > limits.readAtOnceBytesMax) return isNamed;
+  return (isNamed || result.includes(ESCAPED)) && hasMember(result, name);
+}
+
+/** Whether a small result could have a member with this key, written with escapes or without: clients read both alike. */
+function mayName(result: Buffer, key: Buffer | string): boolean {
+  return result.includes(key) || result.includes(ESCAPED);
+}
+
+/** How the escape of an ASCII letter begins. */
+const ESCAPED = Buffer.from('\\u00');
+
+/** Whether the object has the member, once or more often. */
+function hasMember(result: Buffer, name: string): boolean {
+  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node))
+    if (isKey(result, scanner.keyStart(node), scanner.keyEnd(node), name)) return true;
+  return false;
+}
+
+function isEmpty(object: Buffer): boolean {
+  let at = 1;
+  while (object[at]! <= 0x20) at += 1;
+  return object[at] === END_BRACE;
+}

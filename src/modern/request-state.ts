@@ -1,0 +1,100 @@
+// The `requestState` of calls that are held open here while a client of MCP 2026-07-28 answers what their backend has asked
+// (M23). It tells any worker of this gateway which worker holds the call. It is valid only for the same caller and request, for a few
+// minutes. Backends have states of their own, which pass unchanged: a state is the gateway's if its seal opens. Cold path.
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/index.js';
+
+/** Names the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
+const FORM = 'switchyard request state 1';
+
+/** Layout: slot (u16), round (u16), expiry in seconds (u32), call. */
+const CALL_AT = 8;
+const CALL_BYTES = 12;
+const PLACE_BYTES = CALL_AT + CALL_BYTES;
+const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
+
+const HASHED_BYTES_MAX = 1_048_576;
+
+/** The request that a state belongs to: with any other one it does not open. */
+export interface StateOrigin {
+  readonly subject: string;
+  readonly virtualHostId: string;
+  readonly method: string;
+  /** The name of the tool or prompt, or the resource's URI, as the caller has it. */
+  readonly name: string;
+  /** Made by `argumentsHash`. */
+  readonly argsHash: string;
+  /** Made by `headersHash`. */
+  readonly headersHash: string;
+}
+
+/** Where a call is held. */
+export interface HeldPlace {
+  readonly slot: number;
+  /** Made by `newCallKey`. */
+  readonly call: string;
+  /** How often the client has been asked. */
+  readonly round: number;
+}
+
+/** Random, so that no two calls share a key, not even calls of successive workers in one slot. */
+export function newCallKey(): string {
+  return randomBytes(CALL_BYTES).toString('base64url');
+}
+
+/** Hashes the length and at most the first 1 MiB: more would block the event loop, and a held call keeps its own arguments anyway. */
+export function argumentsHash(args: Buffer): string {
+  return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
+}
+
+/** Whether a text has the form of a state of the gateway's. */
+export function isStateForm(state: string): boolean {
+  return STATE.test(state);
+}
+
+export class RequestStates {
+  readonly #key: Buffer;
+  readonly #nowMs: () => number;
+
+  /**
+   * @param secret shared by this gateway's workers, and unknown to anybody else.
+   * @param nowMs a clock that the workers share.
+   */
+  constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
+    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, SEAL_KEY_BYTES));
+    this.#nowMs = nowMs;
+  }
+
+  seal(origin: StateOrigin, { slot, call, round }: HeldPlace): string {
+    const place = Buffer.alloc(PLACE_BYTES);
+    place.writeUInt16BE(slot, 0);
+    place.writeUInt16BE(round, 2);
+    place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.heldCallMsMax) / 1_000), 4);
+    place.write(call, CALL_AT, 'base64url');
+    return seal(this.#key, associatedData(origin), place).toString('base64url');
+  }
+
+  /**
+   * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for one that has run out.
+   * Whether a state was used already is known only to the worker that holds the call.
+   */
+  open(origin: StateOrigin, state: string): HeldPlace | 'expired' | undefined {
+    if (!STATE.test(state)) return undefined;
+    const bytes = Buffer.from(state, 'base64url');
+    // Some bits of the last character are unused: one state must not have several spellings.
+    if (bytes.toString('base64url') !== state) return undefined;
+    const place = unseal(this.#key, associatedData(origin), bytes);
+    if (place === undefined) return undefined;
+    if (place.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
+    return {
+      slot: place.readUInt16BE(0),
+      round: place.readUInt16BE(2),
+      call: place.toString('base64url', CALL_AT),
+    };
+  }
+}
+
+/** JSON keeps the texts apart, so that no part of one can be taken for part of another. */
+function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
+  return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
+}

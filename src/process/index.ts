@@ -1,0 +1,6 @@
+export { type PrimaryChannel, connectToPrimary, receiveFromWorker, sendToWorker } from './channel.js';
+export { heartbeatPeriodMs, sendHeartbeats } from './heartbeat.js';
+export { StartFault, formatAddress, listenFault } from './listen-fault.js';
+export type { FromWorker, StartMessage, ToWorker, ViewQuestion } from './messages.js';
+export { type ServiceManager, ServiceNotice } from './service-notice.js';
+export { StopSignals } from './stop-signals.js';

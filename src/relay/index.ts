@@ -1,0 +1,2 @@
+export { shareTable } from './relay-options.js';
+export { Relay } from './relay.js';

@@ -1,0 +1,99 @@
+// Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
+// ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
+import { findText, stringValue } from '../bytes/index.js';
+import { type BackendMessage, taskPlace } from '../mcp/index.js';
+import { limits } from '../shared/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import {
+  insertion,
+  partsOf,
+  type Edit,
+  belongsToTask,
+  callersTaskEdits,
+  type TaskForm,
+  uriInsertion,
+  uriPrefix,
+} from '../messages/index.js';
+import { grantByEntries } from '../lists/index.js';
+import type { Subscriptions } from './subscriptions.js';
+import type { UpstreamSession } from '../upstream/index.js';
+
+/** The part of a session that decides what its client may be told. */
+export interface HearingSession {
+  readonly madeSubscriptions: Subscriptions | undefined;
+  taskForm(upstream: UpstreamSession): TaskForm | undefined;
+}
+
+/**
+ * @param isOwnProgress whether progress, if it is that, comes under a token of the client's own.
+ * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
+ */
+export function clientsNotification(
+  session: HearingSession,
+  upstream: UpstreamSession,
+  bytes: Buffer,
+  message: BackendMessage,
+  isOwnProgress = false,
+): readonly Buffer[] | undefined {
+  const tasks = session.taskForm(upstream);
+  switch (message.method) {
+    case 'notifications/resources/updated':
+      return withCallersUri(session, upstream.backend, tasks, bytes, message);
+    // A call's progress token stays valid for as long as the task that the call has become, on whatever stream.
+    case 'notifications/progress':
+      if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
+    case 'notifications/tasks/status':
+      return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
+    // Handled elsewhere: the backend withdraws one of its own requests.
+    case 'notifications/cancelled':
+      return undefined;
+    default:
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
+  }
+}
+
+function withCallersTask(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Buffer[] | undefined {
+  const edits = taskEdits(tasks, places, bytes, message);
+  return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
+}
+
+/** @returns `undefined` when the message is about a task whose id callers would take for another backend's. */
+function taskEdits(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Edit[] | undefined {
+  return tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+}
+
+function withCallersUri(
+  session: HearingSession,
+  backend: CompiledBackend,
+  tasks: TaskForm | undefined,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Buffer[] | undefined {
+  const { paramsStart, paramsEnd } = message;
+  const span = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
+  if (span === undefined) return undefined;
+  const [start, end] = [paramsStart + span.start, paramsStart + span.end];
+  if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
+  const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
+  const edits = taskEdits(tasks, taskPlace.related, bytes, message);
+  return edits && partsOf(bytes, [uriEdit, ...edits]);
+}
+
+/** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed, but not its parts. */
+function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
+  // No list has a URI this long, and each URI may be matched against hundreds of templates.
+  if (uri.length > limits.uriBytesMax) return false;
+  const grant = grantByEntries(backend, uri);
+  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.has(backend.name, uri) === true);
+}

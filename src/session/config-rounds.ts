@@ -1,0 +1,77 @@
+// Checks sessions with an open client stream against the current config from time to time: otherwise only a request brings a newer
+// config, and a listening client may send none. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
+import type { Deadline, DeadlineWheel } from '../fair/index.js';
+import { limits } from '../shared/index.js';
+import type { CurrentHost, ReadHost } from '../user-config/index.js';
+import type { Exchange } from '../exchange/index.js';
+import type { Session } from './session.js';
+
+/**
+ * Interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one. After it, if it
+ * changed, the former ends, and its client listens again; for the latter, the session adopts the new config.
+ */
+export const LISTEN_CONFIG_MS = 10_000;
+
+/** User configs that are read at once for sessions' streams, per worker. Beyond it, the next one follows when one is read. */
+export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
+
+type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'applyConfig' | 'endStream'>;
+
+export class ConfigRounds {
+  readonly #readHost: ReadHost;
+  readonly #round: Deadline;
+  /** Sessions by their clients' GETs, as long as those are open. */
+  readonly #listening = new Map<Exchange, ListeningSession>();
+  #isRunning = false;
+  #turnEndMs = 0;
+
+  constructor(deadlines: DeadlineWheel, readHost: ReadHost) {
+    this.#readHost = readHost;
+    this.#round = deadlines.after(LISTEN_CONFIG_MS, () => void this.#goRound());
+    this.#round.cancel();
+  }
+
+  /** How many GETs are open. */
+  get count(): number {
+    return this.#listening.size;
+  }
+
+  /** @param exchange the client's GET, not yet answered. */
+  add(session: ListeningSession, exchange: Exchange): void {
+    if (exchange.isAborted) return;
+    this.#listening.set(exchange, session);
+    exchange.onDone = () => void this.#listening.delete(exchange);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#round.restart();
+  }
+
+  async #goRound(): Promise<void> {
+    this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    const left = [...this.#listening].values();
+    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#lookAtNext(left)));
+    this.#isRunning = this.#listening.size > 0;
+    if (this.#isRunning) this.#round.restart();
+  }
+
+  /** One of several concurrent loops that share the iterator. */
+  async #lookAtNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
+    for (const [exchange, session] of left) {
+      if (this.#listening.has(exchange)) {
+        const { subject, virtualHostId } = session.identity;
+        this.#onHost(session, exchange, await this.#readHost(subject, virtualHostId));
+      }
+      if (performance.now() < this.#turnEndMs) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      // Another loop that waited may have begun the turn.
+      if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    }
+  }
+
+  #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
+    if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
+    // The client's next GET is refused, as any request would be, unless it may use the virtual host again by then.
+    if (host === 'gone') session.endStream(false);
+    else session.applyConfig(host, exchange.request);
+  }
+}

@@ -1,0 +1,399 @@
+// The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
+// write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
+import type { SealedRead, SealedSession, SealedSessions } from '../../store/index.js';
+import { BoundedCounts, FairQueue } from '../../fair/index.js';
+import { limits, perSubject, type Logger, RepeatedLog } from '../../shared/index.js';
+import {
+  sealRecord,
+  sessionKeys,
+  unsealRecord,
+  type SessionKeys,
+  type SessionOwner,
+  decodeSessionRecord,
+  encodeSessionRecord,
+  type SessionRecord,
+} from './session-record.js';
+
+/**
+ * Ended sessions whose records could not be removed because the session directory was unreachable; this process ignores such records, and
+ * removes them later. Beyond it, the oldest is forgotten.
+ */
+export const SESSION_REMOVALS_KEPT = 10_000;
+/** Cancellations that a worker is passing on to other processes at once. Beyond it, further ones are not passed on. */
+const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
+/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond it, further ones are not passed on. */
+export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
+/** Look-ups of unknown sessions that a worker has in progress at once. Beyond it, further ones wait for their turn. */
+export const SESSION_LOOK_UPS_MAX = 256;
+/**
+ * Time that a store keeps the mark of a removed session that no other machine held; other marks are kept for 1.5 times
+ * `--session-idle-timeout`. After it, the mark is removed.
+ */
+export const SESSION_MARK_MS = 60_000;
+
+interface SessionDirectoryOptions {
+  readonly idleTimeoutMs: number;
+  /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
+  readonly outlivesGateway: boolean;
+  /** Whether an id can belong to a session of this process or another; other ids are not looked up. */
+  isPossibleId(sessionId: string): boolean;
+  readonly logger: Logger;
+}
+
+export interface FoundSession {
+  readonly record: SessionRecord;
+  /** The version that the next write must replace. */
+  readonly version: number;
+  /** The record was changed while it was being read, or may have been. */
+  readonly isStale: boolean;
+}
+
+/** `unknown`: this owner has no such session. `failed`: the directory cannot say. `full`: too many look-ups wait. */
+export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
+
+/** `overtaken`: another process has written since. */
+export type WriteOutcome = 'written' | 'overtaken' | 'failed';
+
+/** A record's lifetime after its last renewal, as a multiple of the idle timeout; renewals may come late by part of that timeout. */
+const LIFE_FACTOR = 1.5;
+
+interface ReadUnderWay {
+  readonly name: string;
+  isStale: boolean;
+  isEnded: boolean;
+}
+
+/** Gets what other processes do to a session that this process has. */
+interface SessionWatcher {
+  /** The session's record has changed, or may have. */
+  onChanged(): void;
+  /** The session has ended. */
+  onEnded(): void;
+  /** Another process that has the session passed something on; open it with `unsealPassed`. */
+  onPassed(sealed: Buffer): void;
+}
+
+/** What a process that ends a session knows of the session's record. */
+interface KnownRecord {
+  readonly version: number;
+  /** Whether another machine may still have the session. */
+  readonly wasShared: boolean;
+  /** The listeners named in the record; none if the record is not shared. */
+  readonly listeners: readonly string[];
+}
+
+interface Unremoved {
+  readonly keys: SessionKeys;
+  readonly owner: SessionOwner;
+  readonly known: KnownRecord;
+}
+
+export class SessionDirectory {
+  readonly #sessions: SealedSessions;
+  readonly #options: SessionDirectoryOptions;
+  readonly #log = new RepeatedLog();
+  /** Look-ups waiting for their turn, by subject. */
+  readonly #waiting = new FairQueue<() => void>({
+    itemsMax: limits.waitingMax,
+    itemsPerKeyMax: perSubject(limits.waitingMax),
+  });
+  /** Writes in progress, by subject. */
+  readonly #writesUnderWay = new BoundedCounts({
+    totalMax: limits.waitingMax,
+    perKeyMax: perSubject(limits.waitingMax),
+  });
+  /** Notifications being passed on, by subject. */
+  readonly #passesUnderWay = new BoundedCounts({
+    totalMax: SESSION_NOTICES_UNDER_WAY_MAX,
+    perKeyMax: SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
+  });
+  /** Watchers of the sessions that are here, by record key. */
+  readonly #watchers = new Map<string, SessionWatcher>();
+  /** Keys of sessions that have ended but whose records may not be deleted yet. */
+  readonly #ending = new Set<string>();
+  /** Removals that failed and are to be retried. */
+  readonly #unremoved = new Map<string, Unremoved>();
+  #isRemovingAgain = false;
+  /** Reads in progress, if other machines can change records. */
+  readonly #reads = new Set<ReadUnderWay>();
+  #isRetired = false;
+  #lookUpsUnderWay = 0;
+  #failedCount = 0;
+  #unheardCount = 0;
+
+  constructor(sessions: SealedSessions, options: SessionDirectoryOptions) {
+    this.#sessions = sessions;
+    this.#options = options;
+    sessions.onChanged = (key) => this.#onChanged(key);
+    const { peers } = sessions;
+    if (peers === undefined) return;
+    peers.onEnded = (key) => this.#onEnded(nameOf(key));
+    peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPassed(sealed);
+  }
+
+  /** Whether other machines may change the records written here. */
+  get isShared(): boolean {
+    return this.#sessions.isShared;
+  }
+
+  /** The name of this process for others, in the records of its sessions; `undefined` if nobody could notify it. */
+  get listener(): string | undefined {
+    return this.#sessions.peers?.listener;
+  }
+
+  /** If other machines can change records: notifies the watcher of their changes, until `unwatch`. */
+  watch(sessionId: string, watcher: SessionWatcher): void {
+    if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).place), watcher);
+  }
+
+  unwatch(sessionId: string): void {
+    if (this.isShared) this.#watchers.delete(nameOf(sessionKeys(sessionId).place));
+  }
+
+  #onChanged(key: Buffer | undefined): void {
+    const name = key && nameOf(key);
+    for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
+    if (name !== undefined) return this.#watchers.get(name)?.onChanged();
+    for (const watcher of this.#watchers.values()) watcher.onChanged();
+    // A change without a key also means that the store is reachable again.
+    void this.#removeAgain();
+  }
+
+  #onEnded(name: string): void {
+    for (const read of this.#reads) if (read.name === name) read.isEnded = true;
+    this.#watchers.get(name)?.onEnded();
+  }
+
+  /** From now on the sessions of this process are its successor's. */
+  retire(): void {
+    this.#isRetired = true;
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  get outlivesGateway(): boolean {
+    return this.#options.outlivesGateway;
+  }
+
+  /** How many writes, reads and other operations have failed so far. */
+  get failedCount(): number {
+    return this.#failedCount;
+  }
+
+  /** How many processes did not confirm in time that they know of a session's end. */
+  get unheardCount(): number {
+    return this.#unheardCount;
+  }
+
+  get idleTimeoutMs(): number {
+    return this.#options.idleTimeoutMs;
+  }
+
+  /** Returns without a promise if the store does. Never throws or rejects. */
+  find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
+    if (!this.#options.isPossibleId(sessionId)) return 'unknown';
+    if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(sessionId, owner);
+    return new Promise((resolve) => {
+      const begin = (): void => void resolve(this.#lookUp(sessionId, owner));
+      const place = this.#waiting.add(owner.subject, begin);
+      if (typeof place === 'string') resolve('full');
+    });
+  }
+
+  /** @param version of the record that is there now; 0 if there is none. */
+  async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
+    if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are in progress');
+    try {
+      const bytes = encodeSessionRecord(record);
+      if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
+      const keys = sessionKeys(sessionId);
+      const sealed = { version: version + 1, bytes: sealRecord(keys, owner, bytes) };
+      return (await this.#sessions.write(keys.place, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    } finally {
+      this.#writesUnderWay.remove(owner.subject);
+    }
+  }
+
+  /** The session was used recently. @returns whether its record exists, and true when that cannot be told. */
+  async renew(sessionId: string): Promise<boolean> {
+    try {
+      return await this.#sessions.renew(sessionKeys(sessionId).place, this.#lifeMs);
+    } catch (error) {
+      this.#failed(reasonOf(error));
+      return true;
+    }
+  }
+
+  /** The session has ended, and its record is about to be removed: this process no longer finds it. */
+  onEnding(sessionId: string): void {
+    this.#ending.add(nameOf(sessionKeys(sessionId).place));
+  }
+
+  /** The session has ended: removes its record. Always resolves, once the processes that have it know or were given time to. */
+  async remove(sessionId: string, owner: SessionOwner, known: KnownRecord): Promise<void> {
+    const keys = sessionKeys(sessionId);
+    const name = nameOf(keys.place);
+    this.#ending.add(name);
+    if (!(await this.#tryRemove({ keys, owner, known }))) return this.#keepUnremoved(name, { keys, owner, known });
+    this.#ending.delete(name);
+    if (this.#unremoved.size > 0) void this.#removeAgain();
+  }
+
+  /** @returns whether the record is gone, and the processes that have the session were told. */
+  async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
+    const removed = await this.#remove(keys.place, known.wasShared, Infinity, known.version);
+    if (removed === 'failed') return false;
+    const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
+    await this.#tell(keys.place, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
+    return true;
+  }
+
+  /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
+  #keepUnremoved(name: string, unremoved: Unremoved): void {
+    if (this.#unremoved.size >= SESSION_REMOVALS_KEPT) {
+      const [oldest = ''] = this.#unremoved.keys();
+      this.#unremoved.delete(oldest);
+      this.#ending.delete(oldest);
+    }
+    this.#unremoved.set(name, unremoved);
+  }
+
+  /** Retries failed removals one after the other, until one fails. */
+  async #removeAgain(): Promise<void> {
+    if (this.#isRemovingAgain) return;
+    this.#isRemovingAgain = true;
+    for (const [name, unremoved] of this.#unremoved) {
+      if (!(await this.#tryRemove(unremoved))) break;
+      this.#unremoved.delete(name);
+      this.#ending.delete(name);
+    }
+    this.#isRemovingAgain = false;
+  }
+
+  async #tell(key: Buffer, listeners: readonly string[]): Promise<void> {
+    const { peers } = this.#sessions;
+    const others = listeners.filter((each) => each !== peers?.listener);
+    if (peers === undefined || others.length === 0) return;
+    try {
+      const unheardCount = await peers.tellEnded(key, others);
+      if (unheardCount > 0) this.#onUnheard(unheardCount);
+    } catch (error) {
+      this.#failed(reasonOf(error));
+    }
+  }
+
+  /** Passes data to the other processes that have the session; no one else can read the data. */
+  pass(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
+    const { peers } = this.#sessions;
+    const others = listeners.filter((each) => each !== peers?.listener);
+    if (peers === undefined || others.length === 0) return;
+    if (!this.#passesUnderWay.tryAdd(owner.subject)) return;
+    const keys = sessionKeys(sessionId);
+    peers
+      .pass(keys.place, others, sealRecord(keys, owner, bytes))
+      .catch((error: unknown) => this.#failed(reasonOf(error)))
+      .finally(() => this.#passesUnderWay.remove(owner.subject));
+  }
+
+  unsealPassed(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+    return unsealRecord(sessionKeys(sessionId), owner, sealed);
+  }
+
+  #onUnheard(count: number): void {
+    this.#unheardCount += count;
+    const fields = { unheardCount: this.#unheardCount };
+    const words =
+      'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
+    this.#log.warn(this.#options.logger, words, fields, words);
+  }
+
+  /**
+   * The session has been idle here for the idle timeout and a round of renewals.
+   * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
+   */
+  async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
+    const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity;
+    const outcome = await this.#remove(sessionKeys(sessionId).place, true, leftMsMax);
+    return typeof outcome === 'object' ? 'removed' : outcome;
+  }
+
+  async #remove(
+    key: Buffer,
+    wasShared: boolean,
+    leftMsMax: number,
+    version?: number,
+  ): Promise<'removed' | 'kept' | 'failed' | SealedSession> {
+    // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
+    const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
+    const known = version === undefined ? undefined : { version, laterMarkMs: this.#lifeMs };
+    try {
+      const removed = await this.#sessions.remove(key, markMs, leftMsMax, known);
+      return typeof removed === 'object' ? removed : removed ? 'removed' : 'kept';
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+  }
+
+  #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
+    const keys = sessionKeys(sessionId);
+    const underWay: ReadUnderWay = { name: nameOf(keys.place), isStale: false, isEnded: false };
+    // Checked first, so that it holds even while the store cannot be read.
+    if (this.#ending.has(underWay.name)) return 'ended';
+    const open = (read: SealedRead): LookUp => {
+      if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
+      if (typeof read !== 'object') return read ?? 'unknown';
+      const bytes = unsealRecord(keys, owner, read.bytes);
+      if (bytes === undefined) return 'unknown';
+      return { record: decodeSessionRecord(bytes), version: read.version, isStale: underWay.isStale };
+    };
+    let read: SealedRead | Promise<SealedRead>;
+    try {
+      read = this.#sessions.read(keys.place);
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    }
+    if (!(read instanceof Promise)) return open(read);
+    this.#lookUpsUnderWay += 1;
+    if (this.isShared) this.#reads.add(underWay);
+    return read
+      .then(open, (error: unknown) => this.#failed(reasonOf(error)))
+      .finally(() => {
+        this.#lookUpsUnderWay -= 1;
+        this.#reads.delete(underWay);
+        this.#waiting.take()?.();
+      });
+  }
+
+  get #lifeMs(): number {
+    return this.#options.idleTimeoutMs * LIFE_FACTOR;
+  }
+
+  #failed(reason: string): 'failed' {
+    this.#failedCount += 1;
+    const fields = { reason, failedCount: this.#failedCount };
+    this.#log.warn(
+      this.#options.logger,
+      reason,
+      fields,
+      'the session directory fails: sessions may not survive this process',
+    );
+    return 'failed';
+  }
+}
+
+/** The key as a string, for maps and sets. */
+function nameOf(key: Buffer): string {
+  return key.toString('latin1');
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,133 @@
+// Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it: only the
+// owner can open the record (`sealRecord`). Backends' instructions are not included: they are sent only once, with `initialize`.
+import { hash } from 'node:crypto';
+import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes } from '../../shared/index.js';
+import { RecentMap } from '../../fair/index.js';
+
+// Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
+// the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.
+
+/** Recent sessions whose record key a process remembers. Beyond it, the key is computed again. */
+const SESSION_KEYS_KEPT = 1_024;
+
+export interface SessionOwner {
+  readonly subject: string;
+  readonly virtualHostId: string;
+}
+
+/** Names the format of sealed records; records of another format cannot be opened. */
+const FORM = 'switchyard session record 2';
+
+const LENGTH_BYTES = 4;
+
+/** Keys are cached because a session's record is used in several steps, and short sessions end soon. */
+const recentKeys = new RecentMap<SessionKeys>(SESSION_KEYS_KEPT, Infinity, () => 0);
+
+/** Two halves of one hash of a session id: neither reveals the other, or the id. */
+export interface SessionKeys {
+  /** The key under which the record is stored. */
+  readonly place: Buffer;
+  readonly cipher: Buffer;
+}
+
+export function sessionKeys(sessionId: string): SessionKeys {
+  const known = recentKeys.get(sessionId);
+  if (known !== undefined) return known;
+  const halves = hash('sha512', FORM + sessionId, 'buffer');
+  const keys = { place: halves.subarray(0, SEAL_KEY_BYTES), cipher: halves.subarray(SEAL_KEY_BYTES) };
+  recentKeys.set(sessionId, keys);
+  return keys;
+}
+
+export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
+  return sealBytes(keys.cipher, associatedData(owner), bytes);
+}
+
+/** @returns `undefined` for a record of another owner, of another format, or one that was tampered with. */
+export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+  return unsealBytes(keys.cipher, associatedData(owner), sealed);
+}
+
+/** The subject's length comes first: otherwise the end of the subject could be taken for the start of the virtual host. */
+function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
+  const subjectBytes = Buffer.byteLength(subject);
+  const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));
+  data.writeUInt32BE(subjectBytes);
+  data.write(subject, LENGTH_BYTES);
+  data.write(virtualHostId, LENGTH_BYTES + subjectBytes);
+  return data;
+}
+
+export interface SessionRecord {
+  /** The protocol version used with the client. */
+  readonly protocolVersion: string;
+  /** The client's `clientInfo` from `initialize`: JSON, every byte as sent. */
+  readonly clientInfo: Buffer;
+  readonly capabilities: Buffer;
+  /** The params of its last `logging/setLevel`, as JSON. */
+  readonly logLevel: Buffer | undefined;
+  readonly upstreams: readonly UpstreamRecord[];
+  /** The backends' own URIs that the client has subscribed to, by backend name. */
+  readonly subscriptions: Readonly<Record<string, readonly string[]>>;
+  /** Hashes of the resource allow-lists that the subscriptions passed, by backend name; none for a backend without a list. */
+  readonly allowLists: Readonly<Record<string, string>>;
+  /** Seals the ids of requests from backends without sessions; absent if there can be none, or if an earlier version wrote the record. */
+  readonly askingSecret?: string | undefined;
+  /** The processes that have the session, if several machines share it: the one that ends it notifies them. Absent as above. */
+  readonly listeners?: readonly string[] | undefined;
+}
+
+/** An open upstream session. */
+export interface UpstreamRecord {
+  readonly backendName: string;
+  /** The origin where it was opened. */
+  readonly origin: string;
+  readonly path: string;
+  /** `''` when the backend gave none. */
+  readonly sessionId: string;
+  /** Its cookies, as they are sent; absent if none, or if an earlier version wrote the record. */
+  readonly cookies?: string | undefined;
+  readonly protocolVersion: string;
+  /** Bits of `capability`. */
+  readonly capabilities: number;
+  /** Experimental capabilities and extensions that the backend declared; absent if none, or if an earlier version wrote the record. */
+  readonly named?: readonly { readonly name: string; readonly isExtension?: boolean | undefined }[] | undefined;
+}
+
+/** Latin-1 maps each byte to one character, so every byte survives JSON. */
+type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
+  Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
+
+/** Omits the subscriptions if the record would be too long with them. */
+export function encodeSessionRecord(record: SessionRecord): Buffer {
+  const bytes = encode(record);
+  if (bytes.length <= limits.sessionRecordBytesMax) return bytes;
+  return encode({ ...record, subscriptions: {} });
+}
+
+/** Copies member by member: an object spread would cost as much as all the copies together. */
+function encode(record: SessionRecord): Buffer {
+  const written: Written = {
+    protocolVersion: record.protocolVersion,
+    clientInfo: record.clientInfo.toString('latin1'),
+    capabilities: record.capabilities.toString('latin1'),
+    logLevel: record.logLevel?.toString('latin1'),
+    upstreams: record.upstreams,
+    subscriptions: record.subscriptions,
+    allowLists: record.allowLists,
+    askingSecret: record.askingSecret,
+    listeners: record.listeners,
+  };
+  return Buffer.from(JSON.stringify(written));
+}
+
+/** @param bytes as they were encoded: the seal guarantees their integrity and format. */
+export function decodeSessionRecord(bytes: Buffer): SessionRecord {
+  const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
+  return {
+    ...rest,
+    clientInfo: Buffer.from(clientInfo, 'latin1'),
+    capabilities: Buffer.from(capabilities, 'latin1'),
+    logLevel: logLevel === undefined ? undefined : Buffer.from(logLevel, 'latin1'),
+  };
+}

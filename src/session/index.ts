@@ -1,0 +1,17 @@
+export { Adoption } from './adoption.js';
+export { allowListHash } from './allow-list-hash.js';
+export { clientsNotification } from './backend-notifications.js';
+export { ConfigRounds, LISTEN_CONFIG_MS } from './config-rounds.js';
+export { SessionDirectory } from './directory/session-directory.js';
+export { type FarewellCount, Farewells } from './farewells.js';
+export { mergeGreetings, openUpstreams } from './initialize.js';
+export { lowerLogLevel, trySetLogLevel } from './log-level.js';
+export { backendOfMethod, unheardBackends } from './named.js';
+export { type OpeningMeans, openSession } from './open-session.js';
+export { openStream } from './open-stream.js';
+export { cancelHere, passAnswered, passCancellation } from './peer-notices.js';
+export { LEASE_SHARE_OF_FREE, hasRoom } from './request-room.js';
+export type { PassOn, SessionMeans } from './session-plan.js';
+export { Session } from './session.js';
+export { Sessions } from './sessions.js';
+export { onSubscribing } from './subscribing.js';

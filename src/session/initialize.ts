@@ -1,0 +1,172 @@
+// `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
+// patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (decisions 2.3): unavailable backends are named,
+// and tried again when needed.
+import {
+  capabilitiesJson,
+  capability,
+  type ClientMessage,
+  LATEST_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+} from '../mcp/index.js';
+import { ABSENT, AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import { limits, PROGRAM_VERSION } from '../shared/index.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import { backendTurns } from '../streams/index.js';
+import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
+import { type Exchange, metadataFor } from '../exchange/index.js';
+import { experimentalJson, mergeExtensions } from './named.js';
+import type { Session } from './session.js';
+import { missingBackend, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+
+interface InitializeParams {
+  /** The version that the session will speak with the caller (S27). */
+  readonly protocolVersion: string;
+  readonly introduction: ClientIntroduction;
+}
+
+const scanner = new JsonScanner();
+
+/** `clientInfo.name` is the deepest value that is read. */
+const PARAMS_DEPTH = 2;
+const NOT_READY = upstreamFault('not-ready');
+const NO_ANSWER = upstreamFault('answer-timeout');
+
+/** @returns the params of `initialize`, or a description of what is wrong with them. */
+export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
+  if (message.paramsStart === -1) return 'params missing';
+  const bytes = body.subarray(message.paramsStart, message.paramsEnd);
+  if (bytes.length > limits.initializeParamsBytesMax) {
+    return `params must not be longer than ${limits.initializeParamsBytesMax} bytes`;
+  }
+  scanner.scan(bytes, PARAMS_DEPTH);
+  const version = findMember(scanner, bytes, 0, 'protocolVersion');
+  const capabilities = findMember(scanner, bytes, 0, 'capabilities');
+  const clientInfo = findMember(scanner, bytes, 0, 'clientInfo');
+  const fault =
+    kindFault('protocolVersion', version, 'string') ??
+    kindFault('capabilities', capabilities, 'object') ??
+    kindFault('clientInfo', clientInfo, 'object') ??
+    kindFault('clientInfo.name', findMember(scanner, bytes, clientInfo, 'name'), 'string') ??
+    kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
+  if (fault !== undefined) return fault;
+  const lengthFault =
+    tooLong('clientInfo', clientInfo, limits.clientInfoBytesMax) ??
+    tooLong('capabilities', capabilities, limits.clientCapabilitiesBytesMax);
+  if (lengthFault !== undefined) return lengthFault;
+  const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
+  return {
+    protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
+    // These refer to the request's body; the session keeps copies.
+    introduction: {
+      clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),
+      capabilities: bytes.subarray(scanner.start(capabilities), scanner.end(capabilities)),
+    },
+  };
+}
+
+function tooLong(name: string, node: number, bytesMax: number): string | undefined {
+  if (scanner.end(node) - scanner.start(node) <= bytesMax) return undefined;
+  return `${name} must not be longer than ${bytesMax} bytes`;
+}
+
+/** Describes what is wrong with a member of the params, if anything. @param node as returned by `findMember`. */
+function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
+  if (node === AMBIGUOUS) return `${name} must be given once`;
+  if (node !== ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
+  return `${name} must be ${kind === 'object' ? 'an object' : 'a string'}`;
+}
+
+/**
+ * Opens every backend's upstream session; `done` gets the backends that are unavailable. A backend that takes longer than the patience
+ * is still being opened in the background: the next request that needs it waits for that.
+ */
+export function openUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  exchange: Exchange,
+  done: (unavailable: readonly UnavailableBackend[]) => void,
+): void {
+  const unavailable: UnavailableBackend[] = [];
+  const pending = new Set(virtualHost.backends.values());
+  const finish = (): void => {
+    patience.cancel();
+    done(unavailable);
+  };
+  const settle = (backend: CompiledBackend, fault: UpstreamFault | undefined): void => {
+    if (!pending.delete(backend)) return;
+    if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
+    if (pending.size === 0) finish();
+  };
+  const patience = context.deadlines.after(context.options.initializePatienceMs, () => {
+    for (const backend of [...pending]) settle(backend, NOT_READY);
+  });
+  if (pending.size === 0) finish();
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      // The session has ended or has another config by now: a request that needs the backend opens it.
+      if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
+      const upstream = session.upstream(backend);
+      upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
+      if (upstream.isTrial) settle(backend, NO_ANSWER);
+    },
+    onNoRoom: (backend) => settle(backend, NOT_READY),
+  });
+}
+
+/** What the available backends say about themselves, merged. */
+interface MergedGreeting {
+  /** Bits of `capability`. */
+  readonly capabilities: number;
+  /** As JSON; `''` for none. */
+  readonly extensions: string;
+  /** JSON, with a comma before it; `''` for none. */
+  readonly instructionsMember: string;
+}
+
+export function mergeGreetings(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  unavailable: readonly UnavailableBackend[],
+): MergedGreeting {
+  // An unavailable backend may turn out to have tools, and a caller that was told there are none would never ask.
+  let capabilities = unavailable.length > 0 ? capability.tools : 0;
+  const instructions: string[] = [];
+  for (const backend of virtualHost.backends.values()) {
+    const { record, knownCapabilities = 0 } = session.upstream(backend);
+    if (record === undefined) {
+      session.upstreams.news.onMissing(backend.name);
+      continue;
+    }
+    capabilities |= knownCapabilities;
+    if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
+  }
+  // Most backends have no instructions, and then opening a session should cost nothing extra.
+  const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
+  const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
+  if (differing.length > 0) context.onExtensionsDiffering?.(virtualHost, differing);
+  return { capabilities, extensions, instructionsMember: said };
+}
+
+/** The `initialize` result for the caller, as JSON. */
+export function initializeResult(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  protocolVersion: string,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
+  // The union of what the backends declare, cut to what is relayed (decisions 2.4).
+  const told = capabilitiesJson(
+    capabilities & ~capability.tasksExtension,
+    extensions,
+    experimentalJson(session.upstreams, virtualHost),
+  );
+  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
+}
+
+const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });

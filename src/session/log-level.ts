@@ -1,0 +1,126 @@
+// `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
+// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Requests of 2026-07-28 name a level
+// each, of which backends with sessions know nothing: they are told the lowest. Cold path.
+import { capability, severityOf, type ClientMessage } from '../mcp/index.js';
+import { readMember } from '../bytes/index.js';
+import { limits, rpcErrors } from '../shared/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import {
+  answer,
+  answerError,
+  resultMessage,
+  type Exchange,
+  type ExchangeRequest,
+  metadataFor,
+} from '../exchange/index.js';
+import { backendTurns, RequestInFlight } from '../streams/index.js';
+import type { Session } from './session.js';
+import { isTold, sendLogLevel } from './own-requests.js';
+import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+
+interface LogLevelPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly message: ClientMessage;
+}
+
+/** @returns false when no backend has logging: then the request has not been answered. */
+export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
+  const { session, exchange, id, message } = plan;
+  if (session.upstreams.declares(capability.logging) === 'no') return false;
+  const { body } = exchange.request;
+  const params = body.subarray(message.paramsStart, message.paramsEnd);
+  if (message.paramsStart === -1 || severityIn(params) === -1 || params.length > limits.logLevelParamsBytesMax) {
+    answerError(exchange, id, rpcErrors.logLevelInvalid);
+    return true;
+  }
+  session.logLevel = Buffer.from(params);
+  new SettingLogLevel(context, plan).start();
+  return true;
+}
+
+/**
+ * For a request in a lease, which names a level of its own: the backends are told the lowest level that was named so far, and what a
+ * request does not want of it is left out on its stream. Nobody waits for them.
+ * @param level as JSON; a valid one.
+ */
+export function lowerLogLevel(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  request: ExchangeRequest,
+  level: Buffer,
+): void {
+  const params = Buffer.concat([LEVEL_HEAD, level, LEVEL_TAIL]);
+  if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
+  session.logLevel = params;
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      const upstream = session.upstreams.open(backend.name);
+      if (upstream !== undefined && isTold(upstream))
+        sendLogLevel(context, upstream, params, metadataFor(backend, request), () => undefined);
+    },
+    onNoRoom: () => undefined,
+  });
+}
+
+const LEVEL_HEAD = Buffer.from('{"level":');
+const LEVEL_TAIL = Buffer.from('}');
+
+/** -1 if the params name no valid level. */
+function severityIn(params: Buffer): number {
+  return severityOf(readMember(params, 'level') ?? '');
+}
+
+class SettingLogLevel extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #context: UpstreamContext;
+  readonly #plan: LogLevelPlan;
+  /** Backends that have not answered, or were not told yet. */
+  #pendingCount: number;
+  #isDone = false;
+
+  constructor(context: UpstreamContext, plan: LogLevelPlan) {
+    super();
+    this.#context = context;
+    this.#plan = plan;
+    this.id = plan.id;
+    this.#pendingCount = plan.virtualHost.backends.size;
+  }
+
+  start(): void {
+    const { session, virtualHost, exchange } = this.#plan;
+    session.begin(this);
+    backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+      visit: (backend) => {
+        const upstream = session.upstreams.open(backend.name);
+        const { logLevel } = session;
+        if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return this.#settle();
+        const metadata = metadataFor(backend, exchange.request);
+        sendLogLevel(this.#context, upstream, logLevel, metadata, () => this.#settle());
+      },
+      onNoRoom: () => this.#settle(),
+    });
+  }
+
+  cancel(): void {
+    // Ignored: the request is answered soon anyway.
+  }
+
+  endWithSession(): void {
+    this.#isDone = true;
+    answerError(this.#plan.exchange, this.id, rpcErrors.logLevelSessionEnded);
+  }
+
+  #settle(): void {
+    this.#pendingCount -= 1;
+    if (this.#pendingCount > 0 || this.#isDone) return;
+    this.#isDone = true;
+    const { session, exchange } = this.#plan;
+    session.finish(this);
+    answer(exchange, resultMessage(this.id, '{}'));
+  }
+}

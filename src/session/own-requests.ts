@@ -1,0 +1,60 @@
+// Requests of the gateway's own to one backend, in an open upstream session: the level of logging that the client has set (log-level.ts),
+// which is sent when it is set and whenever an upstream session is opened, and a ping that shows whether the backend still knows the
+// session. Cold path.
+import { capability } from '../mcp/index.js';
+import type { OutgoingMessage, RequestMetadata } from '../http-client/index.js';
+import type { RequestHandler, UpstreamSession, UpstreamContext } from '../upstream/index.js';
+
+/**
+ * Time for a backend to set its log level, or to answer a ping of the gateway. After it, the client is answered all the same; the session
+ * is kept.
+ */
+export const OWN_REQUEST_MS_MAX = 5_000;
+
+/** Whether the backend must be sent the level once; a backend without sessions gets it with each request. */
+export function isTold(upstream: UpstreamSession): boolean {
+  return upstream.declares(capability.logging) && !upstream.isModern;
+}
+
+/** Sends the level to one backend. @param done called once. */
+export function sendLogLevel(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  params: Buffer,
+  metadata: RequestMetadata,
+  done: () => void,
+): void {
+  const id = context.ids.next();
+  const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
+  ask(upstream, { body }, id, metadata, done);
+}
+
+/** The session is lost if the backend says so; any other answer, or none, shows nothing. */
+export function confirmSession(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+  const id = context.ids.next();
+  ask(upstream, upstream.ownRequest(id, 'ping'), id, metadata, () => undefined);
+}
+
+function ask(
+  upstream: UpstreamSession,
+  message: OutgoingMessage,
+  id: Buffer,
+  metadata: RequestMetadata,
+  done: () => void,
+): void {
+  const sentIn = upstream.record;
+  const handler: RequestHandler = {
+    onAnswer: done,
+    onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
+    onFault: (fault) => {
+      // What is sent again when the upstream session is reopened is not sent again here.
+      upstream.tryMarkLost(fault, sentIn);
+      done();
+    },
+  };
+  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, OWN_REQUEST_MS_MAX, false, handler);
+}
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const METHOD = Buffer.from(',"method":"logging/setLevel","params":');
+const TAIL = Buffer.from('}');

@@ -1,0 +1,60 @@
+// How much one session counts for in its subject's share of session bytes: an estimate that grows with what the client and the
+// backends say about themselves, which is kept as long as the session.
+import type { Account } from '../fair/index.js';
+import { limits } from '../shared/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import { introductionBytes, type ClientIntroduction, type SessionShare } from '../upstream/index.js';
+
+/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+const CHAR_BYTES = 2;
+
+/** The estimate for a new session, including all its backends, as each of them may be opened. */
+export function sessionBytesOf(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
+  const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
+  return limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes;
+}
+
+export class SessionMemory implements SessionShare {
+  readonly #account: Account;
+  #keptBytes = 0;
+  #isOver = false;
+
+  constructor(account: Account, introduction: ClientIntroduction) {
+    this.#account = account;
+    this.keep(limits.sessionBytesEach + introductionBytes(introduction));
+  }
+
+  /** Counts bytes that must be kept, whatever the bounds. */
+  keep(bytes: number): void {
+    if (this.#isOver) return;
+    this.#keptBytes += bytes;
+    this.#account.sessionBytes.take(bytes);
+  }
+
+  /**
+   * Counts a text that the session can do without.
+   * @returns its bytes, for `drop` when the text is dropped; `undefined` when there is no room for it.
+   */
+  tryKeepText(text: string): number | undefined {
+    const bytes = text.length * CHAR_BYTES;
+    if (this.#account.sessionBytes.boundAgainst(bytes) !== undefined) return undefined;
+    this.keep(bytes);
+    return bytes;
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    return this.#account.sessionBytes.boundAgainst(bytes) === undefined;
+  }
+
+  drop(bytes: number): void {
+    if (this.#isOver) return;
+    this.#keptBytes -= bytes;
+    this.#account.sessionBytes.give(bytes);
+  }
+
+  /** The session has ended, and with it everything that it keeps: whatever comes later does not count. */
+  dropAll(): void {
+    this.drop(this.#keptBytes);
+    this.#isOver = true;
+  }
+}

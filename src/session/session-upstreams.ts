@@ -1,0 +1,327 @@
+// The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
+import { createHash } from 'node:crypto';
+import { limits } from '../shared/index.js';
+import {
+  type CompiledBackend,
+  type CompiledVirtualHost,
+  type UpstreamTarget,
+  isTaskReachable,
+  entriesOf,
+} from '../user-config/index.js';
+import type { UpstreamRecord } from './directory/session-record.js';
+import {
+  type UpstreamContext,
+  UpstreamSession,
+  type UpstreamSessionRecord,
+  sessionHeaders,
+} from '../upstream/index.js';
+import type { SessionMemory } from './session-memory.js';
+import type { SessionIdentity } from './session-plan.js';
+import type { Session } from './session.js';
+import { eraOfVersion, LIST_CHANGES } from '../mcp/index.js';
+import { listChanges } from '../messages/index.js';
+import type { SessionStream } from '../streams/index.js';
+
+/** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
+export function endElsewhere(
+  { notices, options }: UpstreamContext,
+  subject: string,
+  target: UpstreamTarget,
+  record: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>,
+): void {
+  if (record.sessionId === '' || (options.mode === 'tls-only' && !target.origin.startsWith('https:'))) return;
+  notices.send(subject, target, 'DELETE', sessionHeaders(record), undefined);
+}
+
+/**
+ * What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
+ * greeted or was given a list and is there now, one that has gone, other rules for one that stays. Only kinds of lists that the backend
+ * declares are told. Cold path: the lists themselves are not compared.
+ */
+class ListNews {
+  /** By backend: the kinds of lists that the client has without it, as bits of `LIST_CHANGES`. Made for the first one. */
+  #missing: Map<string, number> | undefined;
+  /** Changes for which nobody has listened yet. */
+  #untold = 0;
+  #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
+
+  /** The client listens: it is told what has changed before, too. */
+  tellOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
+    this.#stream = stream;
+    const bits = this.#untold;
+    this.#untold = 0;
+    this.#tell(bits);
+  }
+
+  /** The client is given lists of these kinds, or a greeting, without the backend. */
+  onMissing(backendName: string, bits: number = LIST_CHANGES): void {
+    this.#missing ??= new Map();
+    this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
+  }
+
+  onOpened(upstream: UpstreamSession): void {
+    const bits = this.#missing?.get(upstream.backend.name) ?? 0;
+    this.#missing?.delete(upstream.backend.name);
+    this.#tell(bits & declaredBy(upstream));
+  }
+
+  /** The backend cannot be reached any more, or not where it was; or it is no longer in the config, and will not be back. */
+  onGone(upstream: UpstreamSession, mayBeBack: boolean): void {
+    const { name } = upstream.backend;
+    const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
+    if (mayBeBack) this.onMissing(name);
+    else this.#missing?.delete(name);
+    this.#tell(bits);
+  }
+
+  /** The session obeys other rules for the backend than before. */
+  onRules(upstream: UpstreamSession, before: CompiledBackend): void {
+    const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
+    const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
+    this.#tell(bits & declaredBy(upstream));
+  }
+
+  #tell(bits: number): void {
+    if (this.#stream?.isHeard !== true) this.#untold |= bits;
+    else for (const { bit, method } of listChanges) if ((bits & bit) !== 0) this.#stream.tellChanged(method);
+  }
+}
+
+function declaredBy(upstream: UpstreamSession): number {
+  return listChanges.reduce((bits, { bit, of }) => (upstream.declares(of) ? bits | bit : bits), 0);
+}
+
+const rules = new WeakMap<CompiledBackend, readonly string[]>();
+
+/** For each of `listChanges`, what decides which of the backend's items are listed and how, as a hash. */
+function rulesOf(backend: CompiledBackend): readonly string[] {
+  const known = rules.get(backend);
+  if (known !== undefined) return known;
+  const { prefix, uriName, allowedNames, curation } = backend;
+  const parts = [
+    [prefix, sorted(allowedNames.tools), entriesOf(curation.tools)],
+    [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
+    [uriName, sorted(allowedNames.resources)],
+  ];
+  const hashes = parts.map((part) => createHash('sha256').update(JSON.stringify(part)).digest('base64'));
+  rules.set(backend, hashes);
+  return hashes;
+}
+
+function sorted(names: ReadonlySet<string> | undefined): readonly string[] | undefined {
+  return names && [...names].sort();
+}
+
+/** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
+function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
+  const { name, target, transport } = backend;
+  if (record === undefined || transport === 'SSE') return undefined;
+  const { sessionId, cookies, protocolVersion, capabilities } = record;
+  const named = record.named?.map(({ name: each, isExtension }) => ({ name: each, isExtension }));
+  const { origin, path } = target;
+  return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
+}
+
+/** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
+function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
+  const era = eraOfVersion(protocolVersion);
+  const valueless = named?.map((each) => ({ ...each, value: '{}' }));
+  return { era, sessionId, cookies, protocolVersion, capabilities, named: valueless, instructions: undefined };
+}
+
+/**
+ * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be
+ * reached any more, are ended at their old address.
+ * @returns a function that tells whether a backend is where it was, as far as is known.
+ */
+export function restoreUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  upstreams: readonly UpstreamRecord[],
+  virtualHost: CompiledVirtualHost,
+): (backendName: string) => boolean {
+  const moved = new Set<string>();
+  for (const record of upstreams) {
+    const { backendName, origin, path } = record;
+    const backend = virtualHost.backends.get(backendName);
+    if (backend !== undefined && isWhereItWas(backend, origin, path)) {
+      session.upstream(backend).restore(restored(record));
+    } else {
+      moved.add(backendName);
+      endElsewhere(context, session.identity.subject, { origin, path }, record);
+    }
+  }
+  return (backendName) => virtualHost.backends.has(backendName) && !moved.has(backendName);
+}
+
+/** Takes over what another process has opened since both knew `base`. Where both have opened a session, the recorded one is used. */
+export function mergeUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  theirs: readonly UpstreamRecord[],
+  base: readonly UpstreamRecord[],
+  replace: (upstream: UpstreamSession, restore: () => void) => void,
+): void {
+  for (const record of theirs) {
+    const { backendName, origin, path } = record;
+    const backend = session.virtualHost?.backends.get(backendName);
+    if (backend === undefined || !isWhereItWas(backend, origin, path)) continue;
+    const upstream = session.upstream(backend);
+    const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
+    if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
+    // Both have opened a new session, and the other process was first to record its own: this one is ended.
+    if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
+      endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
+    }
+    replace(upstream, () => upstream.restore(restored(record)));
+  }
+}
+
+function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
+  const isSamePlace = target.origin === origin && target.path === path;
+  return isSamePlace && transport !== 'SSE' && obstacle === undefined;
+}
+
+/** What a newer config means for an upstream session. */
+interface AppliedConfig {
+  readonly upstream: UpstreamSession;
+  /** The backend as configured before, if the upstream session continues; `undefined` if the backend was removed or has moved. */
+  readonly before: CompiledBackend | undefined;
+}
+
+type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped' | 'onProgress'>>;
+
+export class SessionUpstreams {
+  readonly #context: UpstreamContext;
+  readonly #identity: SessionIdentity;
+  readonly #memory: SessionMemory;
+  readonly #listener: Listener;
+  readonly #byBackend = new Map<string, UpstreamSession>();
+  /** What the client must be told about its lists. */
+  readonly news = new ListNews();
+  readonly #onOpened: NonNullable<Listener['onOpened']> = (upstream, metadata) => {
+    this.news.onOpened(upstream);
+    this.#listener.onOpened?.(upstream, metadata);
+  };
+  #virtualHost: CompiledVirtualHost | undefined;
+
+  constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, listener: Listener) {
+    this.#context = context;
+    this.#identity = identity;
+    this.#memory = memory;
+    this.#listener = listener;
+  }
+
+  /** The virtual host by the config applied last. */
+  get virtualHost(): CompiledVirtualHost | undefined {
+    return this.#virtualHost;
+  }
+
+  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
+  of(backend: CompiledBackend): UpstreamSession {
+    let upstream = this.#byBackend.get(backend.name);
+    if (upstream === undefined) {
+      this.#memory.keep(limits.upstreamSessionBytesEach);
+      const { subject, introduction, protocolVersion } = this.#identity;
+      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, protocolVersion);
+      upstream.onOpened = this.#onOpened;
+      upstream.onDropped = this.#listener.onDropped;
+      upstream.onProgress = this.#listener.onProgress;
+      this.#byBackend.set(backend.name, upstream);
+    }
+    return upstream;
+  }
+
+  /** The upstream session with this backend if it was ever used, whatever its state. */
+  used(backendName: string): UpstreamSession | undefined {
+    return this.#byBackend.get(backendName);
+  }
+
+  /** The upstream session with this backend if it is open. */
+  open(backendName: string): UpstreamSession | undefined {
+    const upstream = this.#byBackend.get(backendName);
+    return upstream?.state === 'open' ? upstream : undefined;
+  }
+
+  /** The backends of a virtual host whose apps call them by this name of a tool, or URI of a page. */
+  withApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
+    return [...backends.values()].filter(
+      (backend) => this.#byBackend.get(backend.name)?.mirrors?.hasApp(name) === true,
+    );
+  }
+
+  /** All open upstream sessions. */
+  allOpen(): UpstreamSession[] {
+    return [...this.#byBackend.values()].filter(({ state }) => state === 'open');
+  }
+
+  get isAnyOpening(): boolean {
+    for (const { state } of this.#byBackend.values()) if (state === 'opening') return true;
+    return false;
+  }
+
+  /** Whether any backend of the config applied last declares the capability of this bit, as far as is known. */
+  declares(bit: number): 'yes' | 'no' | 'unknown' {
+    let isUnknown = false;
+    for (const name of this.#virtualHost?.backends.keys() ?? []) {
+      const capabilities = this.#byBackend.get(name)?.knownCapabilities;
+      if (capabilities === undefined) isUnknown = true;
+      else if ((capabilities & bit) !== 0) return 'yes';
+    }
+    return isUnknown ? 'unknown' : 'no';
+  }
+
+  /** Whether a request that names the task would reach this backend; true while no config is known. */
+  isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
+    return this.#virtualHost === undefined || isTaskReachable(this.#virtualHost, backend, taskId);
+  }
+
+  /** Applies a newer config. @returns every upstream session; those whose backend was removed or has moved are to be closed. */
+  apply(virtualHost: CompiledVirtualHost): AppliedConfig[] {
+    const isFirst = this.#virtualHost === undefined;
+    this.#virtualHost = virtualHost;
+    for (const name of virtualHost.backends.keys())
+      if (!isFirst && !this.#byBackend.has(name)) this.news.onMissing(name);
+    return [...this.#byBackend].map(([name, upstream]) => {
+      const backend = virtualHost.backends.get(name);
+      const before = upstream.backend;
+      if (backend !== undefined && isSameTarget(backend, before)) {
+        upstream.reconfigure(backend);
+        this.news.onRules(upstream, before);
+        return { upstream, before };
+      }
+      this.news.onGone(upstream, backend !== undefined);
+      this.#byBackend.delete(name);
+      this.#memory.drop(limits.upstreamSessionBytesEach);
+      return { upstream, before: undefined };
+    });
+  }
+
+  /** What another process needs to continue the upstream sessions. */
+  recorded(): UpstreamRecord[] {
+    const records: UpstreamRecord[] = [];
+    for (const upstream of this.#byBackend.values()) {
+      const record = upstreamRecordOf(upstream);
+      if (record !== undefined) records.push(record);
+    }
+    return records;
+  }
+
+  /** @returns all upstream sessions, to be closed; none remain here. */
+  release(): UpstreamSession[] {
+    const upstreams = [...this.#byBackend.values()];
+    this.#byBackend.clear();
+    return upstreams;
+  }
+}
+
+function isSameTarget(one: CompiledBackend, other: CompiledBackend): boolean {
+  return (
+    one.target.origin === other.target.origin &&
+    one.target.path === other.target.path &&
+    one.transport === other.transport &&
+    one.obstacle === other.obstacle &&
+    // With other credentials it would be somebody else's session.
+    JSON.stringify(one.auth) === JSON.stringify(other.auth)
+  );
+}

@@ -1,0 +1,410 @@
+// A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
+// (session/directory/session-record.ts) can be lost without harm.
+import { ANY_TASKS, LIST_CHANGES, canResume, type Unhonoured } from '../mcp/index.js';
+import type { Account, Deadline, ShareBound } from '../fair/index.js';
+import { limits, KIB } from '../shared/index.js';
+import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
+import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
+import { allowListHashes, allowListHash } from './allow-list-hash.js';
+import {
+  BackendRequests,
+  ReadingsUnderWay,
+  type RequestInFlight,
+  RequestsInFlight,
+  StreamKeeper,
+} from '../streams/index.js';
+import type { DirectoryEntry } from './directory-entry.js';
+import { mergeUpstreams, restoreUpstreams, SessionUpstreams } from './session-upstreams.js';
+import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
+import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
+import { isTold, sendLogLevel } from './own-requests.js';
+import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
+import { SessionMemory } from './session-memory.js';
+import { Subscriptions } from './subscriptions.js';
+import type { TaskForm } from '../messages/index.js';
+import { UnsolicitedMessages } from './unsolicited-messages.js';
+import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
+
+/** What the stream of a session's GET adds to the shares of session bytes. Beyond it, 429 or 503, as for a session. */
+const SESSION_STREAM_BYTES_EACH = 4 * KIB;
+
+/** Checks a record's subscriptions again wherever the allow-list differs from the one that the other process used. */
+function recheckRecorded(
+  context: UpstreamContext,
+  session: Session,
+  recorded: SessionRecord['subscriptions'],
+  theirs: SessionRecord['allowLists'] | undefined,
+  virtualHost: CompiledVirtualHost | undefined,
+): void {
+  for (const name of Object.keys(recorded)) {
+    const backend = virtualHost?.backends.get(name);
+    if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
+    session.subscriptions.endUngranted(context, session.upstream(backend), NO_METADATA);
+  }
+}
+
+export class Session {
+  readonly identity: SessionIdentity;
+  /** The account of the session's subject. */
+  readonly account: Account;
+  readonly #memory: SessionMemory;
+  readonly #context: UpstreamContext;
+  /** Made for the first large message. */
+  #readings: ReadingsUnderWay | undefined;
+  /** Made for the first subscription. */
+  #subscriptions: Subscriptions | undefined;
+  /** Made for the first stream that the client can resume. */
+  #streamKeeper: StreamKeeper | undefined;
+  readonly #means: SessionMeans;
+  /** Made for the client's first GET, or when the GET is expected. */
+  #unsolicited: UnsolicitedMessages | undefined;
+  /** Made for the first request from a backend. */
+  #backendRequests: BackendRequests | undefined;
+  readonly upstreams: SessionUpstreams;
+  /** The session's requests in flight. Each that begins must come to `finish`. */
+  readonly inFlight: RequestsInFlight;
+  #logLevel: Buffer | undefined;
+  /** For `Sessions`: the session's entry in the session directory; `undefined` without a directory. */
+  entry: DirectoryEntry | undefined = undefined;
+  /** For `Sessions` and `EntryRenewal`: whether the session was used since its entry last had its turn to be renewed. */
+  isUsed = true;
+  isQuiet = false;
+  isStale = false;
+  /** The list changes that the client wants notifications for, as bits of `capability`: all, unless the client says which. */
+  wantedChanges: number = LIST_CHANGES;
+  /** Whether another process continues the session. */
+  isRetired = false;
+  /** For operators: on the deadline wheel's clock, not exact to the millisecond. */
+  readonly beganAtMs: number;
+  usedAtMs: number;
+  /** For a lease that another process owns. */
+  passOn: PassOn | undefined = undefined;
+  /** Called once, when the session ends in this process. */
+  onEnd: (() => void) | undefined = undefined;
+  /** For `Sessions`: fires when the session has been idle for too long. */
+  idleDeadline: Deadline | undefined = undefined;
+  #isInitialized = false;
+  #isEnded = false;
+  #isRestoring = false;
+
+  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
+    this.#context = context;
+    this.identity = identity;
+    this.account = account;
+    this.#memory = new SessionMemory(account, identity.introduction);
+    this.upstreams = new SessionUpstreams(context, identity, this.#memory, {
+      onOpened: (upstream, metadata) => this.#onUpstreamOpened(upstream, metadata),
+      onDropped: (upstream) => this.#onUpstreamDropped(upstream),
+      onProgress: (...progress) => this.inFlight.hearProgress(...progress),
+    });
+    this.beganAtMs = this.usedAtMs = context.nowMs();
+    this.#means = means;
+    this.inFlight = new RequestsInFlight(account, means.slow);
+  }
+
+  #onUpstreamDropped(upstream: UpstreamSession): void {
+    this.#unsolicited?.onDropped(upstream);
+    this.#onChanged();
+  }
+
+  /** Repeats to the backend what it has forgotten with its old session, or never heard. */
+  #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    this.#unsolicited?.onOpened(upstream, metadata);
+    this.#subscriptions?.replay(this.#context, upstream, metadata);
+    this.#onChanged();
+    if (this.#logLevel === undefined || !isTold(upstream)) return;
+    sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
+  }
+
+  /** Passes on a cancellation of a request that is not in flight here: the process that this one replaced may have it. */
+  passBack(request: ExchangeRequest): void {
+    // A larger body is in memory that is reused.
+    if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
+  get isBusy(): boolean {
+    if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
+    if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
+    return this.upstreams.isAnyOpening;
+  }
+
+  /** The params of the client's last `logging/setLevel`, as JSON. */
+  get logLevel(): Buffer | undefined {
+    return this.#logLevel;
+  }
+
+  set logLevel(params: Buffer | undefined) {
+    this.#logLevel = params;
+    this.#onChanged();
+  }
+
+  /** Large messages that are still being read. */
+  get readings(): ReadingsUnderWay {
+    return (this.#readings ??= new ReadingsUnderWay());
+  }
+
+  get subscriptions(): Subscriptions {
+    return (this.#subscriptions ??= new Subscriptions(this.#memory, () => {
+      this.#unsolicited?.onSubscriptionsChanged();
+      this.#onChanged();
+    }));
+  }
+
+  /** The subscriptions; `undefined` if there has never been one. */
+  get madeSubscriptions(): Subscriptions | undefined {
+    return this.#subscriptions;
+  }
+
+  /** The backend has accepted a subscription. @param before the backend as configured when it was asked. */
+  onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
+    this.subscriptions.add(before.name, uri);
+    this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
+    this.#unsolicited?.onSubscribed(upstream, metadata);
+  }
+
+  /** The part of the wanted notifications that the backend has said it will not send. */
+  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+    return this.#unsolicited?.unhonouredBy(upstream);
+  }
+
+  /** The requests that backends have sent to the client. */
+  get backendRequests(): BackendRequests {
+    const { deadlines, options } = this.#context;
+    return (this.#backendRequests ??= new BackendRequests({
+      sessionId: this.identity.id,
+      account: this.account,
+      memory: this.#memory,
+      introduction: this.identity.introduction,
+      deadlines,
+      answerTimeoutMs: options.clientAnswerTimeoutMs,
+      isTaskReachable: (backend, taskId) => this.upstreams.isTaskReachable(backend, taskId),
+      // Without a directory entry, no other process can have asked the client anything.
+      openUpstreams: () => (this.entry === undefined ? [] : this.upstreams.allOpen()),
+    }));
+  }
+
+  /** How the ids of a backend's tasks are written; `undefined` for a backend without tasks. Hot path. */
+  taskForm(upstream: UpstreamSession): TaskForm | undefined {
+    return upstream.declares(ANY_TASKS) ? this.backendRequests.taskForm(upstream) : undefined;
+  }
+
+  /** The virtual host by the config applied last. */
+  get virtualHost(): CompiledVirtualHost | undefined {
+    return this.upstreams.virtualHost;
+  }
+
+  /** Another process continues the session and gets the client's answers from now on: whatever waits for one here cannot continue. */
+  retire(): void {
+    this.isRetired = true;
+    this.inFlight.retire();
+  }
+
+  /** Whether this caller may use the session here. Other callers are answered as if there were no such session (X02, X03). */
+  belongsTo(subject: string, virtualHostId: string): boolean {
+    return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
+  }
+
+  /** Something that the record contains has changed. */
+  #onChanged(): void {
+    // A session that is being restored is not written back, and must not be written half restored.
+    if (!this.#isRestoring) this.entry?.onChanged();
+  }
+
+  /** The current record: what another process needs to continue the session. */
+  record(listeners: readonly string[] | undefined): SessionRecord {
+    const subscriptions = this.#subscriptions?.recorded() ?? {};
+    return {
+      protocolVersion: this.identity.protocolVersion,
+      ...this.identity.introduction,
+      subscriptions,
+      logLevel: this.#logLevel,
+      upstreams: this.upstreams.recorded(),
+      allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
+      askingSecret: this.offersAnything ? this.backendRequests.secret : undefined,
+      listeners,
+    };
+  }
+
+  /**
+   * Restores a session that another process opened, from its record.
+   * @param virtualHost by the current config: upstream sessions whose backend was removed or has moved are ended at their old address.
+   */
+  restore(
+    { logLevel, upstreams, subscriptions, allowLists, askingSecret = '' }: SessionRecord,
+    virtualHost: CompiledVirtualHost,
+  ): void {
+    this.#logLevel = logLevel;
+    if (this.offersAnything) this.backendRequests.secret = askingSecret;
+    this.#isRestoring = true;
+    const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
+    const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
+    if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
+    recheckRecorded(this.#context, this, Object.fromEntries(there), allowLists, virtualHost);
+    this.#isRestoring = false;
+  }
+
+  /** For `DirectoryEntry`: takes over what another process has changed. */
+  merge(
+    { logLevel, upstreams, subscriptions, allowLists }: SessionRecord,
+    base: readonly UpstreamRecord[],
+    isChanged: boolean,
+  ): void {
+    if (!isChanged) this.#logLevel = logLevel;
+    mergeUpstreams(this.#context, this, upstreams, base, (upstream, restore) => {
+      if (this.#unsolicited === undefined) restore();
+      else this.#unsolicited.onReplaced(upstream, restore);
+    });
+    this.subscriptions.merge(subscriptions, !isChanged);
+    recheckRecorded(this.#context, this, subscriptions, allowLists, this.virtualHost);
+  }
+
+  /**
+   * Applies the current config (decisions 2.3): upstream sessions of backends that were removed or have moved are closed; those of new
+   * backends are opened when first needed. Hot path: one comparison unless the config has changed.
+   * @returns the config to serve the request by: a newer one, if another request has already brought it.
+   */
+  applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): CompiledVirtualHost {
+    const current = this.upstreams.virtualHost;
+    if (current === virtualHost) return virtualHost;
+    if (current !== undefined && isOlderConfig(virtualHost, current)) return current;
+    for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
+      const metadata = metadataFor(upstream.backend, request);
+      if (before !== undefined) {
+        this.#subscriptions?.onReconfigured(this.#context, upstream, before, metadata);
+      } else {
+        this.#subscriptions?.forget(upstream.backend.name);
+        upstream.close(metadata);
+      }
+    }
+    this.#unsolicited?.onReconfigured(request);
+    return virtualHost;
+  }
+
+  /** Whether the session lives and this is still the config applied last: for work that takes several turns of the event loop. */
+  hasConfig(virtualHost: CompiledVirtualHost): boolean {
+    return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
+  }
+
+  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
+  upstream(backend: CompiledBackend): UpstreamSession {
+    return this.upstreams.of(backend);
+  }
+
+  /** Keeps the streams that the client can resume; `undefined` when it cannot resume any, as by its protocol version (S42). */
+  get streamKeeper(): StreamKeeper | undefined {
+    if (this.#streamKeeper !== undefined) return this.#streamKeeper;
+    // A client that has not introduced itself never learns the id of its session, and nobody learns the id of a lease.
+    const { protocolVersion, introduction, era } = this.identity;
+    if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
+    return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
+  }
+
+  /**
+   * Opens the session stream for the client's GET.
+   * @param position of the last event that the client received; `undefined` when it does not resume the stream.
+   * @returns the bound that has no room for the stream, if any.
+   */
+  tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
+    const { sessionBytes } = this.account;
+    const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH);
+    if (bound === undefined) this.#makeUnsolicited().open(exchange, position);
+    return bound;
+  }
+
+  /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */
+  get isReady(): boolean {
+    return this.#isInitialized || this.entry?.wasShared === true;
+  }
+
+  /** The client is ready: it has said so, or already sends requests, as a client does whose `notifications/initialized` was lost. */
+  onReady(): void {
+    if (this.#isInitialized) return;
+    this.#isInitialized = true;
+    this.#unsolicited?.stream.onReady();
+  }
+
+  /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
+  onInitialized(request: ExchangeRequest): void {
+    this.onReady();
+    if (this.#unsolicited === undefined && this.hearQuestions()) this.#makeUnsolicited().expect(request);
+  }
+
+  /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
+  hearQuestions(): boolean {
+    const hasRoom = this.account.sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH) === undefined;
+    if (hasRoom && this.offersAnything) this.#makeUnsolicited();
+    return this.#unsolicited !== undefined;
+  }
+
+  /** Whether the client accepts any kind of request from backends. */
+  get offersAnything(): boolean {
+    return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
+  }
+
+  #makeUnsolicited(): UnsolicitedMessages {
+    if (this.#unsolicited !== undefined) return this.#unsolicited;
+    this.#memory.keep(SESSION_STREAM_BYTES_EACH);
+    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory));
+  }
+
+  /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */
+  endStream(isForGood = true): void {
+    this.#unsolicited?.end(isForGood);
+  }
+
+  /** A request is in flight: it keeps the session from idling out, and ends when the session ends. */
+  begin(work: RequestInFlight): void {
+    this.inFlight.begin(work);
+  }
+
+  finish(work: RequestInFlight): void {
+    // The client still has to read its answer, and perhaps to reconnect for it.
+    if (this.inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
+  }
+
+  /** Whether the backend waits for the client's answer to a request that it sent on its own stream. Hot path. */
+  isAskedUnasked(upstream: UpstreamSession): boolean {
+    if (this.#unsolicited === undefined || this.#backendRequests === undefined) return false;
+    return this.#backendRequests.isAsking(this.#unsolicited.stream, upstream);
+  }
+
+  /**
+   * Ends what is in flight and every upstream session.
+   * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
+   */
+  end(request: ExchangeRequest | undefined): void {
+    for (const upstream of this.release())
+      upstream.close(request === undefined ? NO_METADATA : metadataFor(upstream.backend, request));
+  }
+
+  /** Ends what is in flight here; upstream sessions that other processes know may continue there. */
+  abandon(): void {
+    for (const upstream of this.release()) {
+      const { record, backend } = upstream;
+      if (record === undefined || this.entry?.knows(backend.name, record.sessionId) === false)
+        upstream.close(NO_METADATA);
+    }
+  }
+
+  /**
+   * Ends the session except for its upstream sessions; `isNow`, all its requests end in this turn of the event loop.
+   * @returns the upstream sessions, to be closed; none on a second call.
+   */
+  release(isNow = false): readonly UpstreamSession[] {
+    if (this.#isEnded) return [];
+    this.#isEnded = true;
+    this.onEnd?.();
+    this.inFlight.endAll(isNow ? undefined : this.identity.subject);
+    this.#unsolicited?.end();
+    this.#streamKeeper?.end();
+    this.#backendRequests?.clear();
+    const upstreams = this.upstreams.release();
+    this.#memory.dropAll();
+    return upstreams;
+  }
+}

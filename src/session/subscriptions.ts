@@ -1,0 +1,186 @@
+// The resources that a client has subscribed to, by backend. A backend that loses its session is told of them again. Cold path.
+import { capability } from '../mcp/index.js';
+import { limits } from '../shared/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import { allowListHash } from './allow-list-hash.js';
+import { grantByEntries } from '../lists/index.js';
+import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
+import type { RequestMetadata } from '../http-client/index.js';
+
+/** What each subscription adds to the shares of session bytes, beside its URI. Beyond it, 429 or 503, as for a session. */
+const SUBSCRIPTION_BYTES_EACH = 128;
+
+export class Subscriptions {
+  readonly #memory: SessionShare;
+  readonly #onChanged: () => void;
+  /** The backends' own URIs, by the backends' names. */
+  readonly #uris = new Map<string, Set<string>>();
+  #count = 0;
+  /** Characters of all URIs together. */
+  #charCount = 0;
+
+  constructor(memory: SessionShare, onChanged: () => void = () => undefined) {
+    this.#memory = memory;
+    this.#onChanged = onChanged;
+  }
+
+  /** The URIs by backend name; empty when they are too long for a record, without the cost of writing them out. */
+  recorded(): Readonly<Record<string, readonly string[]>> {
+    if (this.#charCount > limits.sessionRecordBytesMax) return {};
+    return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
+  }
+
+  /** Whether another subscription may be kept: their number is bounded, and their bytes count in the subject's share. */
+  hasRoomFor(uri: string): boolean {
+    return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
+  }
+
+  has(backendName: string, uri: string): boolean {
+    return this.#uris.get(backendName)?.has(uri) === true;
+  }
+
+  /**
+   * Reserves room for a subscription that the backend is being asked for; a subscription already held needs no more room.
+   * @returns a function that gives the room back, safe to call again; `undefined` when there is no room.
+   */
+  tryReserve(backendName: string, uri: string): (() => void) | undefined {
+    if (this.has(backendName, uri)) return () => undefined;
+    if (!this.hasRoomFor(uri)) return undefined;
+    this.#count += 1;
+    this.#memory.keep(bytesOf(uri));
+    let isReserved = true;
+    return () => {
+      if (!isReserved) return;
+      isReserved = false;
+      this.#count -= 1;
+      this.#memory.drop(bytesOf(uri));
+    };
+  }
+
+  /** Takes over the subscriptions that another process has recorded. @param isComplete whether all others are to be deleted. */
+  merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
+    for (const [name, uris] of Object.entries(theirs)) for (const uri of uris) this.add(name, uri);
+    if (!isComplete) return;
+    for (const [name, uris] of this.#uris) {
+      const kept = new Set(theirs[name]);
+      for (const uri of [...uris]) if (!kept.has(uri)) this.delete(name, uri);
+    }
+  }
+
+  add(backendName: string, uri: string): void {
+    const uris = this.#uris.get(backendName) ?? new Set();
+    if (uris.has(uri) || !this.hasRoomFor(uri)) return;
+    uris.add(uri);
+    this.#charCount += uri.length;
+    this.#uris.set(backendName, uris);
+    this.#count += 1;
+    this.#memory.keep(bytesOf(uri));
+    this.#onChanged();
+  }
+
+  delete(backendName: string, uri: string): void {
+    if (this.#uris.get(backendName)?.delete(uri) !== true) return;
+    this.#count -= 1;
+    this.#charCount -= uri.length;
+    this.#memory.drop(bytesOf(uri));
+    this.#onChanged();
+  }
+
+  /** The backend was removed, or another one has taken its place. */
+  forget(backendName: string): void {
+    for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);
+    this.#uris.delete(backendName);
+  }
+
+  /** Whether the backend has any subscription. */
+  isAnyOf(backendName: string): boolean {
+    return (this.#uris.get(backendName)?.size ?? 0) > 0;
+  }
+
+  /** The subscribed URIs as the backend has them. */
+  of(backendName: string): readonly string[] {
+    return [...(this.#uris.get(backendName) ?? [])];
+  }
+
+  /**
+   * The config has changed. If the resource allow-list has too, subscriptions that its entries do not grant by URI or template end, since
+   * the URI behind a name in the list is not known here. A client that is still allowed to can subscribe again.
+   */
+  onReconfigured(
+    context: UpstreamContext,
+    upstream: UpstreamSession,
+    before: CompiledBackend,
+    metadata: RequestMetadata,
+  ): void {
+    if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
+  }
+
+  /** Ends subscriptions that the entries of the current allow-list do not grant, as above. */
+  endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+    const { backend } = upstream;
+    this.#eachInTurns(
+      backend.name,
+      () => upstream.state !== 'closed' && upstream.backend === backend,
+      (uri) => {
+        if (grantByEntries(backend, uri) === 'granted') return;
+        this.delete(backend.name, uri);
+        if (upstream.state === 'open' && !upstream.isModern)
+          tell(context, upstream, 'resources/unsubscribe', uri, metadata);
+      },
+    );
+  }
+
+  /** Repeats the subscriptions in a new upstream session, except those that the current allow-list clearly refuses. */
+  replay(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (!upstream.declares(capability.resources) || upstream.isModern) return;
+    const { record } = upstream;
+    this.#eachInTurns(
+      upstream.backend.name,
+      () => upstream.record === record,
+      (uri) => {
+        if (grantByEntries(upstream.backend, uri) === 'refused') return;
+        tell(context, upstream, 'resources/subscribe', uri, metadata);
+      },
+    );
+  }
+
+  /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
+  #eachInTurns(backendName: string, isWanted: () => boolean, visit: (uri: string) => void): void {
+    const uris = [...(this.#uris.get(backendName) ?? [])].values();
+    const takeTurn = (): void => {
+      const endMs = performance.now() + limits.readingTurnMs;
+      for (let next = uris.next(); next.done !== true && isWanted(); next = uris.next()) {
+        if (this.has(backendName, next.value)) visit(next.value);
+        if (performance.now() >= endMs) {
+          setImmediate(takeTurn);
+          return;
+        }
+      }
+    };
+    takeTurn();
+  }
+}
+
+/** Fire and forget: the response is ignored. */
+function tell(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string,
+  metadata: RequestMetadata,
+): void {
+  const id = context.ids.next();
+  const params = JSON.stringify({ uri });
+  const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":${params}}`;
+  const span = { bytes: id, start: 0, end: id.length };
+  upstream.request({ body: Buffer.from(text) }, span, metadata, limits.subscribeMsMax, false, {
+    onAnswer: () => undefined,
+    onMessage: (bytes, message) => upstream.answer(bytes, message, metadata),
+    onFault: () => undefined,
+  });
+}
+
+/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+function bytesOf(uri: string): number {
+  return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
+}

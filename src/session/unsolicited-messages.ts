@@ -1,0 +1,445 @@
+// The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
+// for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
+// client has a session stream, and only requests that a backend sends in the middle of a call are heard. Cold path.
+import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage, type Unhonoured } from '../mcp/index.js';
+import type { Deadline, DeadlineWheel } from '../fair/index.js';
+import { clientsNotification } from './backend-notifications.js';
+import { type AskingStream, backendTurns, SessionStream } from '../streams/index.js';
+import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
+import { confirmSession } from './own-requests.js';
+import {
+  type SessionShare,
+  BackendStream,
+  type BackendStreamPlan,
+  ModernListening,
+  type ModernListeningPlan,
+  type UpstreamContext,
+  type UpstreamSession,
+} from '../upstream/index.js';
+import type { Session } from './session.js';
+import { type UpstreamCall, type UpstreamHandler, type RequestMetadata, NO_METADATA } from '../http-client/index.js';
+import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
+import { Backoff, limits } from '../shared/index.js';
+
+// Reopens an upstream session that was lost, or could not be opened, while its client only listens: no request would open it, and the
+// client would hear nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
+//
+//   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
+//   opening ── failed, or lost again ──> waiting
+//   waiting, opening ── opened all the same, or stop ──> idle
+
+type State = 'idle' | 'waiting' | 'opening';
+
+/** A stream that was open for so long is steady: the next wait is the first one again. */
+const STEADY_MS = 30_000;
+/** Time without a stream, after which its client is told that the backend is gone. */
+const GONE_AFTER_MS = 30_000;
+
+class Reopening {
+  readonly #deadlines: DeadlineWheel;
+  readonly #upstream: UpstreamSession;
+  #metadata: RequestMetadata = NO_METADATA;
+  readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
+  readonly #onGone: () => void;
+  #openedAtMs = 0;
+  #lostAtMs = 0;
+  #delay: Deadline | undefined;
+  #state: State = 'idle';
+
+  /** @param onGone called when it could not be opened for so long that it counts as gone; perhaps more than once. */
+  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession, onGone: () => void) {
+    this.#onGone = onGone;
+    this.#deadlines = deadlines;
+    this.#upstream = upstream;
+  }
+
+  onOpened(): void {
+    this.#openedAtMs = this.#deadlines.nowMs();
+  }
+
+  /** @param metadata of the client's GET. */
+  onLost(metadata: RequestMetadata): void {
+    this.#metadata = metadata;
+    this.#lostAtMs = this.#deadlines.nowMs();
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= STEADY_MS) this.#backoff.reset();
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#settle();
+    this.#delay?.cancel();
+  }
+
+  #wait(): void {
+    if (!this.#transition('idle', 'waiting')) this.#transition('opening', 'waiting');
+    this.#delay?.cancel();
+    this.#delay = this.#deadlines.after(this.#backoff.next(), () => this.#open());
+  }
+
+  #open(): void {
+    if (this.#upstream.state === 'closed' || !this.#transition('waiting', 'opening')) return;
+    this.#upstream.whenOpen(this.#metadata, (fault) => {
+      if (this.#state === 'idle') return;
+      if (fault === undefined) this.#settle();
+      else if (this.#upstream.state !== 'closed') {
+        if (this.#deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#onGone();
+        this.#wait();
+      }
+    });
+  }
+
+  #settle(): void {
+    if (!this.#transition('waiting', 'idle')) this.#transition('opening', 'idle');
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+/**
+ * Time that backends' streams stay open while their client is gone, or has not come yet. After it, they are closed; requests asked on them
+ * are answered with an error.
+ */
+export const BACKEND_STREAMS_LINGER_MS = 10_000;
+
+const CHANGES: ReadonlySet<string> = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+]);
+
+const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
+
+/** Handles the messages of all backends: `UnsolicitedMessages` itself. */
+interface Listener {
+  readonly deadlines: DeadlineWheel;
+  readonly memory: SessionShare;
+  filterFor(upstream: UpstreamSession): string;
+  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void;
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void;
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
+}
+
+/** A backend that is listened to: a single object per backend, because there are many. */
+abstract class Heard {
+  abstract readonly stream: BackendStream | ModernListening;
+  protected readonly listener: Listener;
+  protected readonly upstream: UpstreamSession;
+  /** The headers for the backend, from the client's latest GET. */
+  metadata: RequestMetadata;
+  readonly #record: UpstreamSession['record'];
+
+  constructor(listener: Listener, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.listener = listener;
+    this.upstream = upstream;
+    this.metadata = metadata;
+    this.#record = upstream.record;
+  }
+
+  get deadlines(): DeadlineWheel {
+    return this.listener.deadlines;
+  }
+
+  get memory(): SessionShare {
+    return this.listener.memory;
+  }
+
+  protected markLost(): void {
+    this.upstream.markLost(this.#record);
+  }
+
+  /** Whether there is a session to lose: a backend that gave no session id merely has no such stream. */
+  protected get hasSession(): boolean {
+    return this.#record?.sessionId !== '';
+  }
+}
+
+/** A backend with sessions: one stream for everything that it sends unasked. */
+class HeardSession extends Heard implements BackendStreamPlan {
+  readonly stream = new BackendStream(this);
+
+  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listen(lastEventId, this.metadata, handler);
+  }
+
+  onAnswered(): void {
+    this.upstream.endHold();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onMessage(this.upstream, this.metadata, bytes, message);
+  }
+
+  onSessionDoubtful(): void {
+    if (this.hasSession) this.listener.confirm(this.upstream, this.metadata);
+  }
+}
+
+/** A backend without sessions: it is told which notifications are wanted. */
+class HeardModern extends Heard implements ModernListeningPlan {
+  readonly stream = new ModernListening(this);
+
+  filter(): string {
+    return this.listener.filterFor(this.upstream);
+  }
+
+  ask(filter: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listenFor(filter, this.metadata, handler);
+  }
+
+  onAsking(): void {
+    this.upstream.hold();
+  }
+
+  onSettled(): void {
+    this.upstream.endHold();
+  }
+
+  onLost(): void {
+    this.markLost();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onModernMessage(this.upstream, bytes, message);
+  }
+}
+
+export class UnsolicitedMessages implements Listener {
+  readonly stream: SessionStream;
+  readonly #context: UpstreamContext;
+  readonly #session: Session;
+  readonly memory: SessionShare;
+  get deadlines(): DeadlineWheel {
+    return this.#context.deadlines;
+  }
+
+  /** Made for the first backend that may send something unasked. */
+  #heard: Map<UpstreamSession, Heard> | undefined;
+  /** Made for the first backend that loses its session. */
+  #reopenings: Map<UpstreamSession, Reopening> | undefined;
+  readonly #isLease: boolean;
+  /** Runs after the client has disconnected: it may come back. */
+  #lingering: Deadline | undefined;
+  #isOver = false;
+
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
+    this.#context = context;
+    this.#session = session;
+    this.#isLease = session.identity.era === 'modern';
+    this.memory = memory;
+    const onClosed = (): void => {
+      this.#linger();
+      // A client that has been listening now gets its full idle timeout, as after a call.
+      if (!session.isEnded) session.idleDeadline?.restart();
+    };
+    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void =>
+      session.inFlight.excuseSilence(upstream, isAsking);
+    const isReady = (): boolean => session.isReady;
+    const { account, streamKeeper } = session;
+    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady);
+  }
+
+  /**
+   * The client is about to open its stream. Backends are listened to from now on, so that a request which the first call makes one of
+   * them send is heard even if the call arrives before the GET.
+   */
+  expect(request: ExchangeRequest): void {
+    if (this.#isOver || this.stream.isHeard) return;
+    this.stream.expect();
+    this.#listenToAll(request);
+    this.#linger();
+  }
+
+  /** The client's GET. @param position of the last event that it received; `undefined` when it does not resume the stream. */
+  open(exchange: Exchange, position: number | undefined): void {
+    if (exchange.isAborted) return exchange.reset();
+    this.#lingering?.cancel();
+    this.stream.open(exchange, position);
+    if (!this.stream.isOpen) return;
+    this.#session.upstreams.news.tellOn(this.stream);
+    this.#listenToAll(exchange.request);
+  }
+
+  /** The session has applied another config: backends that are new in it are listened to, too. */
+  onReconfigured(request: ExchangeRequest): void {
+    if (this.stream.isOpen) this.#listenToAll(request);
+  }
+
+  #listenToAll(request: ExchangeRequest): void {
+    const { virtualHost, identity } = this.#session;
+    if (virtualHost === undefined) return;
+    backendTurns.visitAll(identity.subject, virtualHost.backends.values(), {
+      visit: (backend) => {
+        // The session may have ended since, or have applied another config.
+        if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
+        const metadata = metadataFor(backend, request);
+        const upstream = this.#session.upstream(backend);
+        if (upstream.state === 'open') this.onOpened(upstream, metadata);
+        // `onOpened` is called when it is open.
+        else
+          upstream.whenOpen(metadata, (fault) => {
+            if (fault !== undefined) this.#reopen(upstream, metadata);
+          });
+      },
+      onNoRoom: () => undefined,
+    });
+  }
+
+  /** An upstream session is open. */
+  onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    // In a lease, a backend without sessions asks in the response to a call, or not at all.
+    if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
+    const before = this.#heard?.get(upstream);
+    // A live stream uses the credentials of the new GET from now on; one that was refused is tried again with them.
+    if (before?.stream.isOver === false) {
+      before.metadata = metadata;
+      return;
+    }
+    const maySpeak = this.#maySpeak(upstream);
+    // A backend that declares nothing may still ask whether its session is alive, and end it if nobody answers.
+    if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
+    // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
+    if (maySpeak) upstream.hold();
+    const Kind = upstream.isModern ? HeardModern : HeardSession;
+    const heard = new Kind(this, upstream, metadata);
+    this.#heard ??= new Map();
+    this.#heard.set(upstream, heard);
+    this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (upstream.state === 'open') confirmSession(this.#context, upstream, metadata);
+  }
+
+  /** The notifications that the session wants from a backend without sessions, as JSON; `''` for none. */
+  filterFor(upstream: UpstreamSession): string {
+    const wanted = this.#session.wantedChanges;
+    const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
+    const isSubscribable = upstream.declares(capability.resourcesSubscribe);
+    const uris = isSubscribable ? (this.#session.madeSubscriptions?.of(upstream.backend.name) ?? []) : [];
+    return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
+  }
+
+  /** Tells backends without sessions, which takes a new `subscriptions/listen`. */
+  onSubscriptionsChanged(): void {
+    for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
+  }
+
+  /** The part of the wanted notifications that a backend without sessions has said it will not send. */
+  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+    const stream = this.#heard?.get(upstream)?.stream;
+    return stream instanceof ModernListening ? stream.unhonoured : undefined;
+  }
+
+  /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
+  onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
+  }
+
+  /** Whether the backend may send anything unasked that the client would hear of. */
+  #maySpeak(upstream: UpstreamSession): boolean {
+    const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
+    return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;
+  }
+
+  /** Another process has opened the upstream session anew: from now on the backend is listened to in the new session. */
+  onReplaced(upstream: UpstreamSession, replace: () => void): void {
+    const heard = this.#heard?.get(upstream);
+    replace();
+    if (heard !== undefined) this.onOpened(upstream, heard.metadata);
+  }
+
+  /** An upstream session is lost or closed. */
+  onDropped(upstream: UpstreamSession): void {
+    const heard = this.#heard?.get(upstream);
+    if (heard === undefined) return;
+    heard.stream.close();
+    this.#heard?.delete(upstream);
+    upstream.endHold();
+    if (upstream.state === 'closed') {
+      this.#reopenings?.get(upstream)?.stop();
+      this.#reopenings?.delete(upstream);
+    } else if (heard.stream.isOffered) this.#reopen(upstream, heard.metadata);
+  }
+
+  #reopen(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    const isPossible = upstream.state !== 'closed' && upstream.backend.obstacle === undefined;
+    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#reopeningOf(upstream).onLost(metadata);
+  }
+
+  #reopeningOf(upstream: UpstreamSession): Reopening {
+    this.#reopenings ??= new Map();
+    let reopening = this.#reopenings.get(upstream);
+    if (reopening === undefined) {
+      const onGone = (): void => this.#session.upstreams.news.onGone(upstream, true);
+      reopening = new Reopening(this.#context.deadlines, upstream, onGone);
+      this.#reopenings.set(upstream, reopening);
+    }
+    return reopening;
+  }
+
+  /** Ends with the session; not `isForGood`, only until the client opens its stream here again. */
+  end(isForGood = true): void {
+    this.#isOver ||= isForGood;
+    this.#lingering?.cancel();
+    this.#closeAll();
+    this.stream.end();
+  }
+
+  /** The client is not listening now: backends are listened to for a little while longer. */
+  #linger(): void {
+    this.#lingering ??= this.#context.deadlines.after(BACKEND_STREAMS_LINGER_MS, () => {
+      this.stream.expectNoMore();
+      if (!this.stream.isOpen) this.#closeAll();
+    });
+    this.#lingering.restart();
+  }
+
+  #closeAll(): void {
+    for (const [upstream, { stream }] of this.#heard ?? []) {
+      stream.close();
+      upstream.endHold();
+    }
+    this.#heard = undefined;
+    for (const reopening of this.#reopenings?.values() ?? []) reopening.stop();
+    this.#reopenings = undefined;
+  }
+
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
+    upstream.hear(method);
+    const isChange = CHANGES.has(method);
+    // No other notifications were asked for.
+    if (!isChange && method !== 'notifications/resources/updated') return;
+    const untagged = untaggedNotification(bytes);
+    const message = untagged && readBackendMessage(untagged);
+    if (message === undefined || untagged === undefined) return;
+    if (isChange) return this.stream.tellChanged(method, untagged);
+    const parts = clientsNotification(this.#session, upstream, untagged, message);
+    if (parts !== undefined) this.stream.tell(parts);
+  }
+
+  /** The stream on which the client is asked. */
+  #askedBy(upstream: UpstreamSession): AskingStream {
+    return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
+  }
+
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
+    const { backendRequests } = this.#session;
+    upstream.hear(message.method);
+    if (message.kind === 'request') backendRequests.ask(this.#askedBy(upstream), upstream, metadata, bytes, message);
+    else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
+    else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
+    else if (
+      message.method !== 'notifications/progress' ||
+      !this.#session.inFlight.hearProgress(upstream, bytes, message)
+    ) {
+      // A report may come behind the answer of its call. In a lease, its token is none of the client's.
+      const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
+      if (parts !== undefined) this.stream.tell(parts);
+    }
+  }
+}

@@ -1,0 +1,15 @@
+export { type AuditEntry, AuditRecords } from './audit-records.js';
+export { StoreDamage } from './check-embedded.js';
+export { CHANGE_NOT_LISTED, type CommandChange, listChange } from './command-change.js';
+export { copyEmbedded } from './embedded-databases.js';
+export { noStoreInWords, openForCommand, openRecordStore, openSealedSessions, openStore } from './open-store.js';
+export {
+  type RecordChange,
+  type RecordKey,
+  type RecordStore,
+  RecordStoreFault,
+  retrySwap,
+  walkRecords,
+} from './record-store.js';
+export type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+export { type Kept, type Store, StoreCounts, type StoreObstacles, type StoreRead, encodeStoreKey } from './store.js';

@@ -1,0 +1,328 @@
+// The event stream on which one call is answered. For a client that can resume it (2025-11-25), the gateway gives every event an id and
+// keeps what the client may have missed: the last bytes written, and the events said while it has no connection. A GET with the id of
+// the last event that arrived brings the rest, once and in order. For other clients nothing outlives the connection. Hot path: for an
+// event of usual size, one encoding, one write and one short string.
+//
+//   attached ── no room, or a large event is on its way ──> blocked ── room ──> attached
+//   attached, blocked ── the connection broke or was replaced, all was written ──> detached ── GET: `attach` ──> attached
+//
+// Apart from this state, a stream whose last event was said is either delivered or undelivered, as its keeper files it.
+import {
+  encodeEvent,
+  encodeEventAfter,
+  encodeNumberedEvent,
+  eventHeadText,
+  keepAliveComment,
+  primingText,
+} from '../bytes/index.js';
+import { limits, rpcErrors } from '../shared/index.js';
+import { ListNode } from '../fair/index.js';
+import { errorMessage, type Exchange, EventPieces, Sending } from '../exchange/index.js';
+import {
+  LARGE_BYTES_FROM,
+  KeptEvent,
+  lossNotification,
+  LOST,
+  type Kept,
+  ReplayBuffer,
+  nameOfRequest,
+  requestOfName,
+} from './replay-buffer.js';
+import type { StreamKeeper } from './stream-keeper.js';
+import type { IdSpan } from '../upstream/index.js';
+
+export interface StreamOwner {
+  /** The client's connection is gone, and with it the backpressure on the backend. */
+  onDetached(): void;
+  onAttached(): void;
+  /** The stream has room for more events. */
+  onRoom(): void;
+}
+
+type State = 'attached' | 'blocked' | 'detached';
+
+export class CallerStream extends ListNode {
+  /** For `StreamKeeper`. */
+  keptSinceMs = 0;
+  isDelivered = false;
+  /** The stream's number in its session; 0 when it cannot be resumed. */
+  readonly number: number;
+  /** Cleared when the answer is said: a kept stream must not keep its request in memory. */
+  #owner: StreamOwner | undefined;
+  readonly #keeper: StreamKeeper | undefined;
+  #state: State = 'attached';
+  /** The client's connection, unless detached. While it takes no more, events wait. */
+  #exchange: Exchange | undefined;
+  /** The last event, which is written together with the end of the stream. */
+  #last: Buffer | undefined;
+  /** A large event that is being written. */
+  #sending: Sending | undefined;
+  #isPrimed = false;
+  #isEnding = false;
+  #isFiled = false;
+  readonly #replay: ReplayBuffer;
+  /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
+  readonly #idText: string;
+  readonly #name: string;
+  /** Unwritten events that were dropped, of which the client has not been told. */
+  #lostCount = 0;
+
+  /**
+   * Opens the exchange's stream. The owner listens for the end of the exchange, and then calls `detach`.
+   * @param id of the request that the last event answers.
+   */
+  constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined, id: IdSpan) {
+    super();
+    this.#owner = owner;
+    this.#keeper = keeper;
+    this.number = keeper === undefined ? 0 : keeper.begin(this);
+    this.#name = keeper === undefined ? '' : nameOfRequest(id);
+    this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
+    this.#replay = new ReplayBuffer(keeper, this);
+    this.#exchange = exchange;
+    exchange.onDrain = () => this.#onDrain(exchange);
+    exchange.openStream();
+  }
+
+  get isResumable(): boolean {
+    return this.#keeper !== undefined;
+  }
+
+  /** Whether the sender should wait before it says more. */
+  get isBlocked(): boolean {
+    return this.#state === 'blocked';
+  }
+
+  /** Whether an event of this position was said. */
+  hasSaid(position: number): boolean {
+    return position <= this.#replay.position;
+  }
+
+  /** Whether the event of this position is the last there will ever be. */
+  isCompleteAt(position: number): boolean {
+    return this.#isEnding && position === this.#replay.position;
+  }
+
+  /** Sends the head, and the id from which a client can resume, before there is an event. */
+  prime(): void {
+    if (this.#isPrimed || this.#exchange === undefined) return;
+    this.#isPrimed = true;
+    // Some HTTP servers send the head only with the first bytes of the body.
+    this.#write(this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(0)));
+  }
+
+  /**
+   * @param data valid until this returns unless it is large.
+   * @param onLost called when the event will not reach the client although the stream continues.
+   */
+  say(data: Buffer, onLost?: () => void): void {
+    if (this.#exchange === undefined && this.#keeper === undefined) return;
+    if (data.length > LARGE_BYTES_FROM) {
+      this.#sayLarge([data], onLost);
+      return;
+    }
+    // The lost events were the newest when the client came back, so it has not been told of them yet.
+    if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();
+    const position = this.#replay.position + 1;
+    const event =
+      this.#keeper === undefined
+        ? encodeEvent(data)
+        : encodeNumberedEvent(this.#idText, position, !this.#isPrimed, data);
+    this.#isPrimed = true;
+    const isDue = this.#state === 'attached';
+    if (isDue) {
+      if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
+      else this.#write(event);
+    }
+    if (isDue && this.#keeper === undefined) this.#replay.pass();
+    else this.#replay.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
+  }
+
+  /**
+   * Says the last event, the answer, after which the stream ends.
+   * @param parts may be large.
+   */
+  finish(parts: readonly Buffer[]): void {
+    this.#isEnding = true;
+    this.#owner = undefined;
+    let bytes = 0;
+    for (const { length } of parts) bytes += length;
+    const [only] = parts;
+    if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
+    else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
+    if (this.#state === 'attached') this.#onAllWritten();
+    else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
+    this.#isFiled = true;
+    this.#keeper?.finish(this, this.isDelivered);
+  }
+
+  /** The client's connection is gone. */
+  detach(): void {
+    if (this.#exchange === undefined) return;
+    this.#forgetExchange();
+    this.#replay.onDetached();
+    this.#owner?.onDetached();
+  }
+
+  /**
+   * Continues after an event that was said, on another exchange; the previous exchange is ended if it is still open.
+   * @param exchange not answered yet.
+   */
+  attach(exchange: Exchange, position: number): void {
+    if (exchange.isAborted || this.#keeper === undefined) {
+      exchange.reset();
+      return;
+    }
+    const older = this.#exchange;
+    const isOlderBlocked = this.isBlocked;
+    this.#forgetExchange();
+    // A client that does not read would never reach the end.
+    if (isOlderBlocked) older?.reset();
+    else older?.end();
+    this.#replay.onDetached();
+    this.#transition('detached', 'attached');
+    this.#exchange = exchange;
+    this.#detachWith(exchange);
+    exchange.onDrain = () => this.#onDrain(exchange);
+    exchange.openStream();
+    this.#replay.goBackTo(position + 1);
+    this.#lostCount = 0;
+    this.#write(Buffer.from(this.#primingText(position)));
+    this.#owner?.onAttached();
+    this.#pump();
+  }
+
+  /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
+  compact(): void {
+    this.#replay.compact();
+  }
+
+  /** For `StreamKeeper`: nothing is kept any more, except events that are still being written. */
+  release(): void {
+    // A finished stream need not be cleared, because nothing refers to it any more.
+    this.#replay.release(this.#exchange === undefined && !this.#isEnding);
+  }
+
+  /** For `ReplayBuffer`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
+  lostAnswer(position: number): string | undefined {
+    const id = requestOfName(this.#name);
+    if (id === undefined) return undefined;
+    const answer = errorMessage(id, rpcErrors.answerTooLargeToResume);
+    return encodeEventAfter(this.#headText(position), answer).toString('latin1');
+  }
+
+  #detachWith(exchange: Exchange): void {
+    exchange.onAbort = () => {
+      if (this.#exchange === exchange) this.detach();
+    };
+  }
+
+  #headText(position: number): string {
+    if (this.#keeper === undefined) return eventHeadText;
+    const head = `${this.#idText}${position}\n${eventHeadText}`;
+    return this.#isPrimed ? head : this.#primingText(0) + head;
+  }
+
+  #primingText(position: number): string {
+    return `${this.#idText}${position}\n${primingText}`;
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#exchange?.write(bytes) === false) this.#transition('attached', 'blocked');
+  }
+
+  #onDrain(exchange: Exchange): void {
+    if (this.#exchange !== exchange) return;
+    this.#transition('blocked', 'attached');
+    this.#pump();
+  }
+
+  #forgetExchange(): void {
+    const exchange = this.#exchange;
+    if (!this.#transition('attached', 'detached')) this.#transition('blocked', 'detached');
+    this.#exchange = undefined;
+    this.#sending?.cancel();
+    this.#sending = undefined;
+    if (exchange === undefined) return;
+    exchange.onAbort = undefined;
+    exchange.onDrain = undefined;
+  }
+
+  /** Without a connection, an event is kept as `compact` would leave it: converting all of them in one sweep would take long. */
+  #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
+    if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
+    return this.#exchange === undefined ? event.toString('latin1') : event;
+  }
+
+  #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
+    const kept = new KeptEvent(this.#headText(this.#replay.position + 1), parts, onLost);
+    this.#isPrimed = true;
+    this.#replay.add(kept, false, this.#exchange !== undefined);
+    if (!this.isBlocked) this.#pump();
+  }
+
+  /** Writes the waiting events until the connection takes no more. */
+  #pump(): void {
+    while (this.#exchange !== undefined && this.#state === 'attached' && this.#replay.isAnyUnwritten) {
+      const droppedCount = this.#replay.skipDropped();
+      if (droppedCount > 0) {
+        this.#lostCount += droppedCount;
+        continue;
+      }
+      const kept = this.#replay.unwritten;
+      if (kept === LOST) this.#lostCount += 1;
+      else if (this.#lostCount > 0) {
+        this.#tellLoss();
+        continue;
+      } else if (typeof kept === 'string') this.#write(Buffer.from(kept, 'latin1'));
+      else if (Buffer.isBuffer(kept)) this.#write(kept);
+      else if (kept.parts === undefined) this.#write(Buffer.from(kept.text, 'latin1'));
+      else {
+        this.#sendLarge(this.#exchange, kept.text, kept.parts);
+        return;
+      }
+      this.#replay.onWritten();
+    }
+    if (this.#state === 'attached') this.#onAllWritten();
+  }
+
+  /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
+  #tellLoss(): void {
+    const data = lossNotification(this.#lostCount);
+    this.#lostCount = 0;
+    this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), data));
+  }
+
+  #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
+    this.#transition('attached', 'blocked');
+    const sending = (this.#sending = new Sending(exchange, () => {
+      this.#sending = undefined;
+      exchange.onDrain = () => this.#onDrain(exchange);
+      this.#transition('blocked', 'attached');
+      this.#replay.onWritten();
+      this.#pump();
+    }));
+    sending.add(new EventPieces(parts, head));
+  }
+
+  #onAllWritten(): void {
+    const exchange = this.#exchange;
+    if (!this.#isEnding) {
+      this.#owner?.onRoom();
+    } else if (exchange !== undefined) {
+      const last = this.#last;
+      this.#last = undefined;
+      this.#forgetExchange();
+      exchange.end(last);
+      if (this.#isFiled) this.#keeper?.deliver(this);
+      else this.isDelivered = true;
+    }
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}

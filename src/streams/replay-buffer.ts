@@ -1,0 +1,303 @@
+// The events of one call's stream that its client can still ask for: the last ones that were written, and those that wait for a
+// connection, each at its position. They count at the session's keeper as soon as no connection is due to take them; without room, older
+// events make room for newer ones. Without a keeper, only events that wait for the connection are here. Hot path: a few stores per event.
+//
+//   first … written, and kept … next … unwritten … position
+import { Fifo } from '../fair/index.js';
+import { limits, KIB } from '../shared/index.js';
+import type { CallerStream } from './caller-stream.js';
+import type { StreamKeeper } from './stream-keeper.js';
+import type { IdSpan } from '../upstream/index.js';
+
+/**
+ * A stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its
+ * size. Beyond it, older ones are taken as delivered.
+ */
+export const WRITTEN_BYTES_KEPT = 64 * KIB;
+
+// The ids of events as clients see them: `<stream>-<request>_<position>`. A client that comes back for a stream of which nothing is left,
+// perhaps to another process, brings the name of the request along that was never answered.
+
+/**
+ * Bytes of a request id that event ids name, for an error in place of an answer that is not kept. A stream with a longer id that has no
+ * room for its answer is dropped, and who comes back for it gets the session's own stream.
+ */
+export const KEPT_ID_BYTES_MAX = KIB;
+
+export interface EventId {
+  /** The number of the stream in its session. */
+  readonly stream: number;
+  /** The place of the event in the stream. */
+  readonly position: number;
+  /** The id of the request whose stream it is; `undefined` for a session stream, and for a request with a very long id. */
+  readonly request: IdSpan | undefined;
+}
+
+/** Stream numbers begin at random, so that an id from another session, or an earlier one, hardly ever names a stream of this session. */
+export const NUMBERS_FROM = 1_000_000_000;
+
+/** The id of an event that nothing follows, in no stream. */
+export const FINAL_ID = '0_0';
+
+/** @returns `undefined` for a text that is no id of the gateway. */
+export function parseEventId(text: string): EventId | undefined {
+  const [, stream, name = '', position] = /^(\d{1,15})(-[\w-]+)?_(\d{1,15})$/.exec(text) ?? [];
+  if (stream === undefined) return undefined;
+  return { stream: Number(stream), position: Number(position), request: requestOfName(name) };
+}
+
+/** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
+export function isSessionStream({ stream }: EventId): boolean {
+  return stream >= NUMBERS_FROM && stream % 2 === 0;
+}
+
+/** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
+export function nameOfRequest({ bytes, start, end }: IdSpan): string {
+  return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
+}
+
+/** @returns `undefined` for a name that is none: clients can send any. */
+export function requestOfName(name: string): IdSpan | undefined {
+  const bytes = Buffer.from(name.slice(1), 'base64url');
+  if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
+  return { bytes, start: 0, end: bytes.length };
+}
+
+function isId(bytes: Buffer): boolean {
+  try {
+    const id: unknown = JSON.parse(bytes.toString());
+    return typeof id === 'string' || typeof id === 'number';
+  } catch {
+    return false;
+  }
+}
+
+// An event that is kept for a client whose connection broke. Most are kept as the bytes that were sent. An event that stays for longer
+// than a few seconds becomes a string of one character per byte: the string takes its own size only, while a slice of a buffer keeps
+// the whole block that it was cut from.
+
+/** A small event as it is sent (bytes, or the same in Latin-1), or an event with large data or a callback. */
+export type Kept = Buffer | string | KeptEvent;
+
+/** Stands for an event that could not be kept. */
+export const LOST = '';
+
+/** Larger data is written in pieces, and has memory of its own. */
+export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
+
+export class KeptEvent {
+  /** The whole of a small event; of a large event, what precedes its data. */
+  readonly text: string;
+  /** The data of a large event. */
+  readonly parts: readonly Buffer[] | undefined;
+  readonly onLost: (() => void) | undefined;
+  /** In bytes. */
+  readonly length: number;
+
+  constructor(text: string, parts: readonly Buffer[] | undefined, onLost: (() => void) | undefined) {
+    this.text = text;
+    this.parts = parts;
+    this.onLost = onLost;
+    let bytes = text.length;
+    for (const { length } of parts ?? []) bytes += length;
+    this.length = bytes;
+  }
+}
+
+/** An MCP log message that tells the client how many messages it has missed. */
+export function lossNotification(lostCount: number): Buffer {
+  const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
+  const params = { level: 'warning', logger: 'switchyard', data };
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
+}
+
+/** The least that a stream takes of the keeper's room at once, if there is so much. */
+const TAKEN_BYTES_LEAST = 2_048;
+
+export class ReplayBuffer {
+  readonly #keeper: StreamKeeper | undefined;
+  readonly #stream: CallerStream;
+  /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
+  #position = 0;
+  #next = 1;
+  /** The kept events, from position `#first` on. */
+  readonly #kept = new Fifo<Kept>();
+  #first = 1;
+  /** Events before this position count at the keeper. */
+  #counted = 1;
+  #countedBytes = 0;
+  /** The room taken at the keeper for these: in larger steps, because each step costs. */
+  #takenBytes = 0;
+
+  constructor(keeper: StreamKeeper | undefined, stream: CallerStream) {
+    this.#keeper = keeper;
+    this.#stream = stream;
+  }
+
+  /** The position of the last event that was said; 0 before the first. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** The position of the next event to be written. */
+  get next(): number {
+    return this.#next;
+  }
+
+  get isAnyUnwritten(): boolean {
+    return this.#next <= this.#position;
+  }
+
+  /** The next event to be written. */
+  get unwritten(): Kept {
+    return this.#kept.at(this.#next - this.#first) ?? LOST;
+  }
+
+  /** An event was said and written, and the client cannot come back for it. */
+  pass(): void {
+    this.#position += 1;
+    this.#first = this.#counted = this.#next = this.#position + 1;
+  }
+
+  /** An event was said. */
+  add(event: Kept, isWritten: boolean, isAttached: boolean): void {
+    this.#position += 1;
+    if (isWritten) this.#next = this.#position + 1;
+    this.#kept.push(event);
+    if (isWritten) this.#countTo(this.#next);
+    else if (!isAttached) this.#countTo(this.#position + 1);
+    if (isWritten) this.#trimWritten();
+  }
+
+  /** The next event was written. */
+  onWritten(): void {
+    this.#next += 1;
+    if (this.#keeper === undefined) {
+      this.#kept.shift();
+      this.#first = this.#counted = this.#next;
+      return;
+    }
+    this.#countTo(this.#next);
+    this.#trimWritten();
+  }
+
+  /** No connection is due to take the unwritten events. */
+  onDetached(): void {
+    if (this.#keeper !== undefined) this.#countTo(this.#position + 1);
+    else this.#dropUnwritten();
+  }
+
+  /** The client resumes from this position. */
+  goBackTo(next: number): void {
+    this.#next = next;
+  }
+
+  /** Skips events that were dropped before they were written. @returns how many. */
+  skipDropped(): number {
+    const count = this.#first - this.#next;
+    if (count > 0) this.#next = this.#first;
+    return Math.max(count, 0);
+  }
+
+  /** Copies events that stay for longer out of the blocks of memory that they were cut from. */
+  compact(): void {
+    for (let index = 0; index < this.#kept.length; index += 1) {
+      const kept = this.#kept.at(index);
+      if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));
+    }
+  }
+
+  /** Nothing counts at the keeper any more. @param isCleared whether the events are dropped too, because none is being written. */
+  release(isCleared: boolean): void {
+    this.#keeper?.give(this.#takenBytes);
+    this.#takenBytes = 0;
+    this.#countedBytes = 0;
+    this.#counted = this.#position + 1;
+    if (!isCleared) return;
+    this.#kept.clear();
+    this.#first = this.#counted;
+  }
+
+  /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
+  #trimWritten(): void {
+    while (this.#kept.length > 1 && this.#first < this.#next - 1) {
+      if (this.#countedBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
+      this.#dropFirst();
+    }
+  }
+
+  /** Drops what is unwritten, because the client cannot come back for it. */
+  #dropUnwritten(): void {
+    for (let index = this.#next - this.#first; index < this.#kept.length; index += 1) {
+      onLostOf(this.#kept.at(index) ?? LOST)?.();
+    }
+    this.#kept.clear();
+  }
+
+  /** Counts the events before `end` at the keeper; older events make room for newer ones. */
+  #countTo(end: number): void {
+    const keeper = this.#keeper;
+    while (keeper !== undefined && this.#counted < end) {
+      const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
+      // An event that could never fit does not evict others in vain, and only an answer evicts other undelivered streams.
+      const mayBeHeld = keeper.mayHold(kept.length);
+      const isAnswer = this.#stream.isCompleteAt(this.#counted);
+      if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
+        this.#countedBytes += kept.length;
+      } else if (mayBeHeld && this.#first < this.#counted) {
+        this.#dropFirst();
+        continue;
+      } else {
+        this.#lose(keeper, this.#counted);
+      }
+      this.#counted += 1;
+    }
+  }
+
+  #tryTake(keeper: StreamKeeper, bytes: number, mayTakeFromOthers: boolean): boolean {
+    const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
+    if (missingBytes <= 0) return true;
+    let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
+    if (!keeper.tryTake(takenBytes, this.#stream, false)) {
+      takenBytes = missingBytes;
+      if (!keeper.tryTake(takenBytes, this.#stream, mayTakeFromOthers)) return false;
+    }
+    this.#takenBytes += takenBytes;
+    return true;
+  }
+
+  #dropFirst(): void {
+    const kept = this.#kept.shift() ?? LOST;
+    if (this.#first < this.#counted) {
+      this.#countedBytes -= kept.length;
+      const spareBytes = this.#takenBytes - this.#countedBytes;
+      if (spareBytes > WRITTEN_BYTES_KEPT) {
+        this.#takenBytes -= spareBytes;
+        this.#keeper?.give(spareBytes);
+      }
+    }
+    this.#first += 1;
+    if (this.#first > this.#next) onLostOf(kept)?.();
+  }
+
+  /** The event has no room even alone. A lost answer is replaced by an error; if that has no room either, the stream is forgotten. */
+  #lose(keeper: StreamKeeper, position: number): void {
+    const index = position - this.#first;
+    const onLost = position >= this.#next ? onLostOf(this.#kept.at(index) ?? LOST) : undefined;
+    this.#kept.replace(index, LOST);
+    if (this.#stream.isCompleteAt(position)) {
+      const word = this.#stream.lostAnswer(position);
+      if (word !== undefined && this.#tryTake(keeper, word.length, true)) {
+        this.#kept.replace(index, word);
+        this.#countedBytes += word.length;
+      } else {
+        keeper.forget(this.#stream);
+      }
+    }
+    onLost?.();
+  }
+}
+
+function onLostOf(kept: Kept): (() => void) | undefined {
+  return kept instanceof KeptEvent ? kept.onLost : undefined;
+}

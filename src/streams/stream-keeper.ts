@@ -1,0 +1,184 @@
+// The event streams of one session that its client can resume after its connection broke: their numbers, and the bytes kept for them.
+// The bytes count in the share of session bytes, but never fill more than half of it, of the subject's part or of the total. When there
+// is no room, these go first: the tails of streams whose answer was sent, then a stream's own oldest events, then the answers that
+// have waited longest to be fetched. Hot path: a few stores for a call that streams.
+//
+//   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
+import type { AnswerOptions } from '../config/index.js';
+import { type Account, type Deadline, type DeadlineWheel, ListNode } from '../fair/index.js';
+import { CallerStream } from './caller-stream.js';
+import { NUMBERS_FROM } from './replay-buffer.js';
+
+/** Streams of one session that are kept for a while after their answer was written. Beyond it, the oldest is dropped. */
+export const DELIVERED_STREAMS_KEPT = 4;
+/** Time that such a stream is kept; a client notices a broken connection sooner. After it, its call is answered with an error instead. */
+export const DELIVERED_STREAMS_KEPT_MS = 60_000;
+/** Interval between a session's checks for streams that were kept long enough. */
+export const KEPT_STREAMS_SWEEP_MS = 5_000;
+
+/** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */
+const KEPT_FRACTION_MAX = 0.5;
+
+export class StreamKeeper {
+  /** The number of the session stream, which belongs to no call: even, while those of calls are odd. */
+  readonly sessionStreamNumber = NUMBERS_FROM + 2 * Math.floor((Math.random() * NUMBERS_FROM) / 2);
+  readonly #account: Account;
+  readonly #deadlines: DeadlineWheel;
+  readonly #options: AnswerOptions;
+  readonly #running = new ListNode();
+  readonly #delivered = new ListNode();
+  readonly #undelivered = new ListNode();
+  #deliveredCount = 0;
+  #lastNumber = this.sessionStreamNumber - 1;
+  #heldBytes = 0;
+  #isOver = false;
+  #expiry: Deadline | undefined;
+  #isSweeping = false;
+
+  constructor(account: Account, deadlines: DeadlineWheel, options: AnswerOptions) {
+    this.#account = account;
+    this.#deadlines = deadlines;
+    this.#options = options;
+  }
+
+  get resumptionTimeMs(): number {
+    return this.#options.resumptionTimeMs;
+  }
+
+  /** A call's stream begins. @returns its number. */
+  begin(stream: CallerStream): number {
+    this.#running.append(stream);
+    this.#beginSweeping();
+    this.#lastNumber += 2;
+    return this.#lastNumber;
+  }
+
+  /** The stream's last event was said. @param isDelivered whether it was written to the client's connection. */
+  finish(stream: CallerStream, isDelivered: boolean): void {
+    const isForgotten = !stream.isLinked;
+    stream.unlink();
+    if (this.#isOver || isForgotten) stream.release();
+    else if (isDelivered) this.#fileDelivered(stream);
+    else this.#file(stream, this.#undelivered);
+  }
+
+  /** The client has received everything that was kept of the stream, as far as can be told. */
+  deliver(stream: CallerStream): void {
+    if (stream.isDelivered || !stream.isLinked) return;
+    stream.unlink();
+    this.#fileDelivered(stream);
+  }
+
+  /** The stream's answer cannot be kept, so the stream cannot be resumed. */
+  forget(stream: CallerStream): void {
+    if (stream.isDelivered && stream.isLinked) this.#deliveredCount -= 1;
+    stream.unlink();
+    stream.release();
+  }
+
+  /** The stream of this number, if anything of it may still be kept. */
+  find(number: number): CallerStream | undefined {
+    for (const list of [this.#running, this.#undelivered, this.#delivered]) {
+      for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
+        if (stream.number === number) return stream;
+      }
+    }
+    return undefined;
+  }
+
+  /** Whether there could ever be room for so many bytes. */
+  mayHold(bytes: number): boolean {
+    return bytes <= this.#options.resumptionBytesMax;
+  }
+
+  /**
+   * Takes room for bytes that a stream keeps. Streams whose answer was sent are released to make room.
+   * @param isAnswer whether streams whose answer is still to be fetched are released too, the oldest first.
+   */
+  tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
+    while (!this.#hasRoomFor(bytes)) {
+      if (this.#releaseFirst(this.#delivered, stream)) continue;
+      if (!isAnswer || !this.#releaseFirst(this.#undelivered, stream)) return false;
+    }
+    this.take(bytes);
+    return true;
+  }
+
+  /** Takes room whatever the bounds, for small data that must be kept. */
+  take(bytes: number): void {
+    if (this.#isOver) return;
+    this.#heldBytes += bytes;
+    this.#account.sessionBytes.take(bytes);
+  }
+
+  give(bytes: number): void {
+    if (this.#isOver) return;
+    this.#heldBytes -= bytes;
+    this.#account.sessionBytes.give(bytes);
+  }
+
+  /** The session is over: no stream can be resumed any more. */
+  end(): void {
+    this.#expiry?.cancel();
+    for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
+    this.give(this.#heldBytes);
+    this.#isOver = true;
+  }
+
+  #fileDelivered(stream: CallerStream): void {
+    stream.isDelivered = true;
+    this.#file(stream, this.#delivered);
+    if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
+  }
+
+  #file(stream: CallerStream, list: ListNode): void {
+    stream.keptSinceMs = this.#deadlines.recentMs;
+    list.append(stream);
+  }
+
+  #hasRoomFor(bytes: number): boolean {
+    if (this.#isOver) return false;
+    if (this.#heldBytes + bytes > this.#options.resumptionBytesMax) return false;
+    return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
+  }
+
+  /** @param spared is not released. */
+  #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
+    const stream = list.next === spared ? spared.next : list.next;
+    if (!(stream instanceof CallerStream)) return false;
+    stream.unlink();
+    if (list === this.#delivered) this.#deliveredCount -= 1;
+    stream.release();
+    return true;
+  }
+
+  #beginSweeping(): void {
+    if (this.#isSweeping || this.#isOver) return;
+    this.#isSweeping = true;
+    const sweepMs = Math.min(KEPT_STREAMS_SWEEP_MS, this.#options.resumptionTimeMs);
+    if (this.#expiry === undefined) this.#expiry = this.#deadlines.after(sweepMs, () => this.#sweep());
+    else this.#expiry.restart();
+  }
+
+  #sweep(): void {
+    const nowMs = this.#deadlines.recentMs;
+    this.#releaseUntil(this.#delivered, nowMs - DELIVERED_STREAMS_KEPT_MS);
+    this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
+    let isEmpty = true;
+    for (const list of [this.#running, this.#delivered, this.#undelivered]) {
+      for (let stream = list.next; stream instanceof CallerStream; stream = stream.next) {
+        stream.compact();
+        isEmpty = false;
+      }
+    }
+    if (isEmpty) this.#isSweeping = false;
+    else this.#expiry?.restart();
+  }
+
+  #releaseUntil(list: ListNode, sinceMs: number): void {
+    for (let stream = list.next; stream instanceof CallerStream; stream = list.next) {
+      if (stream.keptSinceMs > sinceMs) return;
+      this.#releaseFirst(list);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+export { BackendLog, type LastFault, LastFaults } from './backend-log.js';
+export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
+export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
+export type { RpcRequest } from './rpc/rpc-request.js';
+export { BackendStream, type BackendStreamPlan } from './session/backend-stream.js';
+export {
+  type ClientIntroduction,
+  Introductions,
+  OWN_INTRODUCTION,
+  hashOfShown,
+  introductionBytes,
+} from './session/client-introduction.js';
+export { sessionHeaders } from './session/handshake.js';
+export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
+export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
+export type { SessionShare } from './session/session-share.js';
+export type { UpstreamSessionRecord } from './session/upstream-session-record.js';
+export { UpstreamSession } from './session/upstream-session.js';
+export { OwnIds, type UpstreamContext } from './upstream-context.js';

@@ -1,0 +1,61 @@
+export {
+  type BackendAuth,
+  type HeadersAuth,
+  type OAuthAuth,
+  type SecretReference,
+  type UserAuth,
+  authFault,
+  headersSetBy,
+} from './auth.js';
+export { type UserConfigCheck, checkUserConfig } from './check-user-config.js';
+export { compileUserConfig } from './compile-config.js';
+export type {
+  CompiledBackend,
+  CompiledVirtualHost,
+  Exposure,
+  UpstreamTarget,
+  UserConfigRead,
+} from './compiled-config.js';
+export {
+  EMPTY_CONFIG,
+  type EditableConfig,
+  type PublicationRecord,
+  editConfig,
+  keepPublished,
+  publicationKey,
+  readConfig,
+  readPublication,
+} from './config-editing.js';
+export {
+  type CuratedBackend,
+  type CuratedMembers,
+  clashesOf,
+  curatedEntries,
+  curationSchema,
+  namePrefix,
+  repeatedNames,
+} from './curation-schema.js';
+export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, folded } from './curation.js';
+export { userConfigJsonSchema } from './json-schema.js';
+export { describeIssue, describeIssues, mapsAsObjects } from './known-members.js';
+export { type ListRules, type RuledBackend, decodeRules, encodeRules, isLimited, mayHaveTasks } from './list-rules.js';
+export {
+  type NameRoute,
+  isAllowed,
+  isReachable,
+  isTaskReachable,
+  rivalsOf,
+  routeBareTool,
+  routeName,
+  routeTask,
+} from './routing.js';
+export { type BackendConfig, decodeUserConfig } from './user-config-schema.js';
+export {
+  type CurrentHost,
+  type ReadHost,
+  UserConfigs,
+  hostReader,
+  isOlderConfig,
+  nextConfigNumber,
+  numberConfig,
+} from './user-configs.js';

@@ -1,0 +1,168 @@
+// A token endpoint on raw sockets that sends responses no server should: whatever it sends, the requester learns that there is no token,
+// and
+// the process keeps running. A forbidden address is never asked.
+import t from 'tap';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { Names } from '../../src/http-client/names/names.js';
+import type { UserGrant } from '../../src/credentials/secrets/user-grants.js';
+import { forgiven } from '../../src/credentials/oauth-answer.js';
+import { requestToken, type IssuedToken } from '../../src/credentials/token-endpoint.js';
+import { refreshGrant } from '../../src/credentials/user-refresh.js';
+import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
+import type { HttpUpstream } from '../../src/http-client/http-upstream.js';
+import { startNameServer } from '../support/name-server.js';
+import { startRawBackend } from '../support/raw-backend.js';
+import { REFUSED_HOSTS, REFUSED_NAMES } from '../support/refused-hosts.js';
+import { until } from '../support/until.js';
+import { ScriptedUpstream, type ScriptedCall } from '../upstream/scripted-upstream.js';
+
+const GOOD = '{"access_token":"one","token_type":"Bearer","expires_in":60}';
+const JSON_TYPE = 'content-type: application/json\r\n';
+
+const deadlines = new DeadlineWheel();
+t.teardown(() => deadlines.stop());
+
+async function ask(http: HttpUpstream, endpoint: string): Promise<IssuedToken | UpstreamFault> {
+  const auth = {
+    ...({ type: 'oauth2-client-credentials', token_endpoint: endpoint } as const),
+    ...{ client_id: 'c', client_secret: { secret: 's' } },
+  };
+  return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: '' });
+}
+
+/** A response whose content-length is correct. */
+function answer(status: number | string, headers = JSON_TYPE, body = GOOD): string {
+  return `HTTP/1.1 ${status} Odd\r\nconnection: close\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
+}
+
+const odd: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['000', '099', 100, 101, 199, 204, 205, 304, 399, 499, 599, 600, 999].map((status) => [status, answer(status)]),
+  ),
+  'that is none yet': 'HTTP/1.1 199 Odd\r\n\r\n',
+  'with nothing in it': answer(200, JSON_TYPE, ''),
+  'of two lengths': answer(200, `${JSON_TYPE}content-length: 3\r\n`),
+  compressed: answer(200, `${JSON_TYPE}content-encoding: br\r\n`),
+  'with bytes that are no text': answer(200, JSON_TYPE, '\xff\xfe\x00{'),
+  'that ends within its head': 'HTTP/1.1 200 OK\r\nconte',
+  'that ends within its body': answer(200).slice(0, -10),
+  'that ends within a chunk': `HTTP/1.1 200 OK\r\n${JSON_TYPE}transfer-encoding: chunked\r\n\r\n40\r\n{"acc`,
+  'that is too long': answer(200, JSON_TYPE, ' '.repeat(70_000)),
+};
+
+/** All of these can mean one thing only. */
+const clear: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([201, 202, 203, 206, 299].map((status) => [`of status ${status}`, answer(status)])),
+  'with a byte order mark': answer(200, JSON_TYPE, `\xef\xbb\xbf${GOOD}`),
+  'of no type': answer(200, ''),
+  'of a type in Latin-1': answer(200, 'content-type: application/j\xe4son\r\n'),
+  'of a type with a tab': answer(200, 'content-type: \ttext\t/\thtml\r\n'),
+  'of two types': answer(200, `${JSON_TYPE}content-type: text/html\r\n`),
+};
+
+t.test('whatever the endpoint answers, there is no token, and the next answer is read', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const endpoint = await startRawBackend((request) => request.empty(500));
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  for (const [name, bytes] of Object.entries(odd)) {
+    endpoint.handler = (request) => {
+      request.bytes(Buffer.from(bytes, 'latin1'));
+      request.destroy();
+    };
+    t.match(await ask(http, endpoint.url), { kind: 'token-unavailable', isUnsent: true }, `an answer ${name}`);
+  }
+  for (const [name, bytes] of Object.entries({ good: answer(200), ...clear })) {
+    endpoint.handler = (request) => request.bytes(Buffer.from(bytes, 'latin1'));
+    const token = { headers: ['authorization', 'Bearer one'], lifetimeMs: 60_000 };
+    t.match(await ask(http, endpoint.url), token, `an answer ${name}`);
+  }
+});
+
+t.test('what is forgiven of token answers is forgiven at each token endpoint, and nothing else is', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const endpoint = await startRawBackend((request) => request.empty(500));
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  const grant = {
+    ...{ subject: 'alice', issuer: endpoint.url, tokenEndpoint: endpoint.url, resource: '' },
+    ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
+  } as UserGrant;
+  const answeredWith = (status: number, body: object): void => {
+    endpoint.handler = (request) => request.bytes(Buffer.from(answer(status, JSON_TYPE, JSON.stringify(body))));
+  };
+  const exchange = async (): Promise<unknown> => {
+    const auth = {
+      ...({ type: 'token-exchange', token_endpoint: endpoint.url, resource: false } as const),
+      ...{ client_id: 'c', client_secret: { secret: 's' } },
+    };
+    return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
+  };
+  for (const { why, said, kinds } of forgiven) {
+    if (!kinds.includes('token')) continue;
+    answeredWith(201, said);
+    t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);
+    t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
+    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), { accessToken: 't' }, why);
+  }
+  answeredWith(200, { error: 'invalid_client' });
+  t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_client)' }, 'a refusal with 200');
+  for (const said of [{ token_type: 'mac' }, { expires_in: 'soon' }, { access_token: null }]) {
+    answeredWith(200, { access_token: 't', token_type: 'bearer', ...said });
+    t.match(await ask(http, endpoint.url), { kind: 'token-unavailable' }, JSON.stringify(said));
+  }
+});
+
+t.test('no token is requested at a refused address, by its URL or by what its name resolves to', async (t) => {
+  const nameServer = await startNameServer(REFUSED_NAMES);
+  const names = new Names({ nameServers: [nameServer.address] });
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names });
+  t.teardown(async () => {
+    await http.close();
+    names.close();
+    nameServer.close();
+  });
+  const refused = { kind: 'address-refused', isUnsent: true };
+  for (const host of [...REFUSED_HOSTS, ...Object.keys(REFUSED_NAMES)]) {
+    const tokenEndpoint = `http://${host}/token`;
+    t.match(await ask(http, tokenEndpoint), refused, `the token_endpoint of auth at ${host}`);
+    const grant = {
+      ...{ subject: 'alice', issuer: `http://${host}`, tokenEndpoint, resource: 'https://tools.example' },
+      ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
+    } as UserGrant;
+    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), refused, `a grant's at ${host}`);
+  }
+});
+
+async function askScripted(script: (call: ScriptedCall) => void): Promise<IssuedToken | UpstreamFault> {
+  const http = new ScriptedUpstream();
+  const asked = ask(http, 'https://as.example/token');
+  await until(() => http.calls.length === 1, 'the request');
+  script(http.last);
+  return asked;
+}
+
+t.test('nothing is thrown at the client that has read the answer, even one that it should have refused', async (t) => {
+  for (const status of [0, 99, 199, 600, 1_000]) {
+    t.match(await askScripted((call) => call.json(GOOD, '', status)), { kind: 'token-unavailable' }, `${status}`);
+  }
+  const odd = 'application/json\n\u{1f511}';
+  t.match(await askScripted((call) => call.head(200, odd).data(GOOD).end()), { kind: 'token-unavailable' });
+});
+
+t.test('an exhausted share is reported as the subject’s own; every other fault is the server’s', async (t) => {
+  const kindAfter = async (kind: UpstreamFaultKind): Promise<unknown> => {
+    const outcome = await askScripted((call) => call.fault(upstreamFault(kind, true)));
+    return 'kind' in outcome ? outcome.kind : outcome;
+  };
+  t.equal(await kindAfter('connections-share-used'), 'connections-share-used');
+  t.equal(await kindAfter('backend-share-used'), 'connections-share-used');
+  t.equal(await kindAfter('connections-used'), 'token-unavailable');
+  t.equal(await kindAfter('connection-refused'), 'token-unavailable');
+  t.equal(await kindAfter('address-refused'), 'address-refused');
+});

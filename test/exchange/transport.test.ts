@@ -1,0 +1,95 @@
+import t from 'tap';
+import { checkTransport, readAccept, type TransportHead, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
+import { refusals } from '../../src/shared/refusals.js';
+import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
+
+const plain: TransportHead = {
+  accept: 'application/json, text/event-stream',
+  contentType: 'application/json',
+  sessionId: '',
+  protocolVersion: '',
+  isAmbiguous: false,
+  isMirrorTooLarge: false,
+};
+
+t.test('accept is read liberally', async (t) => {
+  const rows: readonly (readonly [accept: string, forms: ReturnType<typeof readAccept>])[] = [
+    ['', 'both'],
+    ['  ', 'both'],
+    ['*/*', 'both'],
+    ['application/json, text/event-stream', 'both'],
+    ['application/json; text/event-stream', 'both'],
+    ['Application/JSON;q=0.5, text/*', 'both'],
+    ['application/json', 'json'],
+    ['application/*', 'json'],
+    ['text/event-stream', 'event-stream'],
+    ['*/*, application/json;q=0', 'event-stream'],
+    ['text/event-stream; q=0.0, application/json', 'json'],
+    ['text/html', undefined],
+    ['text/event-stream;q=0', undefined],
+    ['application/json, */*;q=0', 'json'],
+    ['text/event-stream, text/*; q=0', 'event-stream'],
+    ['*/*;q=0.0, text/*', 'event-stream'],
+    ['application/json;q=0, application/*', undefined],
+    ['*/*;q=0', undefined],
+    ['*/*;q=0.1', 'both'],
+    ['q=0, application/json', 'json'],
+    ['text/html, application/xhtml+xml, */*;q=0.8', 'both'],
+  ];
+  for (const [accept, forms] of rows) t.equal(readAccept(accept), forms, accept);
+});
+
+t.test('accept is read correctly after more different headers than are remembered', async (t) => {
+  for (let seen = 0; seen <= ACCEPT_HEADERS_MAX; seen += 1) {
+    checkTransport('POST', { ...plain, accept: `application/json, text/x-${seen}` });
+  }
+  t.equal(checkTransport('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable);
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
+});
+
+t.test('a head with too large a mirror is refused', async (t) => {
+  t.equal(checkTransport('POST', { ...plain, isMirrorTooLarge: true }), refusals.mirrorTooLarge);
+  t.equal(refusals.mirrorTooLarge.status, 431);
+});
+
+t.test('a POST is checked for its content type, what it accepts, and ambiguous heads', async (t) => {
+  t.equal(checkTransport('POST', plain), 'both');
+  t.equal(checkTransport('POST', { ...plain, accept: 'application/json' }), 'json');
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/html' }), refusals.notAcceptable);
+  t.equal(checkTransport('POST', { ...plain, contentType: 'Application/JSON; charset=utf-8' }), 'both');
+  for (const contentType of ['', 'text/plain', 'application/jsonp']) {
+    t.equal(checkTransport('POST', { ...plain, contentType }), refusals.contentTypeUnsupported, contentType);
+  }
+  const both = { ...plain, accept: 'text/html', contentType: 'text/plain', isAmbiguous: true };
+  t.equal(checkTransport('POST', both), refusals.notAcceptable, 'the first fault is told');
+  t.equal(checkTransport('POST', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
+});
+
+t.test('a DELETE needs no content type, and may accept anything', async (t) => {
+  t.equal(checkTransport('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
+  t.equal(checkTransport('DELETE', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
+});
+
+t.test('a protocol version is checked only within a session', async (t) => {
+  const future = { ...plain, protocolVersion: '2099-01-01' };
+  t.equal(checkTransport('POST', future), 'both');
+  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  const modern = { ...plain, protocolVersion: '2026-07-28', sessionId: 's' };
+  t.equal(checkTransport('POST', modern), 'both', 'the body says more');
+  for (const method of ['GET', 'DELETE'] as const)
+    t.equal(checkTransport(method, modern), refusals.protocolVersionUnsupported);
+  for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
+    t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
+  }
+});
+
+t.test('a long accept header is read but not remembered', async (t) => {
+  const keptBytes = keptHeapBytes(() => {
+    for (let n = 0; n < 30; n += 1) {
+      const accept = `application/json, ${'x'.repeat(LONG_TEXT_CHARS)}/${n}`;
+      t.equal(checkTransport('POST', { ...plain, accept }), 'json');
+    }
+  });
+  t.ok(keptBytes < 10 * LONG_TEXT_CHARS, `${keptBytes} bytes`);
+});

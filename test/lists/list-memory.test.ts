@@ -1,0 +1,133 @@
+// A request for list memory that finds no room waits for memory that is being returned, in turns by subject, while that can help.
+import t from 'tap';
+import { ListMemory } from '../../src/lists/list-memory.js';
+import { createListAccounts } from '../support/shares.js';
+
+const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
+const BOUNDS = { subjectMax: 80, totalMax: 100 };
+
+function start(bounds = BOUNDS) {
+  const accounts = createListAccounts(bounds);
+  const memory = new ListMemory(accounts);
+  const told: string[] = [];
+  const take = (subject: string, bytes: number): (() => void) =>
+    memory.whenTaken(subject, bytes, (bound) => told.push(`${subject} ${bound ?? bytes}`));
+  return { accounts, memory, told, take };
+}
+
+t.test('when no memory is being returned, a request is answered at once: room or none', (t) => {
+  const { accounts, told, take } = start();
+  take(ADA, 80);
+  take(ADA, 1);
+  take(BOB, 21);
+  take(BOB, 20);
+  t.same(told, ['ada 80', 'ada subjectMax', 'bob totalMax', 'bob 20']);
+  t.equal(accounts.held('listBytes'), 100);
+  t.end();
+});
+
+t.test('memory that is being returned is waited for, and taken when it arrives', (t) => {
+  const { accounts, memory, told, take } = start();
+  take(ADA, 80);
+  const give = memory.returning(ADA, 80);
+  take(ADA, 50);
+  take(BOB, 40);
+  t.same(told, ['ada 80'], 'both wait');
+  t.equal(accounts.held('listBytes'), 80, 'and hold nothing yet');
+  give();
+  t.same(told, ['ada 80', 'ada 50', 'bob 40']);
+  t.equal(accounts.held('listBytes'), 90);
+  t.end();
+});
+
+t.test('no more requests wait than the returning memory is enough for', (t) => {
+  const { memory, told, take } = start();
+  take(ADA, 60);
+  take(BOB, 40);
+  memory.returning(ADA, 30);
+  take(CLEO, 20);
+  take(CLEO, 11);
+  t.same(told, ['ada 60', 'bob 40', 'cleo totalMax']);
+  take(CLEO, 10);
+  t.same(told.slice(3), [], 'this one waits with the first');
+  t.end();
+});
+
+t.test('a subject that has used its own share does not wait for the memory of others', (t) => {
+  const { memory, told, take } = start();
+  take(ADA, 80);
+  take(BOB, 20);
+  memory.returning(BOB, 20);
+  take(ADA, 1);
+  t.same(told.slice(2), ['ada subjectMax']);
+  t.end();
+});
+
+t.test('a waiting request is told when there will be no room after all', (t) => {
+  const { memory, told, take } = start();
+  take(ADA, 80);
+  const give = memory.returning(ADA, 80);
+  take(BOB, 80);
+  memory.take(CLEO, 50);
+  give();
+  t.same(told.slice(1), ['bob totalMax']);
+  t.end();
+});
+
+t.test('subjects take turns, one request each', (t) => {
+  const { memory, told, take } = start();
+  take(CLEO, 60);
+  take(BOB, 40);
+  const [first, second] = [memory.returning(CLEO, 30), memory.returning(CLEO, 30)];
+  for (let n = 1; n <= 4; n += 1) take(ADA, 10);
+  take(BOB, 11);
+  first();
+  t.same(told.slice(2), ['ada 10', 'bob 11'], 'who asked often does not keep the other waiting');
+  second();
+  t.same(told.slice(4), ['ada 10', 'ada 10', 'ada 10']);
+  t.end();
+});
+
+t.test('a request that does not fit yet does not hold up smaller ones', (t) => {
+  const { memory, told, take } = start();
+  take(CLEO, 70);
+  take(BOB, 30);
+  const [first, second] = [memory.returning(CLEO, 20), memory.returning(CLEO, 50)];
+  take(ADA, 60);
+  take(BOB, 10);
+  first();
+  t.same(told.slice(2), ['bob 10']);
+  second();
+  t.same(told.slice(3), ['ada 60']);
+  t.end();
+});
+
+t.test('memory that is given back at once also serves those who wait', (t) => {
+  const { memory, told, take } = start();
+  take(ADA, 60);
+  take(BOB, 40);
+  memory.returning(ADA, 30);
+  take(CLEO, 30);
+  memory.give(BOB, 40);
+  t.same(told.slice(2), ['cleo 30']);
+  t.end();
+});
+
+t.test('a request that stops waiting takes nothing, and makes room for others to wait', (t) => {
+  const { accounts, memory, told, take } = start();
+  take(ADA, 80);
+  const give = memory.returning(ADA, 80);
+  const leave = take(BOB, 80);
+  take(CLEO, 30);
+  t.same(told.slice(1), ['cleo totalMax']);
+  leave();
+  leave();
+  take(CLEO, 30);
+  give();
+  t.same(told.slice(2), ['cleo 30']);
+  leave();
+  t.equal(accounts.held('listBytes'), 30);
+  memory.give(CLEO, 30);
+  t.equal(accounts.size, 0);
+  t.end();
+});

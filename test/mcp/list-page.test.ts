@@ -1,0 +1,189 @@
+import t from 'tap';
+import { listKinds } from '../../src/mcp/list-kinds.js';
+import { readBackendMessage } from '../../src/mcp/json-rpc.js';
+import { readListAnswer, span, SPAN_LENGTH, type ListAnswer, type ListPage } from '../../src/mcp/list-page.js';
+import { limits } from '../../src/shared/limits.js';
+import { printable } from '../support/printable.js';
+import { Random } from '../support/random.js';
+import { escapedToken, randomJson, randomStringToken } from '../support/random-json.js';
+
+const ID = Buffer.from('"list"');
+
+function answerWith(result: string): Buffer {
+  return Buffer.from(`{"jsonrpc":"2.0","id":"list","result":${result}}`);
+}
+
+function read(result: string): ListAnswer {
+  return readListAnswer(answerWith(result), ID, listKinds.tools);
+}
+
+interface PageTexts {
+  readonly tools: string[];
+  readonly nameTokens: string[];
+  readonly nextCursor: string | undefined;
+}
+
+/** The texts of a page's spans; `undefined` when the answer is not a page. */
+function textsOf(answer: ListAnswer): PageTexts | undefined {
+  if (answer.kind !== 'page') return undefined;
+  const { page, nextCursor } = answer;
+  return {
+    tools: cover(page, span.start, span.end),
+    nameTokens: cover(page, span.keyStart, span.keyEnd),
+    nextCursor,
+  };
+}
+
+function cover({ bytes, spans }: ListPage, from: number, to: number): string[] {
+  return Array.from({ length: spans.length / SPAN_LENGTH }, (_, index) => {
+    const row = index * SPAN_LENGTH;
+    return bytes.toString('utf8', spans[row + from], spans[row + to]);
+  });
+}
+
+void t.test('reads tools and cursor', async (t) => {
+  const answer = read('{"tools":[{"name":"a"}, {"title":"x","n\\u0061me":"\\u0062"}],"nextCursor":"c\\n","_meta":{}}');
+  t.same(textsOf(answer), {
+    tools: ['{"name":"a"}', '{"title":"x","n\\u0061me":"\\u0062"}'],
+    nameTokens: ['"a"', '"\\u0062"'],
+    nextCursor: 'c\n',
+  });
+});
+
+void t.test('an empty page is read, and a missing or null cursor means the last page', async (t) => {
+  const empty = { tools: [], nameTokens: [] };
+  t.same(textsOf(read('{"tools":[]}')), { ...empty, nextCursor: undefined });
+  t.same(textsOf(read('{"tools":[],"nextCursor":null}')), { ...empty, nextCursor: undefined });
+  t.same(textsOf(read('{"tools":[],"nextCursor":""}')), { ...empty, nextCursor: '' });
+});
+
+void t.test('a tool with a name too long to call is left out; a cursor that is too long is invalid', async (t) => {
+  const longest = `"${'n'.repeat(limits.toolNameBytesMax)}"`;
+  const tools = `[{"name":"a"},{"name":"n${longest.slice(1)}},{"name":${longest}}]`;
+  t.same(textsOf(read(`{"tools":${tools}}`))?.nameTokens, ['"a"', longest]);
+  const cursor = 'c'.repeat(limits.cursorBytesMax);
+  t.equal(textsOf(read(`{"tools":[],"nextCursor":"${cursor}"}`))?.nextCursor, cursor);
+  t.equal(read(`{"tools":[],"nextCursor":"${cursor}c"}`).kind, 'invalid');
+});
+
+void t.test('an error is reported by its code', async (t) => {
+  const read = (error: string): ListAnswer =>
+    readListAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID, listKinds.tools);
+  t.same(read('{"code":-32601,"message":"no"}'), { kind: 'error', code: -32601 });
+  t.same(read('{"message":"no"}'), { kind: 'error', code: undefined });
+  t.same(read('"no"'), { kind: 'invalid' });
+});
+
+void t.test('a message that does not answer the request is invalid', async (t) => {
+  const answer = answerWith('{"tools":[]}').toString();
+  t.equal(
+    readListAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID, listKinds.tools).kind,
+    'page',
+    'the id in escapes',
+  );
+  const others = [
+    ...['"other"', '1', 'null', '[]'].map((id) => answer.replace('"list"', id)),
+    answer.replace('"id":"list",', ''),
+    answer.replace('"2.0"', '"1.0"'),
+    answer.replace('"id"', '"id":"list","id"'),
+    answer.replace('"id"', '"method":"tools/list","id"'),
+    answer.replace('"id"', '"error":{"code":1,"message":""},"id"'),
+    '{"jsonrpc":"2.0","id":"list","method":"tools/list"}',
+    '{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
+    `[${answer}]`,
+    answer.slice(0, -1),
+    `${answer}}`,
+    '',
+  ];
+  for (const text of others) t.same(readListAnswer(Buffer.from(text), ID, listKinds.tools), { kind: 'invalid' }, text);
+});
+
+void t.test('an invalid page is refused', async (t) => {
+  const nonsense = [
+    ...[
+      'null',
+      '[]',
+      '1',
+      '{}',
+      '{"tools":null}',
+      '{"tools":{}}',
+      '{"tools":[],"tools":[]}',
+      '{"tools":[],"Tools":[]}',
+    ],
+    ...[
+      '{"tools":[],"nextCursor":1}',
+      '{"tools":[],"nextCursor":{}}',
+      '{"tools":[],"nextCursor":"a","nextCursor":"b"}',
+    ],
+    ...[
+      '1',
+      'null',
+      '[]',
+      '{}',
+      '{"name":1}',
+      '{"name":null}',
+      '{"name":"a","name":"b"}',
+      '{"name":"a","NAME":"b"}',
+    ].map((tool) => `{"tools":[{"name":"ok"},${tool}]}`),
+  ];
+  for (const result of nonsense) t.same(read(result), { kind: 'invalid' }, result);
+  t.same(read('{"tools":[}'), { kind: 'invalid' }, 'not JSON');
+});
+
+void t.test('fuzz: agrees with the parsed page', async (t) => {
+  const random = new Random(6);
+  for (let round = 0; round < 300; round++) {
+    const tools = Array.from({ length: random.below(5) }, () => {
+      const members = [
+        `${escapedToken(random, 'name')}:${randomStringToken(random)}`,
+        `"inputSchema":${randomJson(random, 4)}`,
+        `"description" : ${randomStringToken(random, 60)}`,
+      ];
+      return `{${(random.chance(0.5) ? members : members.toReversed()).join(' , ')}}`;
+    });
+    const cursor = random.chance(0.5) ? `,"nextCursor":${randomStringToken(random)}` : '';
+    const result = `{"tools": [${tools.join(random.pick([',', ' ,\n']))} ]${cursor}}`;
+    const parsed = JSON.parse(result) as { tools: { name: string }[]; nextCursor?: string };
+    const texts = textsOf(read(result));
+    t.equal(texts?.nextCursor, parsed.nextCursor);
+    t.same(texts?.tools, tools);
+    t.same(
+      texts?.nameTokens.map((token) => JSON.parse(token) as unknown),
+      parsed.tools.map(({ name }) => name),
+    );
+    if (!t.passing()) throw new Error(printable(result));
+  }
+});
+
+void t.test('fuzz: a damaged answer is a page only when it is a result', async (t) => {
+  const random = new Random(12);
+  const text = answerWith('{"tools":[{"name":"a","x":[1,{}]},{"y":"z","name":"b"}],"nextCursor":"c"}');
+  const kinds = new Map<string, number>();
+  for (let round = 0; round < 2_000; round++) {
+    const bytes = Buffer.from(text);
+    bytes[random.below(bytes.length)] = random.below(256);
+    const { kind } = readListAnswer(bytes, ID, listKinds.tools);
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    const message = readBackendMessage(bytes);
+    if (kind === 'page' && (message?.kind !== 'response' || message.isError))
+      t.fail(printable(bytes.toString('latin1')));
+  }
+  t.ok((kinds.get('page') ?? 0) > 100 && (kinds.get('invalid') ?? 0) > 100, JSON.stringify([...kinds]));
+});
+
+t.test('the ttlMs of a page is read as whole milliseconds, up to an hour', async (t) => {
+  for (const [text, ttlMs] of [
+    ['5000', 5_000],
+    ['1.5e3', 1_500],
+    ['0.9', 0],
+    ['1e400', 3_600_000],
+    ['-5', 0],
+    ['"5000"', 0],
+    ['null', 0],
+    ['[1]', 0],
+    [`1${'0'.repeat(40)}`, 0],
+  ] as const)
+    t.match(read(`{"tools":[],"ttlMs":${text}}`), { kind: 'page', ttlMs }, text);
+  t.match(read('{"tools":[],"ttlMs":1,"ttlMs":2}'), { kind: 'page', ttlMs: 0 }, 'said twice');
+  t.match(read('{"tools":[]}'), { kind: 'page', ttlMs: 0 });
+});

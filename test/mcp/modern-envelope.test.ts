@@ -1,0 +1,81 @@
+import t from 'tap';
+import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../src/mcp/json-rpc.js';
+import type { ModernEnvelope } from '../../src/mcp/modern-envelope.js';
+import { limits } from '../../src/shared/limits.js';
+
+const VERSION = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"';
+const CAPABILITIES = '"io.modelcontextprotocol/clientCapabilities":{"roots":{}}';
+const INFO = '"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}';
+const LEVEL = '"io.modelcontextprotocol/logLevel":"debug"';
+
+const call = (params: string, id = '"id":1,'): string =>
+  `{"jsonrpc":"2.0",${id}"method":"tools/call","params":{"name":"b-t",${params}}}`;
+
+/** Each span of the envelope as its text. */
+function texts(body: string, message: ClientReading): unknown {
+  if (typeof message === 'string' || message.kind === 'batch') return message;
+  const { envelope } = message;
+  if (envelope === undefined) return 'none';
+  const textOf = (start: number, end: number): string => (start === -1 ? '' : body.slice(start, end));
+  const names = [
+    'protocolVersion',
+    'capabilities',
+    'clientInfo',
+    'logLevel',
+    'requestState',
+    'inputResponses',
+  ] as const;
+  const spans = names.map((name): [string, string] => {
+    const [start, end] = [`${name}Start`, `${name}End`] as [keyof ModernEnvelope, keyof ModernEnvelope];
+    return [name, textOf(envelope[start], envelope[end])];
+  });
+  return Object.fromEntries(spans.filter(([, text]) => text !== ''));
+}
+
+const read = (body: string): unknown => texts(body, readClientMessage(Buffer.from(body)));
+
+void t.test('a message that names its version has an envelope of the members that are there', async (t) => {
+  t.same(read(call(`"_meta":{${VERSION}}`)), { protocolVersion: '"2026-07-28"' });
+  const meta = `"_meta":{"progressToken":7, ${INFO},${LEVEL} , ${CAPABILITIES},${VERSION}}`;
+  t.same(read(call(`"requestState":"s\\u0041", ${meta}, "inputResponses" : {"a":{}}`)), {
+    protocolVersion: '"2026-07-28"',
+    capabilities: '{"roots":{}}',
+    clientInfo: '{"name":"a","version":"1"}',
+    logLevel: '"debug"',
+    requestState: '"s\\u0041"',
+    inputResponses: '{"a":{}}',
+  });
+  t.same(read(call(`"_meta":{${VERSION}}`, '')), { protocolVersion: '"2026-07-28"' }, 'a notification');
+  t.same(
+    read(call('"_meta":{"io.modelcontextprotocol\\/protocolVersion":1}')),
+    { protocolVersion: '1' },
+    'escaped, and no text',
+  );
+});
+
+void t.test('other messages have no envelope', async (t) => {
+  for (const params of ['"arguments":{}', '"_meta":{}', '"_meta":[1]', `"_meta":{${CAPABILITIES},${INFO}}`])
+    t.equal(read(call(params)), 'none', params);
+  t.equal(read(call(`"arguments":{"_meta":{${VERSION}}}`)), 'none', 'in arguments it says nothing');
+  t.equal(read(`{"jsonrpc":"2.0","id":1,"result":{"_meta":{${VERSION}}}}`), 'none', 'an answer');
+  t.equal(read('{"jsonrpc":"2.0","id":1,"method":"ping"}'), 'none');
+});
+
+void t.test('a message that two parsers could read differently is refused', async (t) => {
+  for (const twice of [VERSION, CAPABILITIES, INFO, LEVEL])
+    t.equal(read(call(`"_meta":{${VERSION},${twice},${twice}}`)), 'not-json-rpc', twice);
+  t.equal(read(call(`"_meta":{${VERSION},${LEVEL.replace('logLevel', 'loglevel')}}`)), 'not-json-rpc', 'by case alone');
+  for (const twice of ['"requestState":"a"', '"inputResponses":{}']) {
+    t.equal(read(call(`"_meta":{${VERSION}},${twice},${twice}`)), 'not-json-rpc', twice);
+    t.equal(read(call(`"_meta":{},${twice},${twice}`)), 'none', 'of a caller of before nobody reads it');
+  }
+});
+
+void t.test('the envelope of a large message is read too', async (t) => {
+  const padding = `"arguments":{"text":"${'x'.repeat(limits.readAtOnceBytesMax)}"}`;
+  const body = call(`"_meta":{${CAPABILITIES},${VERSION}},${padding},"requestState":"s"`);
+  const message = await new Promise<ClientReading>((resolve) => {
+    readLargeClientMessage('alice', Buffer.from(body), resolve);
+  });
+  t.same(texts(body, message), { protocolVersion: '"2026-07-28"', capabilities: '{"roots":{}}', requestState: '"s"' });
+});

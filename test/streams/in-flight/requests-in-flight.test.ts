@@ -1,0 +1,156 @@
+// Callbacks of requests in flight that finish other requests: each request is still called once, none is skipped, and the loop ends.
+import t from 'tap';
+import { RequestInFlight, RequestsInFlight } from '../../../src/streams/in-flight/requests-in-flight.js';
+import { SlowRequests } from '../../../src/streams/in-flight/slow-requests.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
+import { createAccounts } from '../../support/shares.js';
+import { until } from '../../support/until.js';
+import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
+
+const SLOW_MS = 4_000;
+const TOLD_MAX = 10;
+
+class Scene {
+  readonly deadlines: DeadlineWheel;
+  readonly slow: SlowRequests;
+  readonly account = createAccounts().of('ada');
+  readonly told: string[] = [];
+  #nowMs = 1_000;
+
+  constructor(t: { teardown(end: () => void): unknown }) {
+    this.deadlines = new DeadlineWheel(10, () => this.#nowMs);
+    t.teardown(() => this.deadlines.stop());
+    this.slow = new SlowRequests(this.deadlines, SLOW_MS);
+  }
+
+  session(): RequestsInFlight {
+    return new RequestsInFlight(this.account, this.slow);
+  }
+
+  /** Advances the clock until the slow requests have been called, once each. */
+  waitUntilSlow(): void {
+    while (this.told.length === 0) {
+      this.#nowMs += 10;
+      this.deadlines.tick();
+    }
+  }
+}
+
+class Work extends RequestInFlight {
+  readonly id = { bytes: Buffer.from('1'), start: 0, end: 1 };
+  readonly isCancellable = false;
+  onTold = (): void => undefined;
+  mayWait = false;
+  readonly #name: string;
+  readonly #told: string[];
+
+  constructor(name: string, scene: Scene) {
+    super();
+    this.#name = name;
+    this.#told = scene.told;
+  }
+
+  override get abandonedWait(): string {
+    return 'a list';
+  }
+
+  override onSlow(): void {
+    this.#tell();
+  }
+
+  override giveUp(): void {
+    this.#tell();
+  }
+
+  cancel(): void {
+    throw new Error('nobody cancels it');
+  }
+
+  override get mayEndLater(): boolean {
+    return this.mayWait;
+  }
+
+  endWithSession(): void {
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.#told.push(this.#name);
+    if (this.#told.filter((name) => name === this.#name).length > TOLD_MAX) throw new Error('told for ever');
+    this.onTold();
+  }
+}
+
+function begun(scene: Scene, requests: RequestsInFlight, ...names: string[]): Work[] {
+  return names.map((name) => {
+    const work = new Work(name, scene);
+    requests.begin(work);
+    return work;
+  });
+}
+
+t.test('the callback of a slow request may finish the next request, or itself and all others', async (t) => {
+  for (const [ended, told] of [
+    [[1], ['a', 'c']],
+    [
+      [0, 1],
+      ['a', 'c'],
+    ],
+    [[2, 1, 0], ['a']],
+  ] as const) {
+    for (const tell of ['slow', 'abandoned'] as const) {
+      const scene = new Scene(t);
+      const requests = scene.session();
+      const works = begun(scene, requests, 'a', 'b', 'c');
+      works[0]!.onTold = () => {
+        for (const index of ended) requests.finish(works[index]!);
+      };
+      if (tell === 'slow') scene.waitUntilSlow();
+      else requests.giveUpAbandoned('a list');
+      t.same(scene.told, told, tell);
+    }
+  }
+});
+
+t.test('the callback of a slow request may finish requests of other sessions, and begin one', async (t) => {
+  const scene = new Scene(t);
+  const sessions = [scene.session(), scene.session(), scene.session()] as const;
+  const [a, b] = sessions.map((session, index) => begun(scene, session, 'abc'[index]!)[0]!);
+  a!.onTold = () => {
+    sessions[0].finish(a!);
+    sessions[1].finish(b!);
+    begun(scene, sessions[1], 'd');
+  };
+  scene.waitUntilSlow();
+  t.same(scene.told, ['a', 'c'], 'the new one is not slow yet');
+  scene.told.length = 0;
+  scene.waitUntilSlow();
+  t.same(scene.told, ['c'], 'again with the next turn');
+});
+
+t.test('the end of a session ends at once what cannot wait and the first of the rest, and then the rest', async (t) => {
+  const atOnce = REQUESTS_ENDED_AT_ONCE_MAX;
+  const scene = new Scene(t);
+  const requests = scene.session();
+  const names = Array.from({ length: atOnce + 50 }, (_, n) => `w${n}`);
+  const works = begun(scene, requests, ...names, 'list');
+  for (const work of works.slice(0, -1)) work.mayWait = true;
+  requests.endAll('ada');
+  t.same(scene.told, ['list', ...names.slice(0, atOnce)]);
+  t.equal(requests.count, 50, 'the others count until they have ended');
+  // As if the backend of this request had answered.
+  requests.finish(works[atOnce + 5]!);
+  await until(() => requests.isEmpty, 'the others');
+  t.same(scene.told, ['list', ...names.filter((_, n) => n !== atOnce + 5)]);
+  t.equal(scene.account.requests.held, 0);
+});
+
+t.test('the end of a process ends all requests at once', async (t) => {
+  const scene = new Scene(t);
+  const requests = scene.session();
+  const names = Array.from({ length: REQUESTS_ENDED_AT_ONCE_MAX + 50 }, (_, n) => `w${n}`);
+  for (const work of begun(scene, requests, ...names)) work.mayWait = true;
+  requests.endAll(undefined);
+  t.same(scene.told, names);
+  t.ok(requests.isEmpty);
+});
