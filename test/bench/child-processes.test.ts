@@ -44,7 +44,7 @@ t.test(
     const { scripts } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
       scripts: Readonly<Record<string, string>>;
     };
-    for (const name of ['bench', 'bench:check', 'profile', 'fleet'])
+    for (const name of ['bench', 'bench:check', 'profile', 'call-path', 'fleet'])
       t.match(scripts[name], /^(?:.* && )?exec (?:node|npm) [^&]*$/, name);
   },
 );
