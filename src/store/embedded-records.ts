@@ -150,7 +150,8 @@ export class EmbeddedRecords implements RecordStore {
   /** @param change whether anything was changed. */
   async #commit(change: () => boolean): Promise<boolean> {
     return this.#attempt(async () => {
-      const isDone = await this.#root.transaction(change);
+      // Only a child transaction is rolled back when its change throws halfway.
+      const isDone = await this.#root.childTransaction(change);
       // The commit is already visible to every process; this waits until it is on disk.
       if (isDone) await this.#root.flushed;
       return isDone;

@@ -122,11 +122,15 @@ export class EmbeddedSessions implements SealedSessions {
     this.#due = [];
     if (performance.now() >= this.#pausedUntilMs) {
       try {
-        const applyAll = (): boolean[] => due.map(({ apply }) => apply());
-        const isDone = await (this.#isFlushed
+        const applyAll = (): (boolean | Error)[] => due.map(outcomeOf);
+        const outcomes = await (this.#isFlushed
           ? this.#root.transaction(applyAll)
           : this.#root.transactionSync(applyAll));
-        for (const [at, { settle }] of due.entries()) settle(isDone[at] === true);
+        for (const [at, { settle, fail }] of due.entries()) {
+          const outcome = outcomes[at];
+          if (outcome instanceof Error) fail(outcome);
+          else settle(outcome === true);
+        }
         return;
       } catch (error) {
         this.#failure = await commitReason(error);
@@ -173,8 +177,18 @@ export class EmbeddedSessions implements SealedSessions {
   }
 }
 
+/** Of a change that throws, the error: the other changes of its transaction are made all the same. */
+function outcomeOf({ apply }: Change): boolean | Error {
+  try {
+    return apply();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** What is too short to have an expiry time is no record: it is written over, or swept. */
 function isExpired(value: Buffer): boolean {
-  return value.readDoubleBE() <= Date.now();
+  return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }
 
 /** Uses wall-clock time, because a record may outlive processes. */

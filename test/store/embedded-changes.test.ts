@@ -1,6 +1,7 @@
 // The embedded store's log of changes, and commits of other processes.
 import { execFileSync } from 'node:child_process';
 import t, { type Test } from 'tap';
+import { openDatabase, openRoot } from '../../src/store/embedded-databases.js';
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 import type { RecordChange } from '../../src/store/record-store.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -45,6 +46,18 @@ t.test('a commit of another process is seen in the same turn of the event loop',
   const second = records.readChanges(position);
   t.same((await first).keys, ['a/1']);
   t.same((await second).keys, ['a/1', 'a/2']);
+});
+
+t.test('a swap that fails halfway changes nothing', async (t) => {
+  const { path, records } = createRecords(t);
+  await records.swap([made('a/0')]);
+  // A log of changes with a key that is no position fails once the record has been put.
+  const root = openRoot(path);
+  await openDatabase(root, 'changes').put(Buffer.from([0xff]), Buffer.alloc(1));
+  const silent = { ...made('a/1'), isTold: false };
+  const outcomes = await Promise.allSettled([records.swap([silent, made('a/2')]), records.swap([made('a/3')])]);
+  t.match(outcomes, [{ reason: { name: 'RecordStoreFault' } }, { reason: { name: 'RecordStoreFault' } }]);
+  t.same(await records.readMany(['a/0', 'a/1', 'a/2', 'a/3']), [Buffer.from('value'), undefined, undefined, undefined]);
 });
 
 t.test('each change is reported once, from the position on', async (t) => {

@@ -185,6 +185,33 @@ t.test('changes that come together each have an outcome of their own, and are ke
   }
 });
 
+t.test('a change that fails leaves the others of its turn alone', async (t) => {
+  for (const isFlushed of [true, false]) {
+    const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t), isFlushed));
+    const [first, last] = [newKey(), newKey()];
+    const tooLong = Buffer.alloc(5_000, 1);
+    const outcomes = [first, tooLong, last].map((key) => write(sessions, key, 1, 'a'));
+    const [before, failed, after] = await Promise.allSettled(outcomes);
+    t.match([before, failed, after], [{ value: true }, { status: 'rejected' }, { value: true }]);
+    t.same([await readText(sessions, first), await readText(sessions, last)], ['1 a', '1 a']);
+    t.equal(await write(sessions, first, 2, 'b'), true, 'and the next ones are not held up');
+  }
+});
+
+t.test('a record that is too short to be one is written over, and harms no other', async (t) => {
+  const path = createScratchDirectory(t);
+  const sessions = closing(t, new EmbeddedSessions(path, false));
+  const records = openRoot(path, false).openDB({
+    ...{ name: 'sessions', encoding: 'binary', keyEncoding: 'binary', useVersions: true },
+  });
+  const [bad, good] = [newKey(), newKey()];
+  await records.put(bad, Buffer.from('short'), 1);
+  t.equal(await readText(sessions, bad), 'nothing');
+  t.equal(await sessions.renew(bad, LIFE_MS), false);
+  t.same(await Promise.all([bad, good].map((key) => write(sessions, key, 1, 'a'))), [true, true]);
+  t.equal(await readText(sessions, bad), '1 a');
+});
+
 t.test('records are readable by their owner alone, and those of another slot are not seen', async (t) => {
   const path = createScratchDirectory(t);
   const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
