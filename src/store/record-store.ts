@@ -83,6 +83,13 @@ export interface RecordStore {
 /** The store cannot be reached, or rejects the command. The message is for an operator and names no secret. */
 export class RecordStoreFault extends OutsideFault {
   override readonly name = 'RecordStoreFault';
+  /** Whether the store has answered that its user lacks a right. */
+  readonly isForbidden: boolean;
+
+  constructor(message: string, { isForbidden = false, ...options }: ErrorOptions & { isForbidden?: boolean } = {}) {
+    super(message, options);
+    this.isForbidden = isForbidden;
+  }
 }
 
 /** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */

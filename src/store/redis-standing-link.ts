@@ -63,10 +63,8 @@ export class StandingLink {
     try {
       return await command(this.#link);
     } catch (error) {
-      throw this.#fault(
-        error instanceof ReplyError ? 'did not carry out the command' : 'did not answer',
-        messageOf(error),
-      );
+      const isRefusal = error instanceof ReplyError;
+      throw this.#fault(isRefusal ? 'did not carry out the command' : 'did not answer', messageOf(error), isRefusal);
     }
   }
 
@@ -112,8 +110,9 @@ export class StandingLink {
   }
 
   /** Without `cause`: ioredis errors carry what was sent, and this error may be logged. */
-  #fault(what: string, reason: string): RecordStoreFault {
-    return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason)}`);
+  #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
+    const isForbidden = FORBIDDEN.test(reason);
+    return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, { isForbidden });
   }
 
   /** The only writer of the state. */
@@ -122,10 +121,24 @@ export class StandingLink {
   }
 }
 
-function remedyFor(reason: string): string {
-  if (/^(?:NOAUTH|WRONGPASS)\b/.test(reason)) return 'correct --redis-username and --redis-password-file';
-  if (/^NOPERM\b/.test(reason))
-    return 'allow its user +get +ping to read, +eval +set +del to change, +scan to list user configs';
-  if (reason.includes('--redis-mode')) return 'then try again';
-  return "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
+/** Of a command, and of one within a script. */
+const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
+
+/** By what Redis answers, which begins with a code. */
+const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
+  [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
+  [
+    FORBIDDEN,
+    'give its user that right; docs/cli.md, control-plane.md, credentials.md and sessions.md list what each needs',
+  ],
+  [/^OOM\b/, 'raise its maxmemory, or remove something from it, and try again'],
+  [/^MISCONF\b/, 'its log says why it cannot write to its disk; make that possible, and try again'],
+  [/^READONLY\b/, 'it is a replica: give the address of the primary in the --redis-… options'],
+  [/--redis-mode/, 'then try again'],
+];
+
+function remedyFor(reason: string, isRefusal: boolean): string {
+  const [, remedy] = REMEDIES.find(([answer]) => answer.test(reason)) ?? [];
+  if (isRefusal) return remedy ?? 'do what its answer says, and try again';
+  return remedy ?? "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
 }

@@ -119,8 +119,23 @@ t.test('a Redis that refuses the user, its password or its commands is a fault w
   const store = await open(t, as('reader', 'password'));
   await t.rejects(store.swap([{ ...config('alice'), expected: undefined, value: one }]), {
     message:
-      /did not carry out the command: NOPERM .*; allow its user \+get \+ping to read, \+eval \+set \+del to change/,
+      /did not carry out the command: NOPERM .*'eval' command; give its user that right; docs\/cli\.md, .* list what each needs$/,
   });
+});
+
+t.test('a Redis that cannot write says why, and the advice fits', async (t) => {
+  const redis = await startRedis(t);
+  const admin = await redis.connect();
+  const store = await open(t, redis.storeOptions);
+  const put = async () => store.swap([{ ...config('alice'), expected: undefined, value: one }]);
+  await admin.config('SET', 'maxmemory', '1');
+  await t.rejects(put(), { message: /: OOM .*; raise its maxmemory, or remove something from it, and try again$/ });
+  await admin.config('SET', 'maxmemory', '0');
+  await admin.config('SET', 'min-replicas-to-write', '1');
+  await t.rejects(put(), { message: /: NOREPLICAS .*; do what its answer says, and try again$/ });
+  await admin.config('SET', 'min-replicas-to-write', '0');
+  await admin.replicaof('127.0.0.1', '1');
+  await t.rejects(put(), { message: /: READONLY .*; it is a replica: give the address of the primary/ });
 });
 
 t.test('an embedded store that cannot be opened is a fault with the remedy', async (t) => {
