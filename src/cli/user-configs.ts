@@ -96,7 +96,8 @@ export async function put({
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
     // As the control plane leaves what others wrote: without its virtual hosts, their clients would get 404 until it puts them back.
-    const published = await publishedIn(store, subject);
+    const published = before === undefined ? [] : await publishedIn(store, subject);
+    if (published === undefined) throw new CliFault(exitStatus.refused, unknownPublished(subject));
     const { config, kept } = keepPublished(before ?? EMPTY_CONFIG, value, published);
     if (config.length > limits.userConfigBytesMax) {
       throw new CliFault(
@@ -123,7 +124,7 @@ export async function put({
 export async function remove({ subject, store: options, expectedDigest }: Change): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
     const before = found(await readExpected(store, subject, expectedDigest), store, subject);
-    const published = await publishedIn(store, subject);
+    const published = (await publishedIn(store, subject)) ?? [];
     await swap(store, subject, before, undefined);
     const { isListed, words } = await listed(store, 'deleteUserConfig', subject, before, undefined);
     const hosts = hostsText('Published by the control plane, which will put it back', published);
@@ -150,12 +151,21 @@ async function listed(
 }
 
 /**
- * The ids of the virtual hosts that the control plane has published into the subject's config; none when that cannot be read: a Redis user
- * may have access to user configs alone.
+ * The ids of the virtual hosts that the control plane has published into the subject's config, `undefined` when their record is damaged.
+ * None for a Redis user who has access to user configs alone.
  */
-async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[]> {
-  const record = await records.read(publicationKey(subject)).catch(() => undefined);
-  return record === undefined ? [] : readPublication(record).virtualHosts;
+async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
+  try {
+    const record = await records.read(publicationKey(subject));
+    return record === undefined ? [] : readPublication(record)?.virtualHosts;
+  } catch (error) {
+    if (error instanceof RecordStoreFault && error.isForbidden) return [];
+    throw error;
+  }
+}
+
+function unknownPublished(subject: string): string {
+  return `the record of what the control plane has published into the user config of ${subject} is damaged: run \`config delete\`, then \`config put\`; the control plane adds its virtual hosts again`;
 }
 
 async function readExpected(

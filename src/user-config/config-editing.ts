@@ -1,6 +1,7 @@
 // Adds virtual hosts to the bytes of a user config and removes them. Everything else keeps its bytes: parsing and
 // rewriting what others wrote would change numbers, escapes and duplicate members. Beside a config, the control plane keeps a record of
 // which virtual hosts in it are its own: whoever else writes the config leaves these as they are.
+import { z } from 'zod';
 import { stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { RecordKey } from '../store/index.js';
 import { decodeUserConfig } from './user-config-schema.js';
@@ -84,21 +85,28 @@ const OPEN = Buffer.from('{');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from('}');
 
-/** Written in one swap with the user config, so that it always matches it. */
-export interface PublicationRecord {
-  readonly subject: string;
+const publicationShape = z.object({
+  subject: z.string(),
   /** Ids of the control plane's virtual hosts. */
-  readonly virtualHosts: readonly string[];
+  virtualHosts: z.array(z.string()),
   /** Whether the control plane created the config: then it deletes the config once nothing is left in it. */
-  readonly isConfigOurs: boolean;
-}
+  isConfigOurs: z.boolean(),
+});
+
+/** Written in one swap with the user config, so that it always matches it. */
+export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
   return { space: 'publications', key: subject };
 }
 
-export function readPublication(record: Buffer): PublicationRecord {
-  return JSON.parse(record.toString()) as PublicationRecord;
+/** `undefined` when the control plane has not written it. */
+export function readPublication(record: Buffer): PublicationRecord | undefined {
+  try {
+    return publicationShape.parse(JSON.parse(record.toString()));
+  } catch {
+    return undefined;
+  }
 }
 
 /**

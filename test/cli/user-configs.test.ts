@@ -9,6 +9,7 @@ import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { planPublication } from '../../src/control-plane/compositions/publication.js';
 import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
+import { redisRecordKey } from '../../src/store/redis-record-layout.js';
 import { openRecordStore } from '../../src/store/open-store.js';
 import { logInto } from '../support/log-lines.js';
 import { startRedis } from '../support/redis.js';
@@ -183,7 +184,7 @@ t.test(
   'the change of a Redis user who may only write user configs is made, and reported as missing in the list',
   async (t) => {
     const redis = await startRedis(t, {
-      users: ['writer on >password resetkeys %RW~alice +get +set +eval +ping +client'],
+      users: ['writer on >password resetkeys %RW~alice +get +set +del +eval +ping +client'],
     });
     const store: StoreOptions = { ...redis.storeOptions, username: 'writer', password: 'password' };
     const put = { subject: 'alice', file: writeFile(t, {}), store };
@@ -191,5 +192,48 @@ t.test(
     t.match(answer, { isStored: true, isListed: false });
     t.match(String(text), /\.\nThis change could not be added to the list of changes\.\n$/);
     t.same((await commands.get({ subject: 'alice', store })).text, readFileSync(put.file));
+    t.match((await commands.put({ ...put, expectedDigest: undefined })).answer, { isStored: true, kept: [] });
+    const removed = await commands.remove({ subject: 'alice', store, expectedDigest: undefined });
+    t.match(removed.answer, { isDeleted: true, published: [] });
   },
 );
+
+for (const [kind, start] of Object.entries(stores)) {
+  t.test(`a damaged record of what was published stops a put, and a delete clears the way; ${kind}`, async (t) => {
+    const store = await start(t);
+    const key = { space: 'publications', key: 'alice' } as const;
+    for (const damaged of ['{', 'null', '{"subject":"alice","virtualHosts":"v","isConfigOurs":true}']) {
+      const put = async (backend: object) =>
+        commands.put({ subject: 'alice', file: writeFile(t, backend), store, expectedDigest: undefined });
+      await put({});
+      const { text } = await commands.get({ subject: 'alice', store });
+      const records = await openRecordStore(store, logInto([]));
+      await records.swap([{ ...key, expected: await records.read(key), value: Buffer.from(damaged) }]);
+      await records.close();
+      await t.rejects(put({ allowed_tool_names: ['a'] }), {
+        ...{ name: CliFault.name, exitStatus: 65 },
+        message: /published into the user config of alice is damaged: run `config delete`, then `config put`/,
+      });
+      t.same((await commands.get({ subject: 'alice', store })).text, text, 'nothing was stored');
+      t.match(await commands.remove({ subject: 'alice', store, expectedDigest: undefined }), {
+        answer: { isDeleted: true, published: [] },
+      });
+      t.match((await put({})).answer, { isStored: true });
+      await commands.remove({ subject: 'alice', store, expectedDigest: undefined });
+    }
+  });
+}
+
+t.test('a put is not made while the store cannot say what was published', async (t) => {
+  const redis = await startRedis(t);
+  const store = redis.storeOptions;
+  const put = async (backend: object) =>
+    commands.put({ subject: 'alice', file: writeFile(t, backend), store, expectedDigest: undefined });
+  await put({});
+  const { text } = await commands.get({ subject: 'alice', store });
+  const client = await redis.connect();
+  await client.lpush(redisRecordKey({ space: 'publications', key: 'alice' }), 'of another type');
+  await t.rejects(put({ allowed_tool_names: ['a'] }), { exitStatus: 69, message: /WRONGTYPE/ });
+  await t.rejects(commands.remove({ subject: 'alice', store, expectedDigest: undefined }), { message: /WRONGTYPE/ });
+  t.same((await commands.get({ subject: 'alice', store })).text, text);
+});

@@ -33,7 +33,8 @@ export function userConfigKey(subject: string): RecordKey {
 
 /** @param wanted JSON of the control plane's virtual hosts that the subject should have, by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
-  const before = state.record === undefined ? undefined : readPublication(state.record);
+  const before = publishedBefore(state);
+  if (typeof before === 'string') return obstructed(before);
   if (before === undefined && wanted.size === 0) return { kind: 'current' };
   const found = configIn(state);
   const config = readConfig(found ?? EMPTY_CONFIG);
@@ -53,6 +54,13 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   }
   const isOver = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
   return { kind: 'stale', changes: changesOf(state, record, isOver ? undefined : edited) };
+}
+
+/** A damaged record says nothing, which does not matter where there is no config. @returns a text if it cannot be known. */
+function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
+  const before = state.record && readPublication(state.record);
+  if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
+  return 'the record of what was published into the user config is damaged: delete the user config';
 }
 
 /** An empty value counts as no config (decisions 2.2). */

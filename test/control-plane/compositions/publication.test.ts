@@ -119,6 +119,19 @@ t.test('a virtual host does not count as the control plane’s by its id alone',
   t.equal(shelf.record, undefined);
 });
 
+t.test('a config whose record is damaged is left alone, and published anew once it is deleted', async (t) => {
+  const shelf = new Shelf();
+  shelf.publish(t, { x: HOST });
+  const published = shelf.text;
+  shelf.record = Buffer.from('{"virtualHosts":{}}');
+  for (const wanted of [{ x: OTHER }, {}]) t.match(shelf.publish(t, wanted), /is damaged: delete the user config/);
+  t.equal(shelf.text, published);
+  shelf.write(undefined);
+  t.equal(shelf.publish(t, { x: OTHER }), 'changed');
+  t.equal(shelf.text, `{"virtual_hosts":{"x":${OTHER}}}`);
+  t.equal(shelf.publish(t, { x: OTHER }), 'nothing');
+});
+
 t.test('a config that cannot be added to is left alone', async (t) => {
   const broken = '{"virtual_hosts":{"f":{"backends":{"a":{"url":"secret"}}}}}';
   const shelf = new Shelf(broken);
