@@ -7,7 +7,7 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, stringIn, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
+import { RedisLink, stringAt, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards, redisSlotOf, SLOTS } from './redis-place.js';
 
 /** The kind of link that fits the options: to a single Redis, or to a cluster. */
@@ -59,7 +59,7 @@ export class RedisClusterLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, (data) => data.getBuffer(key).then(stringIn));
+    return this.run(key, (data) => stringAt(data, key));
   }
 
   async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {

@@ -131,7 +131,7 @@ export class RedisLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, async (data) => data.getBuffer(key).then(stringIn));
+    return this.run(key, (data) => stringAt(data, key));
   }
 
   async publish(channel: string, message: string): Promise<number> {
@@ -216,8 +216,13 @@ function gatherWrites(stream: Redis['stream']): void {
   setImmediate(() => stream.uncork());
 }
 
-/** A reply of the wrong type may belong to an earlier command. */
-export function stringIn(value: unknown): Buffer | null {
+/**
+ * A reply of the wrong type may belong to an earlier command. Its connection fails before anybody can take up the replies that came with it.
+ */
+export async function stringAt(data: Redis, key: Buffer): Promise<Buffer | null> {
+  const value: unknown = await data.getBuffer(key);
   if (value === null || Buffer.isBuffer(value)) return value;
-  throw new Error(GARBLED);
+  const error = new Error(GARBLED);
+  data.emit('error', error);
+  throw error;
 }

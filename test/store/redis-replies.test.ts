@@ -72,6 +72,16 @@ t.test('a read whose reply is not a string fails, and so do the reads after it',
   }
 });
 
+t.test('a write whose reply comes with an impossible one before it is not taken for made', async (t) => {
+  const redis = new FakeRedis();
+  const store = await RedisStore.open(await redis.start(t), logger);
+  t.teardown(() => store.close());
+  redis.reply = Buffer.from(':42\r\n');
+  const [read, written] = await Promise.allSettled([store.read('alice'), store.write('bob', Buffer.from('b'))]);
+  t.match(read, { value: { kind: 'failed' } });
+  t.match(written, { reason: { name: 'RecordStoreFault' } });
+});
+
 t.test('after replies of every kind, well formed or not, each read ends, and the store heals', async (t) => {
   await Promise.all(Array.from({ length: LANES }, (_, lane) => readReplies(t, new Random(SEED + lane))));
 });

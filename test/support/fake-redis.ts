@@ -76,6 +76,9 @@ export class FakeRedis {
 
   /** Commands always arrive whole: they are short, and loopback does not split them. */
   #onData(socket: Socket, data: Buffer): void {
+    // What answers commands that came together comes together.
+    socket.cork();
+    process.nextTick(() => socket.uncork());
     for (const command of data.toString('latin1').split(/(?=\*\d+\r\n\$)/)) {
       const name = command.split('\r\n')[2]?.toLowerCase();
       if (name === 'get') {
