@@ -249,7 +249,7 @@ export class UnsolicitedMessages implements Listener {
    */
   expect(request: ExchangeRequest): void {
     if (this.#isOver || this.stream.isHeard) return;
-    this.stream.expect();
+    this.stream.expect(BACKEND_STREAMS_LINGER_MS);
     this.#listenToAll(request);
     this.#linger();
   }
@@ -393,7 +393,6 @@ export class UnsolicitedMessages implements Listener {
   /** The client is not listening now: backends are listened to for a little while longer. */
   #linger(): void {
     this.#lingering ??= this.#context.deadlines.after(BACKEND_STREAMS_LINGER_MS, () => {
-      this.stream.expectNoMore();
       if (!this.stream.isOpen) this.#closeAll();
     });
     this.#lingering.restart();

@@ -1,12 +1,13 @@
-// The event stream on which one call is answered. For a client that can resume it (2025-11-25), the gateway gives every event an id and
-// keeps what the client may have missed: the last bytes written, and the events said while it has no connection. A GET with the id of
-// the last event that arrived brings the rest, once and in order. For other clients nothing outlives the connection. Hot path: for an
-// event of usual size, one encoding, one write and one short string.
+// An event stream to a caller: that on which one call is answered, or that of a session (session-stream.ts). For a client that can resume
+// it (2025-11-25), the gateway gives every event an id and keeps what the client may have missed: the last bytes written, and the events
+// said while it has no connection. A GET with the id of the last event that arrived brings the rest, once and in order, with a notice of
+// how many were lost. While a connection takes no more, a call's stream holds its sender back, and that of a session drops the oldest
+// events. Hot path: for an event of usual size, one encoding, one write and one short string.
 //
 //   attached ── no room, or a large event is on its way ──> blocked ── room ──> attached
 //   attached, blocked ── the connection broke or was replaced, all was written ──> detached ── GET: `attach` ──> attached
 //
-// Apart from this state, a stream whose last event was said is either delivered or undelivered, as its keeper files it.
+// Apart from this state, a call's stream whose last event was said is either delivered or undelivered, as its keeper files it.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -23,6 +24,7 @@ import {
   KeptEvent,
   lossNotification,
   LOST,
+  type EventRoom,
   type Kept,
   ReplayBuffer,
   nameOfRequest,
@@ -34,9 +36,9 @@ import type { IdSpan } from '../upstream/index.js';
 export interface StreamOwner {
   /** The client's connection is gone, and with it the backpressure on the backend. */
   onDetached(): void;
-  onAttached(): void;
+  onAttached?(): void;
   /** The stream has room for more events. */
-  onRoom(): void;
+  onRoom?(): void;
 }
 
 type State = 'attached' | 'blocked' | 'detached';
@@ -57,29 +59,44 @@ export class CallerStream extends ListNode {
   #last: Buffer | undefined;
   /** A large event that is being written. */
   #sending: Sending | undefined;
-  #isPrimed = false;
+  /** Whether events wait although the connection would take them. */
+  #isHeldBack = false;
+  #isPrimed: boolean;
   #isEnding = false;
   #isFiled = false;
   readonly #replay: ReplayBuffer;
   /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
   readonly #idText: string;
   readonly #name: string;
-  /** Unwritten events that were dropped, of which the client has not been told. */
-  #lostCount = 0;
+  /** Where a session's stream keeps its events; that of a call keeps them at its keeper. */
+  readonly #room: EventRoom | undefined;
 
   /**
-   * Opens the exchange's stream. The owner listens for the end of the exchange, and then calls `detach`.
-   * @param id of the request that the last event answers.
+   * @param exchange of a call, whose stream is opened; the owner listens for its end, and then calls `detach`. A session's comes later.
+   * @param keeper `undefined`: the client cannot resume the stream.
+   * @param id of the request that the last event answers; `undefined` for a session's stream, which has a room of its own.
    */
-  constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined, id: IdSpan) {
+  constructor(
+    owner: StreamOwner,
+    exchange: Exchange | undefined,
+    keeper: StreamKeeper | undefined,
+    id: IdSpan | undefined,
+    room: EventRoom | undefined = keeper,
+  ) {
     super();
     this.#owner = owner;
     this.#keeper = keeper;
-    this.number = keeper === undefined ? 0 : keeper.begin(this);
-    this.#name = keeper === undefined ? '' : nameOfRequest(id);
+    this.#room = room;
+    this.#isPrimed = id === undefined;
+    this.number = keeper === undefined ? 0 : id === undefined ? keeper.sessionStreamNumber : keeper.begin(this);
+    this.#name = keeper === undefined || id === undefined ? '' : nameOfRequest(id);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
-    this.#replay = new ReplayBuffer(keeper, this);
+    this.#replay = new ReplayBuffer(room, this, id !== undefined);
     this.#exchange = exchange;
+    if (exchange === undefined) {
+      this.#transition('attached', 'detached');
+      return;
+    }
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
   }
@@ -107,8 +124,7 @@ export class CallerStream extends ListNode {
   prime(): void {
     if (this.#isPrimed || this.#exchange === undefined) return;
     this.#isPrimed = true;
-    // Some HTTP servers send the head only with the first bytes of the body.
-    this.#write(this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(0)));
+    this.#write(this.#priming(0));
   }
 
   /**
@@ -116,20 +132,18 @@ export class CallerStream extends ListNode {
    * @param onLost called when the event will not reach the client although the stream continues.
    */
   say(data: Buffer, onLost?: () => void): void {
-    if (this.#exchange === undefined && this.#keeper === undefined) return;
+    if (this.#exchange === undefined && this.#room === undefined) return;
     if (data.length > LARGE_BYTES_FROM) {
       this.#sayLarge([data], onLost);
       return;
     }
-    // The lost events were the newest when the client came back, so it has not been told of them yet.
-    if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();
     const position = this.#replay.position + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
         : encodeNumberedEvent(this.#idText, position, !this.#isPrimed, data);
     this.#isPrimed = true;
-    const isDue = this.#state === 'attached';
+    const isDue = this.#state === 'attached' && !this.#isHeldBack;
     if (isDue) {
       if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
       else this.#write(event);
@@ -165,31 +179,51 @@ export class CallerStream extends ListNode {
   }
 
   /**
-   * Continues after an event that was said, on another exchange; the previous exchange is ended if it is still open.
-   * @param exchange not answered yet.
+   * Continues on another exchange, not answered yet; the previous one is ended if it is still open.
+   * @param position of the last event that arrived, which was said; `undefined` if the client does not resume the stream.
+   * @param priming is written first.
    */
-  attach(exchange: Exchange, position: number): void {
-    if (exchange.isAborted || this.#keeper === undefined) {
+  attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.#replay.next - 1)): void {
+    if (exchange.isAborted) {
       exchange.reset();
       return;
     }
-    const older = this.#exchange;
-    const isOlderBlocked = this.isBlocked;
-    this.#forgetExchange();
-    // A client that does not read would never reach the end.
-    if (isOlderBlocked) older?.reset();
-    else older?.end();
-    this.#replay.onDetached();
+    this.letGo();
     this.#transition('detached', 'attached');
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
-    this.#replay.goBackTo(position + 1);
-    this.#lostCount = 0;
-    this.#write(Buffer.from(this.#primingText(position)));
-    this.#owner?.onAttached();
+    if (position === undefined) this.#replay.forgetWritten();
+    else this.#replay.goBackTo(position + 1);
+    this.#write(priming);
+    this.#owner?.onAttached?.();
     this.#pump();
+  }
+
+  /** Ends the connection, if there is one, or resets it if it is blocked: a client that does not read would never reach the end. */
+  letGo(last?: Buffer): void {
+    const exchange = this.#exchange;
+    const isBlocked = this.isBlocked;
+    this.#forgetExchange();
+    if (isBlocked) exchange?.reset();
+    else exchange?.end(last);
+  }
+
+  /** What is said waits from now on, though the connection may take it; or it does no longer. */
+  holdBack(isHeldBack: boolean): void {
+    this.#isHeldBack = isHeldBack;
+    this.#pump();
+  }
+
+  /** What waits and has an `onLost` is lost; the client is told nothing of it. */
+  dropWatched(): void {
+    this.#replay.dropWatched();
+  }
+
+  /** The client will not come back: everything that is kept for it is lost. */
+  dropAll(): void {
+    this.#replay.dropAll();
   }
 
   /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
@@ -201,6 +235,11 @@ export class CallerStream extends ListNode {
   release(): void {
     // A finished stream need not be cleared, because nothing refers to it any more.
     this.#replay.release(this.#exchange === undefined && !this.#isEnding);
+  }
+
+  /** For `ReplayBuffer`: not even the error in place of the answer can be kept. */
+  onAnswerLost(): void {
+    this.#keeper?.forget(this);
   }
 
   /** For `ReplayBuffer`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
@@ -227,6 +266,11 @@ export class CallerStream extends ListNode {
     return `${this.#idText}${position}\n${primingText}`;
   }
 
+  /** Some HTTP servers send the head only with the first bytes of the body. */
+  #priming(position: number): Buffer {
+    return this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(position));
+  }
+
   #write(bytes: Buffer): void {
     if (this.#exchange?.write(bytes) === false) this.#transition('attached', 'blocked');
   }
@@ -251,7 +295,8 @@ export class CallerStream extends ListNode {
   /** Without a connection, an event is kept as `compact` would leave it: converting all of them in one sweep would take long. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
-    return this.#exchange === undefined ? event.toString('latin1') : event;
+    // Nothing sweeps what a session's stream keeps.
+    return this.#exchange === undefined || this.#room !== this.#keeper ? event.toString('latin1') : event;
   }
 
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
@@ -263,34 +308,27 @@ export class CallerStream extends ListNode {
 
   /** Writes the waiting events until the connection takes no more. */
   #pump(): void {
-    while (this.#exchange !== undefined && this.#state === 'attached' && this.#replay.isAnyUnwritten) {
-      const droppedCount = this.#replay.skipDropped();
-      if (droppedCount > 0) {
-        this.#lostCount += droppedCount;
-        continue;
-      }
+    let lostCount = 0;
+    while (this.#exchange !== undefined && this.#state === 'attached' && !this.#isHeldBack) {
+      lostCount += this.#replay.skipDropped();
       const kept = this.#replay.unwritten;
-      if (kept === LOST) this.#lostCount += 1;
-      else if (this.#lostCount > 0) {
-        this.#tellLoss();
+      if (kept === LOST) lostCount += 1;
+      else if (lostCount > 0) {
+        this.#tellLoss(lostCount);
+        lostCount = 0;
         continue;
-      } else if (typeof kept === 'string') this.#write(Buffer.from(kept, 'latin1'));
+      } else if (kept === undefined) return this.#onAllWritten();
+      else if (typeof kept === 'string') this.#write(Buffer.from(kept, 'latin1'));
       else if (Buffer.isBuffer(kept)) this.#write(kept);
-      else if (kept.parts === undefined) this.#write(Buffer.from(kept.text, 'latin1'));
-      else {
-        this.#sendLarge(this.#exchange, kept.text, kept.parts);
-        return;
-      }
+      else if (kept.parts !== undefined) return this.#sendLarge(this.#exchange, kept.text, kept.parts);
+      else if (kept.length > 0) this.#write(Buffer.from(kept.text, 'latin1'));
       this.#replay.onWritten();
     }
-    if (this.#state === 'attached') this.#onAllWritten();
   }
 
   /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
-  #tellLoss(): void {
-    const data = lossNotification(this.#lostCount);
-    this.#lostCount = 0;
-    this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), data));
+  #tellLoss(lostCount: number): void {
+    this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), lossNotification(lostCount)));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
@@ -308,7 +346,7 @@ export class CallerStream extends ListNode {
   #onAllWritten(): void {
     const exchange = this.#exchange;
     if (!this.#isEnding) {
-      this.#owner?.onRoom();
+      this.#owner?.onRoom?.();
     } else if (exchange !== undefined) {
       const last = this.#last;
       this.#last = undefined;

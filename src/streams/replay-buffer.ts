@@ -1,13 +1,14 @@
-// The events of one call's stream that its client can still ask for: the last ones that were written, and those that wait for a
-// connection, each at its position. They count at the session's keeper as soon as no connection is due to take them; without room, older
-// events make room for newer ones. Without a keeper, only events that wait for the connection are here. Hot path: a few stores per event.
+// The events of one stream that its client may still need: the last ones that were written, if it can come back for them, and those that
+// wait for a connection, each at its position. They take room where the stream has its room, as soon as no connection is due to take them
+// or, in a stream that does not hold its senders, as soon as they wait; without room, older events make room for newer ones. Hot path: a
+// few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
-import { Fifo } from '../fair/index.js';
-import { limits, KIB } from '../shared/index.js';
+import { Fifo } from '../../shared/fifo.js';
+import { limits } from '../../shared/limits.js';
 import type { CallerStream } from './caller-stream.js';
-import type { StreamKeeper } from './stream-keeper.js';
-import type { IdSpan } from '../upstream/index.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import { KIB } from '../../shared/limits/units.js';
 
 /**
  * A stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its
@@ -82,6 +83,17 @@ export type Kept = Buffer | string | KeptEvent;
 /** Stands for an event that could not be kept. */
 export const LOST = '';
 
+/** Where events take room while they are kept. */
+export interface EventRoom {
+  /** Events of one stream that may be kept. */
+  readonly countMax: number;
+  /** Whether there could ever be room for so many bytes. */
+  mayHold(bytes: number): boolean;
+  /** @param isAnswer whether others that wait to be fetched may be released to make room. */
+  tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean;
+  give(bytes: number): void;
+}
+
 /** Larger data is written in pieces, and has memory of its own. */
 export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
 
@@ -104,6 +116,9 @@ export class KeptEvent {
   }
 }
 
+/** Stands for an event that was taken back before it was written. */
+const WITHDRAWN = new KeptEvent('', undefined, undefined);
+
 /** An MCP log message that tells the client how many messages it has missed. */
 export function lossNotification(lostCount: number): Buffer {
   const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
@@ -111,27 +126,32 @@ export function lossNotification(lostCount: number): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }
 
-/** The least that a stream takes of the keeper's room at once, if there is so much. */
+/** The least that a stream takes of its room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;
 
 export class ReplayBuffer {
-  readonly #keeper: StreamKeeper | undefined;
+  readonly #room: EventRoom | undefined;
   readonly #stream: CallerStream;
+  readonly #holdsSender: boolean;
   /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
   #position = 0;
   #next = 1;
   /** The kept events, from position `#first` on. */
   readonly #kept = new Fifo<Kept>();
   #first = 1;
-  /** Events before this position count at the keeper. */
+  /** Bytes of those that were written. */
+  #writtenBytes = 0;
+  /** Events before this position take room. */
   #counted = 1;
   #countedBytes = 0;
-  /** The room taken at the keeper for these: in larger steps, because each step costs. */
+  /** The room taken for these: in larger steps, because each step costs. */
   #takenBytes = 0;
 
-  constructor(keeper: StreamKeeper | undefined, stream: CallerStream) {
-    this.#keeper = keeper;
+  /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have said then takes no room. */
+  constructor(room: EventRoom | undefined, stream: CallerStream, holdsSender: boolean) {
+    this.#room = room;
     this.#stream = stream;
+    this.#holdsSender = holdsSender;
   }
 
   /** The position of the last event that was said; 0 before the first. */
@@ -144,13 +164,9 @@ export class ReplayBuffer {
     return this.#next;
   }
 
-  get isAnyUnwritten(): boolean {
-    return this.#next <= this.#position;
-  }
-
-  /** The next event to be written. */
-  get unwritten(): Kept {
-    return this.#kept.at(this.#next - this.#first) ?? LOST;
+  /** The next event to be written; `undefined` if all are. */
+  get unwritten(): Kept | undefined {
+    return this.#next > this.#position ? undefined : this.#at(this.#next);
   }
 
   /** An event was said and written, and the client cannot come back for it. */
@@ -162,34 +178,35 @@ export class ReplayBuffer {
   /** An event was said. */
   add(event: Kept, isWritten: boolean, isAttached: boolean): void {
     this.#position += 1;
-    if (isWritten) this.#next = this.#position + 1;
     this.#kept.push(event);
-    if (isWritten) this.#countTo(this.#next);
-    else if (!isAttached) this.#countTo(this.#position + 1);
-    if (isWritten) this.#trimWritten();
+    if (isWritten) this.onWritten();
+    else if (!isAttached || !this.#holdsSender) this.#countTo(this.#position + 1);
   }
 
   /** The next event was written. */
   onWritten(): void {
+    this.#writtenBytes += this.#at(this.#next).length;
     this.#next += 1;
-    if (this.#keeper === undefined) {
-      this.#kept.shift();
-      this.#first = this.#counted = this.#next;
-      return;
-    }
-    this.#countTo(this.#next);
     this.#trimWritten();
+    if (this.#stream.isResumable) this.#countTo(this.#next);
   }
 
   /** No connection is due to take the unwritten events. */
   onDetached(): void {
-    if (this.#keeper !== undefined) this.#countTo(this.#position + 1);
-    else this.#dropUnwritten();
+    if (this.#stream.isResumable) this.#countTo(this.#position + 1);
+    else this.dropAll();
   }
 
   /** The client resumes from this position. */
   goBackTo(next: number): void {
     this.#next = next;
+    this.#writtenBytes = 0;
+    for (let position = this.#first; position < next; position += 1) this.#writtenBytes += this.#at(position).length;
+  }
+
+  /** The client does not resume, and has no claim to what was written before. */
+  forgetWritten(): void {
+    while (this.#first < this.#next) this.#dropFirst();
   }
 
   /** Skips events that were dropped before they were written. @returns how many. */
@@ -207,60 +224,85 @@ export class ReplayBuffer {
     }
   }
 
-  /** Nothing counts at the keeper any more. @param isCleared whether the events are dropped too, because none is being written. */
+  /** Nothing takes room any more. @param isCleared whether the events are dropped too, because none is being written. */
   release(isCleared: boolean): void {
-    this.#keeper?.give(this.#takenBytes);
+    this.#room?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
     this.#counted = this.#position + 1;
     if (!isCleared) return;
     this.#kept.clear();
+    this.#writtenBytes = 0;
     this.#first = this.#counted;
+  }
+
+  /** Drops everything: the client will not come back for it. */
+  dropAll(): void {
+    const lost = this.#takeOnLost();
+    this.release(true);
+    this.#next = this.#first;
+    for (const onLost of lost) onLost();
+  }
+
+  /** Drops the unwritten events whose sender wants to know that; the client is told nothing of them. */
+  dropWatched(): void {
+    for (const onLost of this.#takeOnLost()) onLost();
+  }
+
+  #takeOnLost(): readonly (() => void)[] {
+    const taken: (() => void)[] = [];
+    for (let position = Math.max(this.#next, this.#first); position <= this.#position; position += 1) {
+      const kept = this.#at(position);
+      const onLost = onLostOf(kept);
+      if (onLost === undefined) continue;
+      taken.push(onLost);
+      if (position < this.#counted) this.#countedBytes -= kept.length;
+      this.#kept.replace(position - this.#first, WITHDRAWN);
+    }
+    return taken;
+  }
+
+  #at(position: number): Kept {
+    return this.#kept.at(position - this.#first) ?? LOST;
   }
 
   /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
   #trimWritten(): void {
-    while (this.#kept.length > 1 && this.#first < this.#next - 1) {
-      if (this.#countedBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
+    const first = this.#stream.isResumable ? this.#next - 1 : this.#next;
+    while (this.#first < first) {
+      if (first < this.#next && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
       this.#dropFirst();
     }
   }
 
-  /** Drops what is unwritten, because the client cannot come back for it. */
-  #dropUnwritten(): void {
-    for (let index = this.#next - this.#first; index < this.#kept.length; index += 1) {
-      onLostOf(this.#kept.at(index) ?? LOST)?.();
-    }
-    this.#kept.clear();
-  }
-
-  /** Counts the events before `end` at the keeper; older events make room for newer ones. */
+  /** Takes room for the events before `end`; older events make room for newer ones. */
   #countTo(end: number): void {
-    const keeper = this.#keeper;
-    while (keeper !== undefined && this.#counted < end) {
-      const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
+    const room = this.#room;
+    while (room !== undefined && this.#counted < end) {
+      const kept = this.#at(this.#counted);
       // An event that could never fit does not evict others in vain, and only an answer evicts other undelivered streams.
-      const mayBeHeld = keeper.mayHold(kept.length);
+      const mayBeHeld = room.mayHold(kept.length);
       const isAnswer = this.#stream.isCompleteAt(this.#counted);
-      if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
+      if (mayBeHeld && this.#tryTake(room, kept.length, isAnswer && this.#first === this.#counted)) {
         this.#countedBytes += kept.length;
       } else if (mayBeHeld && this.#first < this.#counted) {
         this.#dropFirst();
         continue;
       } else {
-        this.#lose(keeper, this.#counted);
+        this.#lose(room, this.#counted);
       }
       this.#counted += 1;
     }
   }
 
-  #tryTake(keeper: StreamKeeper, bytes: number, mayTakeFromOthers: boolean): boolean {
+  #tryTake(room: EventRoom, bytes: number, mayTakeFromOthers: boolean): boolean {
+    if (this.#counted - this.#first >= room.countMax) return false;
     const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
     if (missingBytes <= 0) return true;
     let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
-    if (!keeper.tryTake(takenBytes, this.#stream, false)) {
+    if (!room.tryTake(takenBytes, this.#stream, false)) {
       takenBytes = missingBytes;
-      if (!keeper.tryTake(takenBytes, this.#stream, mayTakeFromOthers)) return false;
+      if (!room.tryTake(takenBytes, this.#stream, mayTakeFromOthers)) return false;
     }
     this.#takenBytes += takenBytes;
     return true;
@@ -268,30 +310,33 @@ export class ReplayBuffer {
 
   #dropFirst(): void {
     const kept = this.#kept.shift() ?? LOST;
-    if (this.#first < this.#counted) {
-      this.#countedBytes -= kept.length;
-      const spareBytes = this.#takenBytes - this.#countedBytes;
-      if (spareBytes > WRITTEN_BYTES_KEPT) {
-        this.#takenBytes -= spareBytes;
-        this.#keeper?.give(spareBytes);
-      }
-    }
+    if (this.#first < this.#next) this.#writtenBytes -= kept.length;
+    // After `release`, nothing is counted any more.
+    if (this.#first < this.#counted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
+    else this.#counted += 1;
     this.#first += 1;
+    const spareBytes = this.#takenBytes - this.#countedBytes;
+    if (spareBytes > (this.#kept.length > 0 ? WRITTEN_BYTES_KEPT : 0)) {
+      this.#takenBytes -= spareBytes;
+      this.#room?.give(spareBytes);
+    }
     if (this.#first > this.#next) onLostOf(kept)?.();
   }
 
   /** The event has no room even alone. A lost answer is replaced by an error; if that has no room either, the stream is forgotten. */
-  #lose(keeper: StreamKeeper, position: number): void {
-    const index = position - this.#first;
-    const onLost = position >= this.#next ? onLostOf(this.#kept.at(index) ?? LOST) : undefined;
-    this.#kept.replace(index, LOST);
+  #lose(room: EventRoom, position: number): void {
+    const kept = this.#at(position);
+    const onLost = position >= this.#next ? onLostOf(kept) : undefined;
+    if (position < this.#next) this.#writtenBytes -= kept.length;
+    this.#kept.replace(position - this.#first, LOST);
     if (this.#stream.isCompleteAt(position)) {
       const word = this.#stream.lostAnswer(position);
-      if (word !== undefined && this.#tryTake(keeper, word.length, true)) {
-        this.#kept.replace(index, word);
+      if (word !== undefined && this.#tryTake(room, word.length, true)) {
+        this.#kept.replace(position - this.#first, word);
         this.#countedBytes += word.length;
+        if (position < this.#next) this.#writtenBytes += word.length;
       } else {
-        keeper.forget(this.#stream);
+        this.#stream.onAnswerLost();
       }
     }
     onLost?.();

@@ -3,18 +3,20 @@
 // told how many it has missed. A client that can resume streams (2025-11-25) gets event ids, and has some time to come back for what
 // was said meanwhile and for the last events written. Cold path.
 //
-//   closed, expected, lingering ── GET ──> open ── no room ──> blocked ── drained ──> open
+//   closed, expected, lingering ── GET ──> open
 //   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
-//   open, blocked ── a newer GET, the client is gone or has listened for long, session or process ends ──> closed
-//   closed ── the client was there, and may come back ──> lingering ── its time, session or process ends ──> closed
+//   open ── the client is gone or has listened for long ──> lingering ── its time, session or process ends ──> closed
+//   open ── the same, where it cannot resume; session or process ends ──> closed
 //
 // Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
-import { encodeEventAfter, eventHeadText, keepAliveComment, primingText } from '../bytes/index.js';
-import type { Account, Deadline, DeadlineWheel } from '../fair/index.js';
-import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
-import type { AskingStream } from './asking/awaited-answers.js';
-import type { Exchange } from '../exchange/index.js';
-import { lossNotification, WRITTEN_BYTES_KEPT } from './replay-buffer.js';
+import type { Account } from '../../shared/accounts.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
+import type { AskingStream } from '../asking/awaited-answers.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { CallerStream, type StreamOwner } from './caller-stream.js';
+import type { EventRoom } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
 /**
@@ -26,45 +28,49 @@ export const CLIENT_READY_MS_MAX = 5_000;
 /** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */
 export const LIST_CHANGES_MS = 50;
 
-interface WaitingEvent {
-  readonly position: number;
-  readonly bytes: Buffer;
-  readonly onLost: (() => void) | undefined;
-}
-
-type State = 'closed' | 'expected' | 'open' | 'blocked' | 'lingering';
-
-/** An event that was written, as Latin-1 text. */
-interface WrittenEvent {
-  readonly position: number;
-  readonly text: string;
-}
-
-export class SessionStream implements AskingStream {
+/** What waits in a session's stream, and what may not have arrived, in the share of session bytes. */
+class WaitingRoom implements EventRoom {
+  readonly countMax = limits.sessionStreamWaitingMax;
   readonly #account: Account;
+  #heldBytes = 0;
+
+  constructor(account: Account) {
+    this.#account = account;
+  }
+
+  mayHold(bytes: number): boolean {
+    return bytes <= limits.sessionStreamWaitingBytesMax;
+  }
+
+  tryTake(bytes: number): boolean {
+    const { sessionBytes } = this.#account;
+    if (!this.mayHold(this.#heldBytes + bytes) || sessionBytes.boundAgainst(bytes) !== undefined) return false;
+    this.give(-bytes);
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#heldBytes -= bytes;
+    this.#account.sessionBytes.give(bytes);
+  }
+}
+
+type State = 'closed' | 'expected' | 'open' | 'lingering';
+
+export class SessionStream implements AskingStream, StreamOwner {
   readonly #deadlines: DeadlineWheel;
   readonly #onClosed: () => void;
   /** For `BackendRequests`: the session stream has no silence deadline of its own. */
   readonly onAsking: AskingStream['onAsking'];
   /** `undefined`: the client cannot resume streams. */
   readonly #keeper: StreamKeeper | undefined;
+  readonly #events: CallerStream;
   #state: State = 'closed';
-  /** Set while open or blocked. Blocked: it has no room until it has drained. */
-  #exchange: Exchange | undefined;
-  readonly #waiting: WaitingEvent[] = [];
-  #waitingBytes = 0;
-  #lostCount = 0;
+  /** The end of the current state, if it has one in time. */
+  #end: Deadline | undefined;
   /** List changes of the current moment, by method; a notification that came only once keeps its bytes. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  #lifeDeadline: Deadline | undefined;
-  /** The position of the last event that was said. */
-  #position = 0;
-  /** Written events that may not have arrived; older ones, up to `#arrivedThrough`, are assumed to have arrived. */
-  readonly #written: WrittenEvent[] = [];
-  #writtenBytes = 0;
-  #arrivedThrough = 0;
-  #lingerDeadline: Deadline | undefined;
   readonly #isReady: () => boolean;
   /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
   #readyDeadline: Deadline | undefined;
@@ -81,16 +87,16 @@ export class SessionStream implements AskingStream {
     onAsking: AskingStream['onAsking'] = () => undefined,
     isReady: () => boolean = () => true,
   ) {
-    this.#account = account;
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
     this.#keeper = keeper;
     this.onAsking = onAsking;
     this.#isReady = isReady;
+    this.#events = new CallerStream(this, undefined, keeper, undefined, new WaitingRoom(account));
   }
 
   get isOpen(): boolean {
-    return this.#state === 'open' || this.#state === 'blocked';
+    return this.#state === 'open';
   }
 
   /** Whether the client receives what is said, or is about to open the stream for the first time. */
@@ -103,43 +109,27 @@ export class SessionStream implements AskingStream {
     return this.#state !== 'closed';
   }
 
-  /** The client is about to open the stream: messages wait until it does, or until `expectNoMore`. */
-  expect(): void {
-    this.#transition(['closed'], 'expected');
-  }
-
-  /** The client has not opened the stream: waiting messages are lost. */
-  expectNoMore(): void {
-    if (this.#transition(['expected'], 'closed')) this.#dropAll();
+  /** The client is about to open the stream: messages wait until it does, for so long. */
+  expect(forMs: number): void {
+    if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
   }
 
   /** @param position of the last event that the client received; `undefined` when it does not resume the stream. */
   open(exchange: Exchange, position?: number): void {
-    if (exchange.isAborted) {
-      exchange.reset();
-      return;
-    }
-    this.#letGo();
     this.#transition(['closed', 'expected', 'lingering'], 'open');
-    this.#lingerDeadline?.cancel();
-    this.#exchange = exchange;
-    exchange.onAbort = () => this.#onAbort(exchange);
-    exchange.onDrain = () => this.#onDrain(exchange);
-    exchange.openStream();
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
-    this.#lifeDeadline = this.#deadlines.after(limits.sessionStreamMsMax, () => this.#onOld(exchange));
-    const goneOnFrom = position !== undefined && position <= this.#position ? position : undefined;
-    this.#putBack(goneOnFrom);
-    // Some HTTP servers send the head only with the first bytes of the body.
-    this.#write(this.#keeper === undefined ? keepAliveComment : this.#priming(goneOnFrom));
-    this.#flush();
+    this.#endsAfter(limits.sessionStreamMsMax, () => {
+      this.#events.letGo();
+      this.onDetached();
+    });
+    this.#events.attach(exchange, position !== undefined && this.#events.hasSaid(position) ? position : undefined);
   }
 
   /** The client has said that it is ready. */
   onReady(): void {
     this.#readyDeadline?.cancel();
     this.#readyDeadline = undefined;
-    this.#flush();
+    this.#events.holdBack(false);
   }
 
   /** Ends the stream; nothing is said any more unless it is opened again. */
@@ -147,7 +137,6 @@ export class SessionStream implements AskingStream {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();
     this.#tellChanges();
-    this.#letGo();
     this.#close();
   }
 
@@ -171,24 +160,7 @@ export class SessionStream implements AskingStream {
     }
     // Only requests to the client have an `onLost`.
     if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();
-    this.#position += 1;
-    const position = this.#position;
-    const bytes = encodeEventAfter(this.#headText(position), Buffer.concat(parts));
-    if (this.isOpen && !this.#isHeldBack && this.#waiting.length === 0) {
-      this.#write(bytes);
-      this.#remember(position, bytes);
-      return;
-    }
-    const isTooLarge = bytes.length > limits.sessionStreamWaitingBytesMax;
-    while (!isTooLarge && this.#waiting.length > 0 && !this.#hasRoomFor(bytes.length)) this.#dropOldest();
-    if (!this.#hasRoomFor(bytes.length)) {
-      this.#lostCount += 1;
-      onLost?.();
-      return;
-    }
-    this.#waiting.push({ position, bytes, onLost });
-    this.#waitingBytes += bytes.length;
-    this.#account.sessionBytes.take(bytes.length);
+    this.#events.say(Buffer.concat(parts), onLost);
   }
 
   /**
@@ -211,144 +183,36 @@ export class SessionStream implements AskingStream {
     for (const change of changes) this.tell([change]);
   }
 
-  get #isHeldBack(): boolean {
-    return this.#state === 'blocked' || this.#readyDeadline !== undefined;
-  }
-
   /** Holds back requests until the client is ready; if it does not say so in time, they are lost. */
   #awaitReadiness(): void {
-    this.#readyDeadline ??= this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
-      this.#readyDeadline = undefined;
+    if (this.#readyDeadline !== undefined) return;
+    this.#events.holdBack(true);
+    this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       // Another process may have heard that the client is ready.
-      if (this.#isReady()) return this.#flush();
-      for (const event of this.#waiting.filter(({ onLost }) => onLost !== undefined)) {
-        this.#waiting.splice(this.#waiting.indexOf(event), 1);
-        this.#giveBack(event).onLost?.();
-      }
-      this.#flush();
+      if (!this.#isReady()) this.#events.dropWatched();
+      this.onReady();
     });
   }
 
-  #write(bytes: Buffer): void {
-    if (this.#exchange?.write(bytes) === false) this.#transition(['open'], 'blocked');
-  }
-
-  #flush(): void {
-    while (this.isOpen && !this.#isHeldBack) {
-      if (this.#lostCount > 0) {
-        const before = (this.#waiting[0]?.position ?? this.#position + 1) - 1;
-        this.#write(encodeEventAfter(this.#headText(before), lossNotification(this.#lostCount)));
-        this.#lostCount = 0;
-        continue;
-      }
-      const event = this.#takeWaiting();
-      if (event === undefined) return;
-      this.#write(event.bytes);
-      this.#remember(event.position, event.bytes);
-    }
-  }
-
-  #onDrain(exchange: Exchange): void {
-    if (this.#exchange !== exchange) return;
-    this.#transition(['blocked'], 'open');
-    this.#flush();
-  }
-
-  #onAbort(exchange: Exchange): void {
-    if (this.#exchange !== exchange) return;
-    this.#transition(['open', 'blocked'], 'closed');
-    this.#exchange = undefined;
-    this.#lifeDeadline?.cancel();
-    this.#linger();
-  }
-
-  #onOld(exchange: Exchange): void {
-    if (this.#exchange !== exchange) return;
-    this.#letGo();
-    this.#linger();
-  }
-
-  /** The client has disconnected, or its GET has lasted too long; it may come back. */
-  #linger(): void {
-    if (this.#keeper === undefined) {
-      this.#dropAll();
-    } else {
-      this.#transition(['closed'], 'lingering');
-      this.#lingerDeadline ??= this.#deadlines.after(this.#keeper.resumptionTimeMs, () => this.#close());
-      this.#lingerDeadline.restart();
-    }
+  /** For `CallerStream`: the client has disconnected. Also when its GET has lasted too long: it may come back. */
+  onDetached(): void {
+    if (this.#keeper === undefined) this.#close();
+    else if (this.#transition(['open'], 'lingering'))
+      this.#endsAfter(this.#keeper.resumptionTimeMs, () => this.#close());
     this.#onClosed();
   }
 
   /** The client is not expected back: everything is dropped. */
   #close(): void {
-    this.#transition(['expected', 'lingering'], 'closed');
-    this.#lingerDeadline?.cancel();
-    this.#dropAll();
-    this.#forgetWritten(this.#position);
+    this.#end?.cancel();
+    this.#events.letGo();
+    this.#transition(['expected', 'open', 'lingering'], 'closed');
+    this.#events.dropAll();
   }
 
-  #headText(position: number): string {
-    return this.#keeper === undefined ? eventHeadText : `${this.#idText(position)}${eventHeadText}`;
-  }
-
-  #idText(position: number): string {
-    return `id: ${this.#keeper?.sessionStreamNumber}_${position}\n`;
-  }
-
-  /** The id from which a client can resume before there is an event, and how soon it may come back when the stream ends. */
-  #priming(goneOnFrom: number | undefined): Buffer {
-    const position = goneOnFrom ?? (this.#waiting[0]?.position ?? this.#position + 1) - 1;
-    return Buffer.from(this.#idText(position) + primingText);
-  }
-
-  /** Keeps an event that was written but may not arrive. */
-  #remember(position: number, bytes: Buffer): void {
-    if (this.#keeper === undefined) return;
-    const { sessionBytes } = this.#account;
-    this.#written.push({ position, text: bytes.toString('latin1') });
-    this.#writtenBytes += bytes.length;
-    sessionBytes.take(bytes.length);
-    while (this.#writtenBytes > WRITTEN_BYTES_KEPT) this.#forgetWritten(this.#written[0]?.position ?? position);
-  }
-
-  #forgetWritten(through: number): void {
-    for (let event = this.#written[0]; event !== undefined && event.position <= through; event = this.#written[0]) {
-      this.#written.shift();
-      this.#writtenBytes -= event.text.length;
-      this.#account.sessionBytes.give(event.text.length);
-      this.#arrivedThrough = event.position;
-    }
-  }
-
-  /** Queues the events written after this position to be written again. A client that does not resume has no claim to them. */
-  #putBack(position: number | undefined): void {
-    if (position === undefined || this.#keeper === undefined) {
-      this.#forgetWritten(this.#position);
-      return;
-    }
-    this.#lostCount += Math.max(0, this.#arrivedThrough - position);
-    this.#forgetWritten(position);
-    for (let event = this.#written.pop(); event !== undefined; event = this.#written.pop()) {
-      this.#writtenBytes -= event.text.length;
-      this.#waitingBytes += event.text.length;
-      const bytes = Buffer.from(event.text, 'latin1');
-      this.#waiting.unshift({ position: event.position, bytes, onLost: undefined });
-    }
-  }
-
-  /** Ends the exchange, or resets it if it is blocked: a client that does not read would never reach the end. */
-  #letGo(): void {
-    const exchange = this.#exchange;
-    if (exchange === undefined) return;
-    this.#exchange = undefined;
-    exchange.onAbort = undefined;
-    exchange.onDrain = undefined;
-    this.#lifeDeadline?.cancel();
-    const wasBlocked = this.#state === 'blocked';
-    this.#transition(['open', 'blocked'], 'closed');
-    if (wasBlocked) exchange.reset();
-    else exchange.end();
+  #endsAfter(ms: number, onEnd: () => void): void {
+    this.#end?.cancel();
+    this.#end = this.#deadlines.after(ms, onEnd);
   }
 
   /** The one writer of the state. */
@@ -356,34 +220,6 @@ export class SessionStream implements AskingStream {
     if (!from.includes(this.#state)) return false;
     this.#state = to;
     return true;
-  }
-
-  #hasRoomFor(bytes: number): boolean {
-    if (this.#waiting.length >= limits.sessionStreamWaitingMax) return false;
-    if (this.#waitingBytes + bytes > limits.sessionStreamWaitingBytesMax) return false;
-    return this.#account.sessionBytes.boundAgainst(bytes) === undefined;
-  }
-
-  #dropOldest(): void {
-    this.#lostCount += 1;
-    this.#takeWaiting()?.onLost?.();
-  }
-
-  #dropAll(): void {
-    this.#lostCount = 0;
-    for (let event = this.#takeWaiting(); event !== undefined; event = this.#takeWaiting()) event.onLost?.();
-  }
-
-  #takeWaiting(): WaitingEvent | undefined {
-    const event = this.#waiting.shift();
-    return event && this.#giveBack(event);
-  }
-
-  /** Gives back the room that the waiting event took. */
-  #giveBack(event: WaitingEvent): WaitingEvent {
-    this.#waitingBytes -= event.bytes.length;
-    this.#account.sessionBytes.give(event.bytes.length);
-    return event;
   }
 }
 

@@ -12,6 +12,8 @@ import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
 
+const EXPECTED_MS = 10_000;
+
 class Scene {
   readonly accounts: Accounts = createAccounts({ subjectSessionBytesMax: 16 * 1024 * 1024 });
   readonly stream: SessionStream;
@@ -110,14 +112,14 @@ t.test('what is said before an expected client opens its stream waits for it', a
   scene.tell('1', lost);
   t.same(lost, ['1'], 'nobody is expected');
   t.ok(scene.stream.askingObstacle, 'or can be asked');
-  scene.stream.expect();
+  scene.stream.expect(EXPECTED_MS);
   t.equal(scene.stream.askingObstacle, undefined);
   scene.tell('2', lost);
   scene.tell('3', lost);
   const exchange = scene.open();
   t.same(readEvents(exchange.written), ['2', '3']);
   t.same(lost, ['1']);
-  scene.stream.expectNoMore();
+  scene.advance(EXPECTED_MS + 200);
   scene.tell('4', lost);
   t.same(readEvents(exchange.written), ['2', '3', '4'], 'it has come');
 });
@@ -125,10 +127,10 @@ t.test('what is said before an expected client opens its stream waits for it', a
 t.test('what is said to an expected client that does not come is lost', async (t) => {
   const scene = new Scene(t);
   const lost: string[] = [];
-  scene.stream.expect();
+  scene.stream.expect(EXPECTED_MS);
   scene.tell('1', lost);
   t.ok(scene.waitingBytes > 0, 'it counts in the share of its subject');
-  scene.stream.expectNoMore();
+  scene.advance(EXPECTED_MS + 200);
   t.same(lost, ['1']);
   t.equal(scene.waitingBytes, 0);
   t.ok(scene.stream.askingObstacle);
