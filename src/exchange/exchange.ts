@@ -228,10 +228,10 @@ export interface ExchangeWatcher {
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
-/** The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path. */
+/** An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold path. */
 export class UnheardExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
-  readonly isAborted = false;
+  readonly isAborted: boolean = false;
   readonly isPart = false;
 
   constructor(request: ExchangeRequest) {
@@ -239,13 +239,13 @@ export class UnheardExchange extends ExchangeHooks implements Exchange {
     this.request = request;
   }
 
-  respond(): void {}
+  respond(_status: number, _contentType: string, _body: Uint8Array | string): void {}
   openStream(): void {}
-  openBody(): void {}
-  write(): boolean {
+  openBody(_contentType: BodyType, _bodyBytes: number): void {}
+  write(_bytes: Uint8Array): boolean {
     return true;
   }
-  end(): void {}
+  end(_last?: Uint8Array): void {}
   reset(): void {}
   onRead(): void {}
   makeRoom(): 'room' {

@@ -19,6 +19,7 @@ import {
   type Exchange,
   type BodyType,
   type ExchangeRequest,
+  UnheardExchange,
 } from '../exchange/index.js';
 import type { BackendRequests } from '../streams/index.js';
 import { partsOf } from '../messages/index.js';
@@ -31,15 +32,8 @@ import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js
  * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
  * gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
  */
-export class HeldAnswer implements Exchange {
-  readonly request: ExchangeRequest;
-  readonly isAborted: boolean;
-  readonly isPart = false;
-  readonly takesLent = true;
-  onDrain: Exchange['onDrain'] = undefined;
-  onAbort: Exchange['onAbort'] = undefined;
-  onDone: Exchange['onDone'] = undefined;
-  watcher: Exchange['watcher'] = undefined;
+export class HeldAnswer extends UnheardExchange {
+  override readonly isAborted: boolean;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isTold = false;
   /** The parts of an answer that is given in parts; `undefined` when it is too large. */
@@ -55,35 +49,37 @@ export class HeldAnswer implements Exchange {
     onAnswer: (status: number, message: Buffer | undefined) => void,
     isAborted = true,
   ) {
-    this.request = { ...request, answerForms: 'json' };
+    super({ ...request, answerForms: 'json' });
     this.isAborted = isAborted;
     this.#onAnswer = onAnswer;
   }
 
-  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+  override get takesLent(): boolean {
+    return true;
+  }
+
+  override respond(status: number, _contentType: string, body: Uint8Array | string): void {
     const message = Buffer.from(body as Uint8Array);
     this.#tell(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
   }
 
-  openStream(): void {}
-
-  openBody(_contentType: BodyType, bodyBytes: number): void {
+  override openBody(_contentType: BodyType, bodyBytes: number): void {
     if (bodyBytes > limits.heldAnswerBytesMax) this.#tell(200, undefined);
     else this.#parts = [];
   }
 
-  write(bytes: Uint8Array): boolean {
+  override write(bytes: Uint8Array): boolean {
     this.#parts?.push(Buffer.from(bytes));
     return true;
   }
 
-  end(last?: Uint8Array): void {
+  override end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
     this.#tell(200, this.#parts && Buffer.concat(this.#parts));
   }
 
   /** No answer will come, or no more of it: calls `onAnswer` without a message. */
-  reset(): void {
+  override reset(): void {
     this.#tell(502, undefined);
   }
 
@@ -93,13 +89,6 @@ export class HeldAnswer implements Exchange {
     this.#isTold = true;
     this.#onAnswer(status, message);
   }
-
-  onRead(): void {}
-  makeRoom(): 'room' {
-    return 'room';
-  }
-  countInPieces(): void {}
-  releaseBody(): void {}
 }
 
 /** Time after a backend's first question in which further ones join the same round. After it, later questions go into the next round. */

@@ -4,24 +4,17 @@
 //
 //   opening ── every backend has answered, or the patience is over ──> told
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
-import { readClientMessage, readBackendMessage, type BackendMessage } from '../mcp/index.js';
+import { readClientMessage, readBackendMessage } from '../mcp/index.js';
 import type { Deadline } from '../fair/index.js';
-import { limits, refusals } from '../shared/index.js';
-import type { CompiledBackend, CurrentHost, ReadHost } from '../user-config/index.js';
-import type { IdSpan, UpstreamContext } from '../upstream/index.js';
-import {
-  answer,
-  refuse,
-  resultMessage,
-  type Caller,
-  type Exchange,
-  type ExchangeRequest,
-  metadataFor,
-} from '../exchange/index.js';
-import { backendTurns, RequestInFlight } from '../streams/index.js';
+import { refusals } from '../shared/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import type { IdSpan } from '../upstream/index.js';
+import type { UpstreamContext } from '../upstream/index.js';
+import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
+import { backendTurns, RequestInFlight, type StreamForm } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
-import { encodeEvent, EventStreamParser, readMember } from '../bytes/index.js';
-import { type Session, LISTEN_CONFIG_MS } from '../session/index.js';
+import { encodeEvent, readMember } from '../bytes/index.js';
+import type { Session } from '../session/index.js';
 import {
   callersUri,
   filterJson,
@@ -32,98 +25,6 @@ import {
 } from '../messages/index.js';
 import { HeldAnswer } from './held-call.js';
 import { RESULT_META } from './modern-results.js';
-
-// The stream of one `subscriptions/listen`: takes what the session's own stream would carry, the unrequested messages of backends, and
-// passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement.
-
-/** Looks to the session like a client's GET. */
-class ListenStream implements Exchange {
-  readonly isPart = false;
-  readonly takesLent = false;
-  onDrain: Exchange['onDrain'] = undefined;
-  onAbort: Exchange['onAbort'] = undefined;
-  onDone: Exchange['onDone'] = undefined;
-  watcher: Exchange['watcher'] = undefined;
-  readonly #exchange: Exchange;
-  readonly #filter: ListenFilter;
-  /** The id of the caller's request, as JSON. */
-  readonly #id: string;
-  readonly #onEnd: () => void;
-  /** Events held back until the acknowledgement; `undefined` from then on. */
-  #early: Buffer[] | undefined = [];
-
-  /** @param onEnd called when the session ends its stream. */
-  constructor(exchange: Exchange, filter: ListenFilter, id: string, onEnd: () => void) {
-    this.#exchange = exchange;
-    this.#filter = filter;
-    this.#id = id;
-    this.#onEnd = onEnd;
-  }
-
-  get request(): ExchangeRequest {
-    return this.#exchange.request;
-  }
-
-  get isAborted(): boolean {
-    return this.#exchange.isAborted;
-  }
-
-  /** Sends the acknowledgement, and after it the events that waited for it. */
-  begin(acknowledgement: Buffer): void {
-    const events = [encodeEvent(acknowledgement), ...(this.#early ?? [])];
-    this.#early = undefined;
-    this.#exchange.onDrain = () => this.onDrain?.();
-    this.#exchange.openStream();
-    if (this.#exchange.write(Buffer.concat(events))) this.onDrain?.();
-  }
-
-  /** @param bytes whole events: nothing is kept of an event that is cut. */
-  write(bytes: Uint8Array): boolean {
-    let hasRoom = true;
-    const onEvent = (data: Buffer): void => void (hasRoom = this.#tryPassOn(data) && hasRoom);
-    new EventStreamParser(onEvent, limits.sessionStreamWaitingBytesMax).push(Buffer.from(bytes));
-    return hasRoom;
-  }
-
-  end(last?: Uint8Array): void {
-    if (last !== undefined) this.write(last);
-    this.#onEnd();
-  }
-
-  reset(): void {
-    this.#onEnd();
-  }
-
-  /** @returns false if the writer should wait before it writes more. */
-  #tryPassOn(data: Buffer): boolean {
-    const message = readBackendMessage(data);
-    if (message?.kind !== 'notification' || !this.#isWanted(data, message)) return true;
-    const tagged = taggedNotification(data, message, this.#id);
-    if (tagged === undefined) return true;
-    const event = encodeEvent(tagged);
-    if (this.#early === undefined) return this.#exchange.write(event);
-    this.#early.push(event);
-    return false;
-  }
-
-  #isWanted(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
-    const { changes, uris } = this.#filter;
-    if (method !== 'notifications/resources/updated') return changes.some((change) => change.method === method);
-    const uri = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
-    // An update may be of a part of the resource that was subscribed to.
-    return uri !== undefined && uris.some((wanted) => uri.startsWith(wanted));
-  }
-
-  openStream(): void {}
-  openBody(): void {}
-  respond(): void {}
-  onRead(): void {}
-  makeRoom(): 'room' {
-    return 'room';
-  }
-  countInPieces(): void {}
-  releaseBody(): void {}
-}
 
 /** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond it, the next one follows when one is answered. */
 const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
@@ -140,19 +41,15 @@ interface ListeningPlan {
   /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
-  /** Without it, the stream obeys the config that it began with to its end. */
-  readonly readHost: ReadHost | undefined;
   /** Called once, when the request is over. */
   readonly onOver: () => void;
 }
 
-export class Listening extends RequestInFlight {
+export class Listening extends RequestInFlight implements StreamForm {
   readonly isCancellable = false;
   readonly #plan: ListeningPlan;
-  readonly #stream: ListenStream;
   #state: State = 'opening';
   #patience: Deadline | undefined;
-  #configWatch: Deadline | undefined;
   /** Backends that are not ready yet. */
   readonly #backends = new Set<CompiledBackend>();
   /** URIs that have not been subscribed to yet. */
@@ -165,10 +62,8 @@ export class Listening extends RequestInFlight {
 
   constructor(plan: ListeningPlan) {
     super();
-    const { exchange, idJson, filter } = plan;
     this.#plan = plan;
-    this.#left = [...filter.uris];
-    this.#stream = new ListenStream(exchange, filter, idJson, () => this.#finish());
+    this.#left = [...plan.filter.uris];
   }
 
   /** Built on demand, so that the request's body need not be kept. */
@@ -180,13 +75,13 @@ export class Listening extends RequestInFlight {
   start(): void {
     const { context, session, exchange, caller } = this.#plan;
     session.begin(this);
-    exchange.onAbort = () => this.#finish();
+    exchange.onAbort = () => this.endWithSession();
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
-    const bound = session.tryOpenStream(this.#stream, undefined);
+    const bound = session.tryExpectStream(this, exchange.request);
     if (bound !== undefined) {
       this.#transition('opening', 'over');
       refuse(exchange, bound === 'subjectMax' ? refusals.subjectSessionBytesFull : refusals.sessionBytesFull);
-      this.#letGo();
+      this.onEnded();
       return;
     }
     const { backends } = caller.virtualHost;
@@ -196,7 +91,6 @@ export class Listening extends RequestInFlight {
       onNoRoom: (backend) => this.#onReady(backend),
     });
     this.#subscribeNext();
-    this.#watchConfig();
     this.#onProgress();
   }
 
@@ -272,15 +166,14 @@ export class Listening extends RequestInFlight {
     const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));
     const honoured = { changes, uris };
     exchange.watcher?.onOutcome('ok', '', -1);
-    this.#stream.begin(
-      Buffer.from(
-        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
-      ),
+    const acknowledgement = Buffer.from(
+      `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
     );
+    session.openExpected(exchange, encodeEvent(acknowledgement));
     // A backend that is not open yet may have something to say later.
     const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
     const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
-    if (!isAnyMissing && !isAnyTaken) this.#finish();
+    if (!isAnyMissing && !isAnyTaken) this.endWithSession();
   }
 
   /** Whether some backend that is listened to reports changes of this kind. */
@@ -302,53 +195,39 @@ export class Listening extends RequestInFlight {
     return uris;
   }
 
-  /**
-   * Reads the config from time to time, because only requests bring a newer one and none arrives here. When it has changed, the caller
-   * is told which lists have, and the stream ends, so that the caller listens again and hears what the new config allows.
-   */
-  #watchConfig(): void {
-    const { context, readHost, caller } = this.#plan;
-    if (readHost === undefined) return;
-    this.#configWatch = context.deadlines.after(LISTEN_CONFIG_MS, () => {
-      void Promise.resolve(readHost(caller.subject, caller.virtualHost.id)).then((host) => this.#onHost(host));
-    });
-  }
-
-  #onHost(host: CurrentHost): void {
-    if (this.#state === 'over') return;
-    if (host === 'unknown' || host === this.#plan.caller.virtualHost) this.#watchConfig();
-    else if (host === 'gone') this.#finish();
-    else {
-      const { session, exchange } = this.#plan;
-      session.applyConfig(host, exchange.request);
-      session.endStream();
-    }
-  }
-
   get #isAnyUnknown(): boolean {
     const { session, caller } = this.#plan;
     const backends = [...caller.virtualHost.backends.values()];
     return backends.some((backend) => session.upstream(backend).knownCapabilities === undefined);
   }
 
-  /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
-  #finish(): void {
-    const hasBegun = this.#state === 'told';
-    if (this.#state === 'over') return;
-    this.#transition(this.#state, 'over');
-    const { exchange } = this.#plan;
-    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#plan.idJson}}`);
-    const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
-    exchange.onDrain = undefined;
-    exchange.onAbort = undefined;
-    if (hasBegun) exchange.end(encodeEvent(result));
-    else answer(exchange, result);
-    this.#letGo();
+  /** Passes on what the caller's filter names, tagged with the caller's id. */
+  formOf(bytes: Buffer): Buffer | undefined {
+    const message = readBackendMessage(bytes);
+    if (message?.kind !== 'notification') return undefined;
+    const { method, paramsStart, paramsEnd } = message;
+    const { changes, uris } = this.#plan.filter;
+    if (method === 'notifications/resources/updated') {
+      const uri = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
+      // An update may be of a part of the resource that was subscribed to.
+      if (!uris.some((wanted) => uri?.startsWith(wanted))) return undefined;
+    } else if (!changes.some((change) => change.method === method)) return undefined;
+    return taggedNotification(bytes, message, this.#plan.idJson);
   }
 
-  #letGo(): void {
+  /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
+  onEnding(): Buffer | undefined {
+    const hasBegun = this.#state === 'told';
+    this.#transition(this.#state, 'over');
+    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#plan.idJson}}`);
+    const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
+    if (hasBegun) return encodeEvent(result);
+    answer(this.#plan.exchange, result);
+    return undefined;
+  }
+
+  onEnded(): void {
     this.#patience?.cancel();
-    this.#configWatch?.cancel();
     this.#plan.session.finish(this);
     this.#plan.onOver();
   }
@@ -357,7 +236,7 @@ export class Listening extends RequestInFlight {
   cancel(): void {}
 
   endWithSession(): void {
-    this.#finish();
+    this.#plan.session.endStream();
   }
 
   /** The one writer of the state. */

@@ -3,11 +3,10 @@
 import { type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION, TASKS_EXTENSION } from '../mcp/index.js';
 import { type Accounts, BoundedCounts } from '../fair/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
-import type { ReadHost } from '../user-config/index.js';
 import { OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
 import { answerError, idSpanOf, refuse, type Caller, type Exchange } from '../exchange/index.js';
 import type { Dispatcher } from '../calls/index.js';
-import { Session, type Sessions } from '../session/index.js';
+import { type ConfigRounds, Session, type Sessions } from '../session/index.js';
 import { readListenFilter } from '../messages/index.js';
 import { Listening } from './listening.js';
 import { httpStatusOf } from './modern-errors.js';
@@ -33,7 +32,8 @@ interface ListeningsParts {
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly dispatcher: Dispatcher;
-  readonly readHost?: ReadHost | undefined;
+  /** Without them, a stream obeys the config that it began with to its end. */
+  readonly configRounds: ConfigRounds | undefined;
 }
 
 export class Listenings {
@@ -51,7 +51,7 @@ export class Listenings {
   }
 
   listen(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { context, sessions, accounts, dispatcher, readHost } = this.#parts;
+    const { context, sessions, accounts, dispatcher, configRounds } = this.#parts;
     const { subject, virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
     const id = idSpanOf(exchange, message);
@@ -81,6 +81,7 @@ export class Listenings {
     }
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
     session.applyConfig(virtualHost, exchange.request);
+    configRounds?.add(session, exchange);
     const idJson = id.bytes.toString('utf8', id.start, id.end);
     // The stream may be open for hours, and the request's body is not needed from here on.
     exchange.releaseBody();
@@ -88,6 +89,6 @@ export class Listenings {
       this.#counts.remove(subject);
       void sessions.end(session);
     };
-    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, readHost, onOver }).start();
+    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, onOver }).start();
   }
 }

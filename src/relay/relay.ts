@@ -109,18 +109,18 @@ export class Relay {
     this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;
-    this.#door = this.#openDoor(options);
     this.#configRounds = options.readHost && new ConfigRounds(deadlines, options.readHost);
+    this.#door = this.#openDoor(options);
     this.#logger = logger;
   }
 
   #openDoor(options: RelayOptions): ModernDoor | undefined {
-    const { accounts, eras, deadlines, siblings = ownSiblings(), readHost } = options;
+    const { accounts, eras, deadlines, siblings = ownSiblings() } = options;
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
-    const [context, sessions] = [this.#context, this.#sessions];
-    const listenings = new Listenings({ context, sessions, accounts, dispatcher, readHost });
+    const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
+    const listenings = new Listenings({ context, sessions, accounts, dispatcher, configRounds });
     this.#listenings = listenings;
     const door = new ModernDoor({
       context: this.#context,

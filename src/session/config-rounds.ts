@@ -1,5 +1,6 @@
 // Checks sessions with an open client stream against the current config from time to time: otherwise only a request brings a newer
-// config, and a listening client may send none. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
+// config, and a listening client may send none. A `subscriptions/listen` is told which lists have changed, and ends, so that its client
+// listens again and hears what the new config allows. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CurrentHost, ReadHost } from '../user-config/index.js';
@@ -15,7 +16,7 @@ export const LISTEN_CONFIG_MS = 10_000;
 /** User configs that are read at once for sessions' streams, per worker. Beyond it, the next one follows when one is read. */
 export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
-type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'applyConfig' | 'endStream'>;
+type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'applyConfig' | 'endStream'>;
 
 export class ConfigRounds {
   readonly #readHost: ReadHost;
@@ -72,6 +73,9 @@ export class ConfigRounds {
     if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
     // The client's next GET is refused, as any request would be, unless it may use the virtual host again by then.
     if (host === 'gone') session.endStream(false);
-    else session.applyConfig(host, exchange.request);
+    else if (host !== session.virtualHost) {
+      session.applyConfig(host, exchange.request);
+      if (exchange.request.method === 'POST') session.endStream();
+    }
   }
 }

@@ -1,7 +1,7 @@
 export { Adoption } from './adoption.js';
 export { allowListHash } from './allow-list-hash.js';
 export { clientsNotification } from './backend-notifications.js';
-export { ConfigRounds, LISTEN_CONFIG_MS } from './config-rounds.js';
+export { ConfigRounds } from './config-rounds.js';
 export { SessionDirectory } from './directory/session-directory.js';
 export { type FarewellCount, Farewells } from './farewells.js';
 export { mergeGreetings, openUpstreams } from './initialize.js';

@@ -11,6 +11,7 @@ import {
   ReadingsUnderWay,
   type RequestInFlight,
   RequestsInFlight,
+  type StreamForm,
   StreamKeeper,
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
@@ -310,10 +311,25 @@ export class Session {
    * @returns the bound that has no room for the stream, if any.
    */
   tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
-    const { sessionBytes } = this.account;
-    const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH);
+    const bound = this.#unsolicited ? undefined : this.#boundOfStream;
     if (bound === undefined) this.#makeUnsolicited().open(exchange, position);
     return bound;
+  }
+
+  get #boundOfStream(): ShareBound | undefined {
+    return this.account.sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH);
+  }
+
+  /** For a `subscriptions/listen`: backends are listened to, and what they say waits until `openExpected`. @returns as above. */
+  tryExpectStream(form: StreamForm, request: ExchangeRequest): ShareBound | undefined {
+    const bound = this.#boundOfStream;
+    if (bound === undefined) this.#makeUnsolicited(form).expect(request, limits.sessionStreamMsMax);
+    return bound;
+  }
+
+  /** @param first is written first. */
+  openExpected(exchange: Exchange, first: Buffer): void {
+    this.#unsolicited?.open(exchange, undefined, first);
   }
 
   /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */
@@ -336,8 +352,7 @@ export class Session {
 
   /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
   hearQuestions(): boolean {
-    const hasRoom = this.account.sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH) === undefined;
-    if (hasRoom && this.offersAnything) this.#makeUnsolicited();
+    if (this.#boundOfStream === undefined && this.offersAnything) this.#makeUnsolicited();
     return this.#unsolicited !== undefined;
   }
 
@@ -346,10 +361,10 @@ export class Session {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
   }
 
-  #makeUnsolicited(): UnsolicitedMessages {
+  #makeUnsolicited(form?: StreamForm): UnsolicitedMessages {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
     this.#memory.keep(SESSION_STREAM_BYTES_EACH);
-    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory));
+    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, form));
   }
 
   /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */

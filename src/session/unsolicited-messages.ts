@@ -4,7 +4,7 @@
 import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage, type Unhonoured } from '../mcp/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
-import { type AskingStream, backendTurns, SessionStream } from '../streams/index.js';
+import { type AskingStream, backendTurns, SessionStream, type StreamForm } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { confirmSession } from './own-requests.js';
 import {
@@ -226,7 +226,7 @@ export class UnsolicitedMessages implements Listener {
   #lingering: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare, form?: StreamForm) {
     this.#context = context;
     this.#session = session;
     this.#isLease = session.identity.era === 'modern';
@@ -240,25 +240,25 @@ export class UnsolicitedMessages implements Listener {
       session.inFlight.excuseSilence(upstream, isAsking);
     const isReady = (): boolean => session.isReady;
     const { account, streamKeeper } = session;
-    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady);
+    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady, form);
   }
 
   /**
    * The client is about to open its stream. Backends are listened to from now on, so that a request which the first call makes one of
    * them send is heard even if the call arrives before the GET.
    */
-  expect(request: ExchangeRequest): void {
+  expect(request: ExchangeRequest, forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     if (this.#isOver || this.stream.isHeard) return;
-    this.stream.expect(BACKEND_STREAMS_LINGER_MS);
+    this.stream.expect(forMs);
     this.#listenToAll(request);
-    this.#linger();
+    this.#linger(forMs);
   }
 
-  /** The client's GET. @param position of the last event that it received; `undefined` when it does not resume the stream. */
-  open(exchange: Exchange, position: number | undefined): void {
+  /** The client's GET. @param position,first as for the stream. */
+  open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return exchange.reset();
     this.#lingering?.cancel();
-    this.stream.open(exchange, position);
+    this.stream.open(exchange, position, first);
     if (!this.stream.isOpen) return;
     this.#session.upstreams.news.tellOn(this.stream);
     this.#listenToAll(exchange.request);
@@ -391,11 +391,12 @@ export class UnsolicitedMessages implements Listener {
   }
 
   /** The client is not listening now: backends are listened to for a little while longer. */
-  #linger(): void {
-    this.#lingering ??= this.#context.deadlines.after(BACKEND_STREAMS_LINGER_MS, () => {
+  #linger(forMs: number = BACKEND_STREAMS_LINGER_MS): void {
+    this.#lingering?.cancel();
+    if (this.#isOver) return;
+    this.#lingering = this.#context.deadlines.after(forMs, () => {
       if (!this.stream.isOpen) this.#closeAll();
     });
-    this.#lingering.restart();
   }
 
   #closeAll(): void {

@@ -39,6 +39,8 @@ export interface StreamOwner {
   onAttached?(): void;
   /** The stream has room for more events. */
   onRoom?(): void;
+  /** Whether the client is told nothing of lost events. */
+  readonly isLossUntold?: boolean;
 }
 
 type State = 'attached' | 'blocked' | 'detached';
@@ -206,7 +208,7 @@ export class CallerStream extends ListNode {
     const exchange = this.#exchange;
     const isBlocked = this.isBlocked;
     this.#forgetExchange();
-    if (isBlocked) exchange?.reset();
+    if (isBlocked && last === undefined) exchange?.reset();
     else exchange?.end(last);
   }
 
@@ -328,6 +330,7 @@ export class CallerStream extends ListNode {
 
   /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
   #tellLoss(lostCount: number): void {
+    if (this.#owner?.isLossUntold === true) return;
     this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), lossNotification(lostCount)));
   }
 

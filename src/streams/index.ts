@@ -5,5 +5,5 @@ export { ReadingsUnderWay, RequestInFlight, RequestsInFlight } from './in-flight
 export { SlowRequests } from './in-flight/slow-requests.js';
 export { backendTurns } from './in-flight/turns.js';
 export { type EventId, FINAL_ID, isSessionStream, parseEventId } from './replay-buffer.js';
-export { SessionStream } from './session-stream.js';
+export { SessionStream, type StreamForm } from './session-stream.js';
 export { StreamKeeper } from './stream-keeper.js';

@@ -4,11 +4,10 @@
 // few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
-import { Fifo } from '../../shared/fifo.js';
-import { limits } from '../../shared/limits.js';
+import { Fifo } from '../fair/index.js';
+import { limits, KIB } from '../shared/index.js';
 import type { CallerStream } from './caller-stream.js';
-import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
-import { KIB } from '../../shared/limits/units.js';
+import type { IdSpan } from '../upstream/index.js';
 
 /**
  * A stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its

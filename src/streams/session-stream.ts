@@ -9,12 +9,10 @@
 //   open ── the same, where it cannot resume; session or process ends ──> closed
 //
 // Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
-import type { Account } from '../../shared/accounts.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
-import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
-import type { AskingStream } from '../asking/awaited-answers.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Account, Deadline, DeadlineWheel } from '../fair/index.js';
+import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
+import type { AskingStream } from './asking/awaited-answers.js';
+import type { Exchange } from '../exchange/index.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { EventRoom } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
@@ -55,6 +53,15 @@ class WaitingRoom implements EventRoom {
   }
 }
 
+/** What becomes of a session's stream where it answers a request, and is no client's GET. */
+export interface StreamForm {
+  /** @returns what the caller is told in place of the message; `undefined` for nothing. */
+  formOf(message: Buffer): Buffer | undefined;
+  /** The stream ends. @returns its last event, if it was opened. */
+  onEnding(): Buffer | undefined;
+  onEnded(): void;
+}
+
 type State = 'closed' | 'expected' | 'open' | 'lingering';
 
 export class SessionStream implements AskingStream, StreamOwner {
@@ -72,6 +79,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
   readonly #isReady: () => boolean;
+  readonly #form: StreamForm | undefined;
   /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
   #readyDeadline: Deadline | undefined;
 
@@ -86,12 +94,14 @@ export class SessionStream implements AskingStream, StreamOwner {
     keeper?: StreamKeeper,
     onAsking: AskingStream['onAsking'] = () => undefined,
     isReady: () => boolean = () => true,
+    form?: StreamForm,
   ) {
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
     this.#keeper = keeper;
     this.onAsking = onAsking;
     this.#isReady = isReady;
+    this.#form = form;
     this.#events = new CallerStream(this, undefined, keeper, undefined, new WaitingRoom(account));
   }
 
@@ -114,15 +124,24 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
   }
 
-  /** @param position of the last event that the client received; `undefined` when it does not resume the stream. */
-  open(exchange: Exchange, position?: number): void {
+  /** For `CallerStream`: notices of a loss are nothing that such a caller has asked for. */
+  get isLossUntold(): boolean {
+    return this.#form !== undefined;
+  }
+
+  /**
+   * @param position of the last event that the client received; `undefined` when it does not resume the stream.
+   * @param first is written first.
+   */
+  open(exchange: Exchange, position?: number, first?: Buffer): void {
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
       this.#events.letGo();
       this.onDetached();
     });
-    this.#events.attach(exchange, position !== undefined && this.#events.hasSaid(position) ? position : undefined);
+    const isSaid = position !== undefined && this.#events.hasSaid(position);
+    this.#events.attach(exchange, isSaid ? position : undefined, first);
   }
 
   /** The client has said that it is ready. */
@@ -160,7 +179,9 @@ export class SessionStream implements AskingStream, StreamOwner {
     }
     // Only requests to the client have an `onLost`.
     if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();
-    this.#events.say(Buffer.concat(parts), onLost);
+    const message = Buffer.concat(parts);
+    const said = this.#form === undefined ? message : this.#form.formOf(message);
+    if (said !== undefined) this.#events.say(said, onLost);
   }
 
   /**
@@ -204,10 +225,11 @@ export class SessionStream implements AskingStream, StreamOwner {
 
   /** The client is not expected back: everything is dropped. */
   #close(): void {
+    if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#end?.cancel();
-    this.#events.letGo();
-    this.#transition(['expected', 'open', 'lingering'], 'closed');
+    this.#events.letGo(this.#form?.onEnding());
     this.#events.dropAll();
+    this.#form?.onEnded();
   }
 
   #endsAfter(ms: number, onEnd: () => void): void {

@@ -33,6 +33,7 @@ class Scene {
       {
         identity,
         isEnded: false,
+        virtualHost: undefined,
         applyConfig: (host) => {
           this.told.push(host);
           return host;
