@@ -1,6 +1,5 @@
 // The compositions in memory, found by name, subject, server and maker. `Directory.sync` brings them up to date.
-import type { Mirrored } from '../mirror/record-mirror.js';
-import { NameOrder } from '../mirror/name-order.js';
+import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
@@ -13,29 +12,17 @@ interface MakerUsage {
   readonly publishedBytes: number;
 }
 
-interface KnownComposition {
-  readonly composition: StoredComposition;
-  readonly storedBytes: number;
-}
-
 type Group = Map<string, Set<StoredComposition>>;
 
-export class CompositionDirectory implements Mirrored {
-  readonly prefix = COMPOSITIONS;
-  readonly #byId = new Map<string, KnownComposition>();
+export class CompositionDirectory extends NamedMirror<StoredComposition> {
   readonly #bySubject: Group = new Map();
   readonly #byMaker: Group = new Map();
   /** By the id and the name of each server, the name in lower case. */
   readonly #byServer: Group = new Map();
-  readonly #order = new NameOrder<StoredComposition>();
+  readonly #storedBytes = new WeakMap<StoredComposition, number>();
 
-  get size(): number {
-    return this.#byId.size;
-  }
-
-  /** Sorted by name. */
-  get sorted(): readonly StoredComposition[] {
-    return this.#order.items;
+  constructor() {
+    super(COMPOSITIONS);
   }
 
   /** Every subject that has a composition. */
@@ -43,13 +30,9 @@ export class CompositionDirectory implements Mirrored {
     return this.#bySubject.keys();
   }
 
-  keys(): Iterable<string> {
-    return Array.from(this.#byId.keys(), (id) => COMPOSITIONS + id);
-  }
-
   /** Size of the record. */
-  bytesOf(id: string): number {
-    return this.#byId.get(id)?.storedBytes ?? 0;
+  bytesOf(composition: StoredComposition): number {
+    return this.#storedBytes.get(composition) ?? 0;
   }
 
   /** In a stable order. */
@@ -65,63 +48,43 @@ export class CompositionDirectory implements Mirrored {
 
   /** Whether any composition has patterns for the server's tools, so that a change of its tools must be published. */
   areFollowing({ id, name }: { readonly id: string; readonly name: string }): boolean {
-    for (const reference of [id, name.toLowerCase()]) {
-      for (const { servers } of this.#byServer.get(reference) ?? []) {
-        if (servers.some((each) => each.tools.some(isPattern))) return true;
-      }
-    }
-    return false;
+    const compositions = [...this.ofServer(id), ...this.ofServer(name)];
+    return compositions.some(({ servers }) => servers.some(({ tools }) => tools.some(isPattern)));
   }
 
   /** @param except the id of a composition that is not counted. */
   usageOf(maker: string, except?: string): MakerUsage {
     const usage = { compositions: 0, storedBytes: 0, publishedBytes: 0 };
-    for (const { id, subjects, hostBytes = 0 } of this.#byMaker.get(maker) ?? []) {
+    for (const composition of this.#byMaker.get(maker) ?? []) {
+      const { id, subjects, hostBytes = 0 } = composition;
       if (id === except) continue;
       usage.compositions += 1;
-      usage.storedBytes += this.#byId.get(id)?.storedBytes ?? 0;
+      usage.storedBytes += this.bytesOf(composition);
       usage.publishedBytes += hostBytes * subjects.length;
     }
     return usage;
   }
 
-  put(key: string, value: Buffer | undefined): void {
-    const id = key.slice(COMPOSITIONS.length);
-    const before = this.#byId.get(id)?.composition;
-    if (before !== undefined) {
-      this.#order.remove(before);
-      this.#forEachGroup(before, leave);
-    }
-    this.#byId.delete(id);
-    if (value !== undefined) {
-      const composition = JSON.parse(value.toString()) as StoredComposition;
-      this.#byId.set(id, { composition, storedBytes: value.length });
-      this.#order.add(composition);
-      this.#forEachGroup(composition, join);
-    }
+  protected override read(value: Buffer): StoredComposition {
+    const composition = JSON.parse(value.toString()) as StoredComposition;
+    this.#storedBytes.set(composition, value.length);
+    return composition;
   }
 
-  #forEachGroup(
-    composition: StoredComposition,
-    act: (group: Group, name: string, composition: StoredComposition) => void,
-  ): void {
-    for (const subject of composition.subjects) act(this.#bySubject, subject, composition);
-    act(this.#byMaker, composition.maker ?? '', composition);
-    for (const { id, name } of composition.servers) {
-      act(this.#byServer, id, composition);
-      act(this.#byServer, name.toLowerCase(), composition);
+  protected override onChange(composition: StoredComposition, isThere: boolean): void {
+    const { subjects, maker = '', servers } = composition;
+    const change = (group: Group, name: string): void => {
+      const members = group.get(name) ?? new Set();
+      if (isThere) members.add(composition);
+      else members.delete(composition);
+      if (members.size === 0) group.delete(name);
+      else group.set(name, members);
+    };
+    for (const subject of subjects) change(this.#bySubject, subject);
+    change(this.#byMaker, maker);
+    for (const { id, name } of servers) {
+      change(this.#byServer, id);
+      change(this.#byServer, name.toLowerCase());
     }
   }
-}
-
-function join(group: Group, name: string, composition: StoredComposition): void {
-  const members = group.get(name);
-  if (members === undefined) group.set(name, new Set([composition]));
-  else members.add(composition);
-}
-
-function leave(group: Group, name: string, composition: StoredComposition): void {
-  const members = group.get(name);
-  members?.delete(composition);
-  if (members?.size === 0) group.delete(name);
 }

@@ -4,97 +4,37 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits, type Logger } from '../../shared/index.js';
 import type { ComposerShares } from '../../config/index.js';
-import { type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
+import { type RecordStore, walkRecords } from '../../store/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
-import type { Registry } from '../registry/registry.js';
-import { ChangeNote } from '../common/audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
-import { ChangeCondition } from '../common/change-condition.js';
-import {
-  compositionTag,
-  type ComposedServer,
-  type Composition,
-  type CompositionInput,
-  type ComposedTool,
-} from './composition.js';
-import { ControlPlaneFault, notFound, refuseMember } from '../common/control-plane-fault.js';
-import type { Directory } from '../registry/directory.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway } from '../common/principal.js';
+import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
+import { FreshRuns } from '../mirror/fresh-runs.js';
+import { NamedRecords } from '../mirror/named-records.js';
+import { Collection } from '../registry/collection.js';
+import type { Directory } from '../registry/directory.js';
+import type { Registry } from '../registry/registry.js';
 import { composeBackends, findClash, matchServers, isServed, type Match } from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
+import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import {
-  CompositionStorage,
+  COMPOSITIONS,
   encodeComposition,
-  type CompositionSnapshot,
   type StoredComposedServer,
   type StoredComposition,
 } from './composition-storage.js';
-import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
-import { FreshRuns } from '../mirror/fresh-runs.js';
+import {
+  compositionTag,
+  type ComposedServer,
+  type ComposedTool,
+  type Composition,
+  type CompositionInput,
+} from './composition.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import type { Change, PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
-import type { ServerDirectory } from '../registry/server-directory.js';
-
-/** The position of an unknown tool in a composition. */
-interface UnknownTool {
-  readonly server: number;
-  readonly place: number;
-  readonly tool: string;
-}
-
-/** What people see of stored compositions: servers under their current names, and the tools that are missing by the registry. */
-class CompositionView {
-  readonly #servers: ServerDirectory;
-  readonly #names: ToolNames;
-
-  /** @param servers synced as recently as the answers require. */
-  constructor(servers: ServerDirectory, names: ToolNames) {
-    this.#servers = servers;
-    this.#names = names;
-  }
-
-  async describe(compositions: readonly StoredComposition[]): Promise<Composition[]> {
-    return Promise.all(compositions.map((composition) => this.#describe(composition)));
-  }
-
-  /** The first tool that its server, once reached, does not have. */
-  async findUnknown(servers: readonly StoredComposedServer[]): Promise<UnknownTool | undefined> {
-    for (const [index, { id, tools }] of servers.entries()) {
-      const server = this.#servers.byId(id);
-      // The tools of a server that was never reached are unknown.
-      const names = server === undefined || server.lastSeen === null ? undefined : await this.#names.of(server);
-      const place = names === undefined ? -1 : tools.findIndex((tool) => !isThere(tool, names));
-      if (place !== -1) return { server: index, place, tool: tools[place]! };
-    }
-    return undefined;
-  }
-
-  async #describe(composition: StoredComposition): Promise<Composition> {
-    const { id, name, description, exposure, subjects, owner, team, createdAt, updatedAt } = composition;
-    const ownership = { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
-    const matches = matchServers(composition, this.#servers);
-    const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
-    const servers = matches.map((match) => {
-      const { id: _, ...given } = match.composed;
-      return { ...given, name: nameOf(match) };
-    });
-    return {
-      ...{ id, name, description, servers, ...(exposure && { exposure }), subjects, ...ownership },
-      ...{ createdAt, updatedAt },
-      missingTools: missing.flat(),
-    };
-  }
-
-  async #findMissing(match: Match): Promise<ComposedTool[]> {
-    const { composed, server } = match;
-    const names = isServed(server) ? await this.#names.of(server) : undefined;
-    const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
-    return missing.map((tool) => ({ server: nameOf(match), tool }));
-  }
-}
 
 /** A pattern is present if it matches something, or is all. */
 function isThere(tool: string, names: ReadonlySet<string>): boolean {
@@ -132,10 +72,10 @@ interface ComposedHost {
 
 export class Compositions {
   readonly #records: RecordStore;
-  readonly #storage: CompositionStorage;
+  readonly #rows: NamedRecords<StoredComposition>;
+  readonly #compositions: Collection<StoredComposition, StoredComposition>;
   readonly #directory: Directory;
   readonly #names: ToolNames;
-  readonly #view: CompositionView;
   readonly #registry: Registry;
   readonly #publisher: Publisher;
   readonly #shares: ComposerShares;
@@ -150,10 +90,15 @@ export class Compositions {
   constructor(options: CompositionsOptions) {
     const { records, directory, registry, logger, repairIntervalMs = PUBLISH_REPAIR_MS } = options;
     this.#records = records;
-    this.#storage = new CompositionStorage(records);
+    this.#rows = new NamedRecords(records, COMPOSITIONS, ['composition-names/'], ({ id, name }) => [id, name]);
+    this.#compositions = new Collection({
+      ...{ noun: 'composition', records, rows: this.#rows },
+      thingOf: (composition) => composition,
+      tagOf: compositionTag,
+      taken: (name) => `A composition named ${name} already exists`,
+    });
     this.#directory = directory;
     this.#names = new ToolNames(registry);
-    this.#view = new CompositionView(directory.servers, this.#names);
     this.#registry = registry;
     this.#publisher = new Publisher({ records, directory, names: this.#names, logger, shares: options.shares });
     this.#shares = options.shares;
@@ -168,23 +113,25 @@ export class Compositions {
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#directory.sync();
     const { compositions } = this.#directory;
-    const { items, cursor } = pageOf(compositions.sorted, { ...query, limit });
+    const page = pageOf(compositions.sorted, { ...query, limit });
     let bytesLeft: number = limits.listPageBytesMax;
-    const count = items.findIndex(({ id }) => (bytesLeft -= compositions.bytesOf(id)) <= 0) + 1;
-    if (count === 0 || count === items.length) return { items: await this.#view.describe(items), cursor };
-    const fitting = items.slice(0, count);
-    return { items: await this.#view.describe(fitting), cursor: cursorAfter(fitting.at(-1)!) };
+    const count = page.items.findIndex((each) => (bytesLeft -= compositions.bytesOf(each)) <= 0) + 1;
+    const fitting = count === 0 ? page.items : page.items.slice(0, count);
+    const isCut = fitting.length < page.items.length;
+    const items = await Promise.all(fitting.map((each) => this.#describe(each)));
+    return { items, cursor: isCut ? cursorAfter(fitting.at(-1)!) : page.cursor };
   }
 
   /** By id, else by name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
-    const found = await this.#storage.find(reference);
-    return found && this.#describe(found.composition);
+    const found = await this.#rows.find(reference);
+    await this.#directory.sync();
+    return found && this.#describe(found.row);
   }
 
   /** What a subject gets at the composition's own endpoint; `undefined` when it is not one of the composition's subjects. */
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
-    const composition = (await this.#storage.find(reference))?.composition;
+    const composition = (await this.#rows.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#directory.sync();
     const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
@@ -196,89 +143,55 @@ export class Compositions {
    * Resolves when the composition is published to all of its subjects, or when the wait is over; publishing then continues.
    * Faults: `invalid`, `name-taken`, `compositions-full`, `not-owned` (the given team is not one of the caller's).
    */
-  async create(
-    input: CompositionInput,
-    callerSubject: string,
-    { wait, note = new ChangeNote(), caller }: Change = {},
-  ): Promise<Composition> {
-    const { exposure, subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
-    refuseGivenAway(caller, team);
+  async create(input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
+    const { exposure, subjects = [maker], description = '', team, ...checked } = checkCompositionInput(input);
+    refuseGivenAway(change.caller, team);
     await this.#directory.sync();
     const { compositionsMax } = this.#shares;
     if (this.#directory.compositions.size >= compositionsMax) {
       throw new ControlPlaneFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
     }
-    const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
-    const servers = await this.#resolve(checked.servers, []);
-    if (input.isForced !== true) await this.#refuseUnknownTools(servers, []);
-    const ownership = ownershipOfNew(caller, team);
-    const said = { ...checked, description, servers, ...shownAs(exposure), subjects, ...ownership };
-    const composition = await this.#measured({ id, ...said, maker: callerSubject, createdAt: now, updatedAt: now });
-    await this.#refuseUnpublishable(composition, []);
+    const ownership = ownershipOfNew(change.caller, team);
+    const said = { id, ...checked, description, ...shownAs(exposure), subjects, ...ownership, maker };
+    const now = new Date().toISOString();
+    const composition = await this.#checked({ ...said, createdAt: now, updatedAt: now }, input.isForced);
     const job = createJob({ subjects });
-    const isDone = await note.making(undefined, composition, () => this.#storage.tryInsert(composition, job));
-    if (!isDone) throw nameTaken(checked.name);
-    this.#logger.info({ composition: id, name: checked.name }, 'composition created');
-    await this.#run(job, wait);
-    return this.#describe(composition);
+    const changes = this.#rows.changes(undefined, composition);
+    await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job, changes }));
+    return this.#onChanged(composition, 'composition created', job, change);
   }
 
   /**
    * Resolves when the change is published, or the wait is over. An omitted description, exposure or list of subjects stays. Unregistered
    * servers may stay. Faults: `not-found`, `invalid`, `name-taken`, `compositions-full`, `changed-meanwhile`, `not-owned`.
    */
-  async replace(
-    reference: string,
-    input: CompositionInput,
-    callerSubject: string,
-    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
-  ): Promise<Composition> {
+  async replace(reference: string, input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
-    const { id } = (await this.#require(reference)).composition;
-    const [after, job] = await retrySwap(async () => {
-      const snapshot = await this.#require(id);
-      const { owner: _owner, team: before, ...known } = snapshot.composition;
-      refuseUnowned('composition', snapshot.composition, caller);
-      refuseGivenAway(caller, team, before);
-      refuseUnlessMet(condition, snapshot.composition);
-      const servers = await this.#resolve(checked.servers, known.servers);
-      if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
+    const { after, job } = await this.#compositions.change(reference, change, async (before) => {
+      const { owner: _owner, team: _team, ...known } = before.row;
+      refuseGivenAway(change.caller, team, before.row.team);
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
-      const ownership = ownershipAfter(snapshot.composition, team);
-      const said = { ...checked, description, servers, ...shownAs(exposure), subjects, ...ownership };
-      const updatedAt = new Date().toISOString();
-      const next = await this.#measured({ ...known, ...said, maker: callerSubject, updatedAt });
-      await this.#refuseUnpublishable(next, known.subjects);
-      const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
-      const swap = (): Promise<boolean> => this.#storage.tryUpdate(snapshot, next, publication);
-      if (await note.making(snapshot.composition, next, swap)) return [next, publication];
-      const owner = await this.#storage.ownerOfName(checked.name);
-      if (owner !== undefined && owner !== id) throw nameTaken(checked.name);
-      return undefined;
+      const ownership = ownershipAfter(before.row, team);
+      const said = { ...checked, description, ...shownAs(exposure), subjects, ...ownership, maker };
+      const next = { ...known, ...said, updatedAt: new Date().toISOString() };
+      const after = await this.#checked(next, input.isForced, before.row);
+      await this.#compositions.refuseTakenName(checked.name, known.id);
+      const published = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
+      return { after, job: published, changes: this.#rows.changes(before, after) };
     });
-    this.#logger.info({ composition: id, name: after.name }, 'composition changed');
-    await this.#run(job, wait);
-    return this.#describe(after);
+    return this.#onChanged(after, 'composition changed', job, change);
   }
 
   /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
-  async remove(
-    reference: string,
-    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
-  ): Promise<void> {
-    const { id } = (await this.#require(reference)).composition;
-    const [removed, job] = await retrySwap(async () => {
-      const snapshot = await this.#require(id);
-      const { composition } = snapshot;
-      refuseUnowned('composition', composition, caller);
-      refuseUnlessMet(condition, composition);
-      const publication = createJob({ subjects: composition.subjects });
-      const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
-      return (await note.making(composition, undefined, swap)) ? [composition, publication] : undefined;
+  async remove(reference: string, change: Change = {}): Promise<void> {
+    const { job, removed } = await this.#compositions.change(reference, change, async (before) => {
+      const { row: removed } = before;
+      const changes = this.#rows.changes(before, undefined);
+      return { after: undefined, changes, job: createJob({ subjects: removed.subjects }), removed };
     });
-    this.#logger.info({ composition: id, name: removed.name }, 'composition removed');
-    await this.#run(job, wait);
+    this.#logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
+    await this.#run(job, change.wait);
   }
 
   /** Counts the changes, of all control planes, that are not in all user configs yet; at most `limits.recordsAtOnceMax` are counted. */
@@ -342,10 +255,35 @@ export class Compositions {
     }
   }
 
-  async #require(reference: string): Promise<CompositionSnapshot> {
-    const found = await this.#storage.find(reference);
-    if (found === undefined) throw notFound('composition', reference);
-    return found;
+  async #onChanged(
+    composition: StoredComposition,
+    words: string,
+    job: PublicationJob,
+    { wait }: Change,
+  ): Promise<Composition> {
+    const { id, name } = composition;
+    this.#logger.info({ composition: id, name }, words);
+    await this.#run(job, wait);
+    await this.#directory.sync();
+    return this.#describe(composition);
+  }
+
+  /** As it is to be stored, if it may be. @param known what is stored now. */
+  async #checked(
+    said: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
+    isForced = false,
+    known?: StoredComposition,
+  ): Promise<StoredComposition> {
+    const servers = await this.#resolve(said.servers, known?.servers ?? []);
+    // The directory must be as recent as the composition.
+    await this.#directory.sync();
+    if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
+    const composition = { ...said, servers };
+    const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
+    const json = virtualHostJson(matches, composition);
+    const measured = { ...composition, hostBytes: Buffer.byteLength(json) };
+    await this.#refuseUnpublishable(measured, matches, json, known?.subjects ?? []);
+    return measured;
   }
 
   /** @param known the servers that the composition already has: they may no longer be registered. */
@@ -365,37 +303,43 @@ export class Compositions {
     return resolved;
   }
 
-  /** @param known tools that the composition already names are not checked: they may have been removed meanwhile. */
+  /**
+   * The first tool that its server, once reached, does not have.
+   * @param known tools that the composition already names are not checked: they may have been removed meanwhile.
+   */
   async #refuseUnknownTools(
     servers: readonly StoredComposedServer[],
     known: readonly StoredComposedServer[],
   ): Promise<void> {
-    await this.#directory.sync();
-    const named = new Map(known.map(({ id, tools }) => [id, new Set(tools)]));
-    const added = servers.map((server) => {
-      const before = named.get(server.id);
-      return before === undefined ? server : { ...server, tools: server.tools.filter((tool) => !before.has(tool)) };
-    });
-    const unknown = await this.#view.findUnknown(added);
-    if (unknown === undefined) return;
-    const { name, tools } = servers[unknown.server]!;
-    const place = tools.indexOf(unknown.tool);
-    const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
-    const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
-    const said = JSON.stringify(unknown.tool.slice(0, limits.toolPatternCharsMax));
-    refuseMember(`servers.${unknown.server}.tools.${place}`, `${said} ${what}: ${advice}`);
+    for (const [index, { id, name, tools }] of servers.entries()) {
+      const server = this.#directory.servers.byId(id);
+      // The tools of a server that was never reached are unknown.
+      if (server === undefined || server.lastSeen === null) continue;
+      const names = await this.#names.of(server);
+      const named = new Set(known.find((before) => before.id === id)?.tools);
+      const place = tools.findIndex((tool) => !named.has(tool) && !isThere(tool, names));
+      const tool = tools[place];
+      if (tool === undefined) continue;
+      const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
+      const what = isPattern(tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
+      const said = JSON.stringify(tool.slice(0, limits.toolPatternCharsMax));
+      refuseMember(`servers.${index}.tools.${place}`, `${said} ${what}: ${advice}`);
+    }
   }
 
   /** @param published subjects that already have the composition: an obstacle to publishing to them is not this change's fault. */
-  async #refuseUnpublishable(composition: StoredComposition, published: readonly string[]): Promise<void> {
+  async #refuseUnpublishable(
+    composition: StoredComposition,
+    matches: readonly Match[],
+    json: string,
+    published: readonly string[],
+  ): Promise<void> {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuseMember('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
-    const { servers, compositions } = this.#directory;
+    const { compositions } = this.#directory;
     refuseAboveQuota(composition, compositions, this.#shares);
-    const matches = await this.#names.resolved(matchServers(composition, servers));
     const clash = findClash(matches);
     if (clash !== '') refuseMember('servers', `have a conflict: ${clash}`);
-    const json = virtualHostJson(matches, composition);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
         findShareObstacle(subject, composition, compositions, this.#shares) ??
@@ -404,30 +348,26 @@ export class Compositions {
     }
   }
 
-  /** Syncs the directory first, so that it is as recent as the composition. */
-  async #measured(composition: StoredComposition): Promise<StoredComposition> {
-    await this.#directory.sync();
+  /** What people see of it, by the directory: servers under their current names, and the tools that are missing. */
+  async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
     const matches = matchServers(composition, this.#directory.servers);
-    const json = virtualHostJson(await this.#names.resolved(matches), composition);
-    return { ...composition, hostBytes: Buffer.byteLength(json) };
+    const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
+    const servers = matches.map((match) => {
+      const { id: _, ...given } = match.composed;
+      return { ...given, name: nameOf(match) };
+    });
+    return { ...composition, servers, ...(exposure && { exposure }), missingTools: missing.flat() };
   }
 
-  async #describe(composition: StoredComposition): Promise<Composition> {
-    await this.#directory.sync();
-    const [described] = await this.#view.describe([composition]);
-    return described!;
+  async #findMissing(match: Match): Promise<ComposedTool[]> {
+    const { composed, server } = match;
+    const names = isServed(server) ? await this.#names.of(server) : undefined;
+    const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
+    return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
 }
 
 /** The default, `all`, is stored as absent. */
 function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
-}
-
-function nameTaken(name: string): ControlPlaneFault {
-  return new ControlPlaneFault('name-taken', `A composition named ${name} already exists`);
-}
-
-function refuseUnlessMet(condition: ChangeCondition, composition: StoredComposition): void {
-  condition.refuseUnlessMet('composition', composition.name, compositionTag(composition));
 }

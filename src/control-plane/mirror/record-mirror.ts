@@ -2,15 +2,9 @@
 // request to the store, however many records there are. If it has missed too many changes, it reads all records again.
 import { walkRecords, type RecordStore } from '../../store/index.js';
 import { FreshRuns } from './fresh-runs.js';
+import type { NamedMirror } from './named-mirror.js';
 
-/** Records with one prefix, in the form in which they are needed. */
-export interface Mirrored {
-  /** Including its slash. */
-  readonly prefix: string;
-  readonly keys: () => Iterable<string>;
-  /** @param value `undefined` when the record no longer exists. */
-  put(key: string, value: Buffer | undefined): void;
-}
+type Mirrored = Pick<NamedMirror<never>, 'prefix' | 'keys' | 'put'>;
 
 export class RecordMirror {
   readonly #records: RecordStore;

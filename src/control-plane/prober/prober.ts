@@ -10,7 +10,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { UpstreamOptions } from '../../config/index.js';
 import { type AddressGuard, guardedLookupOf, Names, trustOf } from '../../http-client/index.js';
 import { limits, PROGRAM_VERSION, KIB } from '../../shared/index.js';
-import { type ServerLists, toolListOf, type ToolList } from '../records/server-lists.js';
+import { type ServerList, type ServerLists, toolListOf } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../mcp/index.js';
@@ -62,7 +62,7 @@ export interface ServerFindings {
   readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly tools: ToolList;
+  readonly tools: ServerList;
   readonly lists: ServerLists;
 }
 

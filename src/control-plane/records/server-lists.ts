@@ -35,13 +35,19 @@ function inOrder(value: unknown): unknown {
 /** 132 bits. */
 const DIGEST_CHARS = 22;
 
+/** Lists that a server may refuse to give, or give too long: then the previous ones are kept. */
 export const serverListNames = ['prompts', 'resources', 'templates'] as const;
 
 export type ServerListName = (typeof serverListNames)[number];
 
-/** Digested by the probe thread that read it, because digesting a long list takes time. */
+/** All of a server's lists. */
+export const LISTS = ['tools', ...serverListNames] as const;
+
+export type ListName = (typeof LISTS)[number];
+
+/** Digested by the probe thread that read it, because digesting a long list takes time. A list may be large, so it is not parsed elsewhere. */
 export interface ServerList {
-  /** By the digest of each item's key. */
+  /** Tools by name, items of the other lists by the digest of their name or URI. */
   readonly items: ItemDigests;
   /** Of the whole list, independent of the order of its items. */
   readonly digest: string;
@@ -52,54 +58,27 @@ export interface ServerList {
 /** `undefined`: the server did not give the list, so nothing is known of it. */
 export type ServerLists = Readonly<Record<ServerListName, ServerList | undefined>>;
 
-export const NO_LISTS: ServerLists = { prompts: undefined, resources: undefined, templates: undefined };
+export type AllLists = ServerLists & { readonly tools: ServerList | undefined };
+
+export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resources: undefined, templates: undefined };
 
 /** A list has a digest once it was read. */
-export type ServerListDigests = Readonly<Partial<Record<ServerListName, string>>>;
+export type ListDigests = Readonly<Partial<Record<ListName, string>>>;
 
-export function listDigestsOf(lists: ServerLists): ServerListDigests {
-  const told = serverListNames.flatMap((name) => {
+/** Of each list that was given. */
+export function ofEachList<Value>(
+  lists: AllLists,
+  valueOf: (list: ServerList) => Value,
+): Partial<Record<ListName, Value>> {
+  const given = LISTS.flatMap((name) => {
     const list = lists[name];
-    return list === undefined ? [] : [[name, list.digest] as const];
+    return list === undefined ? [] : [[name, valueOf(list)] as const];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(given);
 }
-
-/** The counts in a server's record. */
-export function listCountsOf({ prompts, resources, templates }: ServerLists): {
-  promptCount?: number;
-  resourceCount?: number;
-  templateCount?: number;
-} {
-  return {
-    ...(prompts === undefined ? {} : { promptCount: prompts.items.size }),
-    ...(resources === undefined ? {} : { resourceCount: resources.items.size }),
-    ...(templates === undefined ? {} : { templateCount: templates.items.size }),
-  };
-}
-
-/** Names of the lists that have changed. */
-export function listsChanged(before: ServerListDigests = {}, after: ServerListDigests = {}): readonly ServerListName[] {
-  return serverListNames.filter((name) => before[name] !== after[name]);
-}
-
-/**
- * Tools: their JSON, parsed and written only where they are probed, and a digest of each by its name, which is all that other parts
- * need. A list may be large, so it is not parsed elsewhere.
- */
-export interface ToolList {
-  /** A JSON array, with every member that the server gave its tools. */
-  readonly json: Uint8Array;
-  /** By name; tools with the same name and digest are the same. */
-  readonly digests: ItemDigests;
-}
-
-export const NO_TOOLS: ToolList = Object.freeze({ json: Buffer.from('[]'), digests: new Map() });
 
 /** @param tools names are unique. */
-export function toolListOf(tools: readonly ServerTool[]): ToolList {
-  return {
-    json: Buffer.from(JSON.stringify(tools)),
-    digests: new Map(tools.map((tool) => [tool.name, digestOfItem(tool)])),
-  };
+export function toolListOf(tools: readonly ServerTool[]): ServerList {
+  const items = new Map(tools.map((tool) => [tool.name, digestOfItem(tool)]));
+  return { items, digest: digestOfList(items), json: Buffer.from(JSON.stringify(tools)) };
 }

@@ -1,11 +1,8 @@
 // Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
-import type { Probe } from '../prober/prober.js';
 import type { Ownership } from '../common/principal.js';
 import type { CheckedInput } from './server-input.js';
-import { NO_LISTS, NO_TOOLS } from '../records/server-lists.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
-import type { ReadContents } from './server-storage.js';
 
 export function blankServer(checked: CheckedInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();
@@ -76,8 +73,4 @@ export function isSamePlace(one: Place, other: Place): boolean {
 
 function placeOf({ url, transport = 'STREAMABLEHTTP', auth = null }: Place): string {
   return JSON.stringify([url, transport, auth]);
-}
-
-export function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
-  return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
 }

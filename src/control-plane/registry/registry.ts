@@ -3,22 +3,16 @@
 // under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger } from '../../shared/index.js';
-import { type RecordStore, retrySwap } from '../../store/index.js';
+import type { RecordStore } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { Change, PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../common/audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
-import { ChangeCondition } from '../common/change-condition.js';
-import { serverTag, type HealthEntry, afterProbe } from './server-state.js';
-import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
-import type { Directory } from './directory.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
 import type { CredentialedProber } from '../prober/probe-credentials.js';
 import type { Probe } from '../prober/prober.js';
-import { blankServer, contentsOf, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
-import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
-import type { KnownServer, ServerCounts } from './server-directory.js';
 import type {
   RefreshReport,
   ServerInput,
@@ -26,8 +20,14 @@ import type {
   ServerRecord,
   ServerStatus,
 } from '../records/server-record.js';
-import type { ServerListName } from '../records/server-lists.js';
-import { ServerStorage, type ServerSnapshot } from './server-storage.js';
+import type { ListName } from '../records/server-lists.js';
+import { blankServer, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
+import { Collection } from './collection.js';
+import type { Directory } from './directory.js';
+import type { KnownServer, ServerCounts } from './server-directory.js';
+import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
+import { afterProbe, type HealthEntry, listsOf, serverTag, type StoredServer } from './server-state.js';
+import { ServerStorage } from './server-storage.js';
 import { levelOf, reportOf, Settlements } from './settlements.js';
 
 interface RegistryOptions {
@@ -53,6 +53,7 @@ type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) 
 
 export class Registry {
   readonly #storage: ServerStorage;
+  readonly #servers: Collection<StoredServer, ServerRecord>;
   readonly #directory: Directory;
   readonly #prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly #logger: Logger;
@@ -69,7 +70,14 @@ export class Registry {
     this.#directory = directory;
     this.#prober = prober;
     this.#logger = logger;
-    this.#settlements = new Settlements(this.#storage, directory, logger, (job, wait) => this.#tellChange(job, wait));
+    this.#servers = new Collection({
+      ...{ noun: 'server', records, rows: this.#storage },
+      thingOf: ({ record }: StoredServer) => record,
+      tagOf: serverTag,
+      taken: (name) => `A server named ${name} is already registered`,
+    });
+    const tellChange = this.#tellChange.bind(this);
+    this.#settlements = new Settlements(records, this.#storage, directory, logger, tellChange);
     this.#healthChecks = new HealthChecks({
       intervalMs: healthIntervalMs,
       logger,
@@ -109,24 +117,24 @@ export class Registry {
 
   /** By id, by name in any case, or by slug, in this order. */
   async find(reference: string): Promise<ServerRecord | undefined> {
-    return (await this.#storage.find(reference))?.record;
+    return (await this.#storage.find(reference))?.row.record;
   }
 
   /** A list as last read: a JSON array. */
-  async listJson(reference: string, name: 'tools' | ServerListName): Promise<Buffer> {
-    const { record } = await this.#require(reference);
-    return this.#storage.loadListJson(record.id, name);
+  async listJson(reference: string, name: ListName): Promise<Buffer> {
+    const { row } = await this.#servers.require(reference);
+    return this.#storage.loadListJson(row.record.id, name);
   }
 
   /** Health history, the latest first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
-    const { record } = await this.#require(reference);
-    return this.#storage.loadHealth(record.id);
+    const { row } = await this.#servers.require(reference);
+    return this.#storage.loadHealth(row.record.id);
   }
 
   /** Names of the tools as last read; none when there is no such server. */
   async toolNames(id: string): Promise<readonly string[]> {
-    return [...(await this.#storage.loadTools(id)).digests.keys()];
+    return [...(await this.#storage.loadList(id, 'tools')).keys()];
   }
 
   /**
@@ -134,53 +142,36 @@ export class Registry {
    */
   async preview(input: ServerInput): Promise<ServerPreview> {
     const checked = checkServerInput(input);
-    await this.#refuseTakenName(checked.name);
-    await this.#directory.sync();
-    const blank = blankServer(checked, '');
-    const named = {
-      ...blank,
-      record: withClientsPrefix({ ...blank.record, slug: await this.#storage.findFreeSlug(checked.name) }),
-    };
-    refuseTakenPrefix(named.record, this.#directory.servers.sorted);
+    await this.#servers.refuseTakenName(checked.name);
+    const named = await this.#named(blankServer(checked, ''));
     const probe = await this.#prober.probe(checked);
-    const { id: _, ...server } = afterProbe(named, probe, 'at-once', blank.record.createdAt).record;
-    return { server, toolsJson: contentsOf(probe).tools.json };
+    const { id: _, ...server } = afterProbe(named, probe, 'at-once', named.record.createdAt).record;
+    return { server, toolsJson: listsOf(probe).tools?.json ?? Buffer.from('[]') };
   }
 
   /**
    * Probes the server and stores it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
    * `not-owned` (the given team is not one of the caller's).
    */
-  async register(input: ServerInput, { wait, note = new ChangeNote(), caller }: Change = {}): Promise<ServerRecord> {
+  async register(input: ServerInput, change: Change = {}): Promise<ServerRecord> {
+    const { caller } = change;
     const checked = checkServerInput(input);
     refuseGivenAway(caller, checked.team);
     // Checked before the probe, which takes a while; the swap decides.
-    await this.#refuseTakenName(checked.name);
+    await this.#servers.refuseTakenName(checked.name);
     await this.#directory.sync();
     if (this.#directory.servers.size >= this.#serversMax) {
       throw new ControlPlaneFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
     const probe = await this.#prober.probe(checked);
-    const ownership = ownershipOfNew(caller, checked.team);
-    const blank = blankServer(checked, randomBytes(16).toString('hex'), ownership);
-    const job = createJob({ servers: [blank.record.id, blank.record.name] });
-    const record = await retrySwap(async () => {
-      // Synced before names and slugs are looked up: anything newer makes the swap fail.
-      await this.#directory.sync();
-      await this.#refuseTakenName(checked.name);
-      const slug = await this.#storage.findFreeSlug(checked.name);
-      const named = { ...blank, record: withClientsPrefix({ ...blank.record, slug }) };
-      refuseTakenPrefix(named.record, this.#directory.servers.sorted);
-      const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
-      const swap = (): Promise<boolean> => this.#storage.tryInsert(server, contentsOf(probe), job);
-      if (await note.making(undefined, server.record, swap)) return server.record;
-      await this.#refuseTakenName(checked.name);
-      return undefined;
+    const blank = blankServer(checked, randomBytes(16).toString('hex'), ownershipOfNew(caller, checked.team));
+    const { id, name, createdAt } = blank.record;
+    const job = createJob({ servers: [id, name] });
+    const { after } = await this.#servers.insert(name, change, async () => {
+      const after = afterProbe(await this.#named(blank), probe, 'at-once', createdAt);
+      return { after, job, changes: await this.#storage.allChanges(undefined, after, listsOf(probe)) };
     });
-    const { name: server, status, lastError } = record;
-    this.#logger[levelOf(status)]({ server, status, error: lastError }, 'server registered');
-    await this.#tellChange(job, wait);
-    return record;
+    return this.#onChanged(after, 'server registered', job, change);
   }
 
   /**
@@ -188,74 +179,54 @@ export class Registry {
    * a new server under the old id, and is probed. Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`,
    * `changed-meanwhile`, `not-owned`.
    */
-  async replace(
-    reference: string,
-    input: ServerInput,
-    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
-  ): Promise<ServerRecord> {
+  async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
-    const { id } = await this.#requireChangeable(reference, condition, caller);
     let probe: Probe | undefined;
-    const [record, job] = await retrySwap(async () => {
-      const before = await this.#require(id);
-      refuseUnowned('server', before.record, caller);
-      refuseGivenAway(caller, checked.team, before.record.team);
-      refuseUnlessMet(condition, before.record);
-      const ownership = ownershipAfter(before.record, checked.team);
-      const change = createJob({ servers: [id, before.record.name, checked.name] });
+    const { after, job } = await this.#servers.change(reference, change, async (before) => {
+      const { record } = before.row;
+      const { id, name, slug } = record;
+      refuseGivenAway(change.caller, checked.team, record.team);
       await this.#directory.sync();
-      await this.#refuseTakenName(checked.name, id);
-      const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
-      const slug = isSameName ? before.record.slug : await this.#storage.findFreeSlug(checked.name);
-      const said = saidAfter(before.record, checked);
+      await this.#servers.refuseTakenName(checked.name, id);
+      const isSameName = name.toLowerCase() === checked.name.toLowerCase();
+      const said = saidAfter(record, checked);
       const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
       // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
-      if (prefixOf(named) !== prefixOf(before.record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
-      const updatedAt = new Date().toISOString();
-      if (isSamePlace(before.record, said)) {
-        const after = recordAfter(before.record, said, { ...ownership, slug, updatedAt });
-        const { bytes: _, ...rest } = before;
-        const swap = (): Promise<boolean> =>
-          this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
-        return (await note.making(before.record, after, swap)) ? [after, change] : undefined;
+      if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
+      const ownership = ownershipAfter(record, checked.team);
+      const anew = {
+        slug: isSameName ? slug : await this.#storage.findFreeSlug(checked.name),
+        updatedAt: new Date().toISOString(),
+      };
+      let after: StoredServer;
+      if (isSamePlace(record, said)) {
+        after = { ...before.row, record: recordAfter(record, said, { ...ownership, ...anew }) };
+      } else {
+        probe ??= await this.#prober.probe(said);
+        const blank = blankServer(said, id, ownership).record;
+        const moved = { record: { ...blank, ...anew, createdAt: record.createdAt }, failures: 0 };
+        after = afterProbe(moved, probe, 'at-once', anew.updatedAt);
       }
-      probe ??= await this.#prober.probe(said);
-      const { createdAt } = before.record;
-      const blank = blankServer(said, id, ownership);
-      const moved = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
-      const after = afterProbe(moved, probe, 'at-once', updatedAt);
-      const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
-      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, change);
-      return (await note.making(before.record, after.record, swap)) ? [after.record, change] : undefined;
+      const changes = await this.#storage.allChanges(before, after, probe && listsOf(probe));
+      return { after, changes, job: createJob({ servers: [id, name, checked.name] }) };
     });
-    const { name: server, status, lastError } = record;
-    this.#logger[levelOf(status)]({ server, status, error: lastError }, 'server changed');
-    await this.#tellChange(job, wait);
-    return record;
+    return this.#onChanged(after, 'server changed', job, change);
   }
 
   /** Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
-  async remove(
-    reference: string,
-    { wait, note = new ChangeNote(), condition = ChangeCondition.none, caller }: Change = {},
-  ): Promise<void> {
-    const { id, name } = await this.#requireChangeable(reference, condition, caller);
-    const job = createJob({ servers: [id, name] });
-    await retrySwap(async () => {
-      const server = await this.#require(id);
-      refuseUnowned('server', server.record, caller);
-      refuseUnlessMet(condition, server.record);
-      const tools = await this.#storage.loadTools(id);
-      const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
-      return (await note.making(server.record, undefined, swap)) ? true : undefined;
+  async remove(reference: string, change: Change = {}): Promise<void> {
+    const { job, name } = await this.#servers.change(reference, change, async (before) => {
+      const { id, name } = before.row.record;
+      const changes = await this.#storage.allChanges(before, undefined);
+      return { after: undefined, changes, job: createJob({ servers: [id, name] }), name };
     });
     this.#logger.info({ server: name }, 'server removed');
-    await this.#tellChange(job, wait);
+    await this.#tellChange(job, change.wait);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
   async refresh(reference: string, { wait, note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
-    const { record } = await this.#require(reference);
+    const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
     if (this.#refreshing.has(record.id)) {
       throw new ControlPlaneFault('refresh-running', `A refresh of ${record.name} is running`);
@@ -290,28 +261,26 @@ export class Registry {
     await this.#healthChecks.stop();
   }
 
-  async #require(reference: string): Promise<ServerSnapshot> {
-    const server = await this.#storage.find(reference);
-    if (server === undefined) throw notFound('server', reference);
-    return server;
+  /** With a slug of its own, and a prefix that no other server has. */
+  async #named(blank: StoredServer): Promise<StoredServer> {
+    // Synced first: anything newer makes the swap fail.
+    await this.#directory.sync();
+    const slug = await this.#storage.findFreeSlug(blank.record.name);
+    const record = withClientsPrefix({ ...blank.record, slug });
+    refuseTakenPrefix(record, this.#directory.servers.sorted);
+    return { ...blank, record };
   }
 
-  async #requireChangeable(
-    reference: string,
-    condition: ChangeCondition,
-    caller: Principal | undefined,
+  async #onChanged(
+    { record }: StoredServer,
+    words: string,
+    job: PublicationJob,
+    { wait }: Change,
   ): Promise<ServerRecord> {
-    const { record } = await this.#require(reference);
-    refuseUnowned('server', record, caller);
-    refuseUnlessMet(condition, record);
+    const { name: server, status, lastError } = record;
+    this.#logger[levelOf(status)]({ server, status, error: lastError }, words);
+    await this.#tellChange(job, wait);
     return record;
-  }
-
-  /** @param id of the server that may have the name. */
-  async #refuseTakenName(name: string, id?: string): Promise<void> {
-    const owner = await this.#storage.ownerOfName(name);
-    if (owner === undefined || owner === id) return;
-    throw new ControlPlaneFault('name-taken', `A server named ${name} is already registered`, { member: 'name' });
   }
 
   /** Active servers come first, so that servers that hang do not delay them. */
@@ -331,8 +300,4 @@ export class Registry {
   async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
     for (const listener of this.#listeners) await listener(job, wait);
   }
-}
-
-function refuseUnlessMet(condition: ChangeCondition, record: ServerRecord): void {
-  condition.refuseUnlessMet('server', record.name, serverTag(record));
 }

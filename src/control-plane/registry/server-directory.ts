@@ -2,8 +2,7 @@
 // brings them up to date.
 import type { BackendConfig } from '../../user-config/index.js';
 import { withoutClashes, readCuration } from '../common/curation.js';
-import type { Mirrored } from '../mirror/record-mirror.js';
-import { NameOrder } from '../mirror/name-order.js';
+import { NamedMirror } from '../mirror/named-mirror.js';
 import type { ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 
@@ -55,30 +54,23 @@ function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
 }
 
 /** Whether the change affects what is known of the server in memory. */
-export function isWorthTelling(before: StoredServer, after: StoredServer): boolean {
+export function isWorthTelling(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
+  if (before === undefined || after === undefined) return true;
   return JSON.stringify(knownServer(before)) !== JSON.stringify(knownServer(after));
 }
 
-export class ServerDirectory implements Mirrored {
-  readonly prefix = SERVERS;
-  readonly #byId = new Map<string, KnownServer>();
+export class ServerDirectory extends NamedMirror<KnownServer> {
   readonly #byName = new Map<string, KnownServer>();
-  readonly #order = new NameOrder<KnownServer>();
   #backends: ReadonlyMap<string, BackendConfig> | undefined;
   #version = 0;
+
+  constructor() {
+    super(SERVERS);
+  }
 
   /** Changes whenever any server changes. */
   get version(): number {
     return this.#version;
-  }
-
-  get size(): number {
-    return this.#byId.size;
-  }
-
-  /** Sorted by name. */
-  get sorted(): readonly KnownServer[] {
-    return this.#order.items;
   }
 
   /** Backends of the servers in service, by name; the same object until a server changes. */
@@ -93,14 +85,6 @@ export class ServerDirectory implements Mirrored {
     return this.#backends;
   }
 
-  keys(): Iterable<string> {
-    return Array.from(this.#byId.keys(), (id) => SERVERS + id);
-  }
-
-  byId(id: string): KnownServer | undefined {
-    return this.#byId.get(id);
-  }
-
   /** In any case. */
   byName(name: string): KnownServer | undefined {
     return this.#byName.get(name.toLowerCase());
@@ -111,21 +95,15 @@ export class ServerDirectory implements Mirrored {
     return { total: this.size, active, inactive: this.size - active };
   }
 
-  put(key: string, value: Buffer | undefined): void {
-    const before = this.#byId.get(key.slice(SERVERS.length));
-    const after = value && knownServer(JSON.parse(value.toString()) as StoredServer);
-    if (before !== undefined) {
-      this.#byId.delete(before.id);
-      this.#order.remove(before);
-      const name = before.name.toLowerCase();
-      // Another server may have the name by now.
-      if (this.#byName.get(name) === before) this.#byName.delete(name);
-    }
-    if (after !== undefined) {
-      this.#byId.set(after.id, after);
-      this.#order.add(after);
-      this.#byName.set(after.name.toLowerCase(), after);
-    }
+  protected override read(value: Buffer): KnownServer {
+    return knownServer(JSON.parse(value.toString()) as StoredServer);
+  }
+
+  protected override onChange(server: KnownServer, isThere: boolean): void {
+    const name = server.name.toLowerCase();
+    if (isThere) this.#byName.set(name, server);
+    // Another server may have the name by now.
+    else if (this.#byName.get(name) === server) this.#byName.delete(name);
     this.#backends = undefined;
     this.#version += 1;
   }

@@ -5,7 +5,7 @@
 //   active    failed   inactive                          active, until HEALTH_FAILURES_MAX in a row: inactive
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
-import { digestOfList, listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
+import { type AllLists, type ListDigests, NO_LISTS, ofEachList, type ServerListName } from '../records/server-lists.js';
 import type { ServerRecord, ServerStatus } from '../records/server-record.js';
 import { tagOf } from '../common/change-condition.js';
 
@@ -61,9 +61,18 @@ export interface StoredServer {
   readonly record: ServerRecord;
   /** Failed health checks in a row, across all control planes; counted up to `HEALTH_FAILURES_MAX`. */
   readonly failures: number;
-  /** Changes when the tools change; absent until this version has read them. */
+  /** Changes when the tools change; absent until they were read. */
   readonly toolsDigest?: string;
-  readonly listDigests?: ServerListDigests;
+  /** Of the other lists. */
+  readonly listDigests?: Readonly<Partial<Record<ServerListName, string>>>;
+}
+
+export function digestsOf({ toolsDigest, listDigests }: StoredServer): ListDigests {
+  return { ...listDigests, ...(toolsDigest !== undefined && { tools: toolsDigest }) };
+}
+
+export function listsOf(probe: Probe): AllLists {
+  return probe.kind === 'reached' ? { ...probe.findings.lists, tools: probe.findings.tools } : NO_LISTS;
 }
 
 export type Judgement = 'at-once' | 'patient';
@@ -72,14 +81,21 @@ export type Judgement = 'at-once' | 'patient';
 export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
-    const { era, eras, serverInfo, capabilities, tools, lists } = probe.findings;
-    const found = { era, eras, serverInfo, capabilities, toolCount: tools.digests.size, ...listCountsOf(lists) };
+    const { era, eras, serverInfo, capabilities } = probe.findings;
+    const lists = listsOf(probe);
+    const { tools: toolsDigest, ...digests } = ofEachList(lists, ({ digest }) => digest);
+    const counts = Object.entries(ofEachList(lists, ({ items }) => items.size)).map(([list, size]) => [
+      // As in `toolCount`.
+      `${list.slice(0, -1)}Count`,
+      size,
+    ]);
+    const found = { era, eras, serverInfo, capabilities, ...(Object.fromEntries(counts) as ListCounts) };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
       record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },
       failures: 0,
-      toolsDigest: digestOfList(tools.digests),
-      listDigests: { ...server.listDigests, ...listDigestsOf(lists) },
+      ...(toolsDigest !== undefined && { toolsDigest }),
+      listDigests: { ...server.listDigests, ...digests },
     };
   }
   const failures = judgement === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
@@ -90,3 +106,5 @@ export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgem
     failures: Math.min(failures, HEALTH_FAILURES_MAX),
   };
 }
+
+type ListCounts = Partial<Pick<ServerRecord, 'toolCount' | 'promptCount' | 'resourceCount' | 'templateCount'>>;

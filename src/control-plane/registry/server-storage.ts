@@ -1,20 +1,10 @@
-// Servers in the record store. A server has three records: its own, its tools (large, and seldom read), and the tools'
-// digests; two more for each other list that is not empty; and its health history. Two index records lead to it: its
-// case-folded name and its slug. All change in one swap, which keeps names unique across all control planes.
-import type { RecordChange, RecordKey, RecordStore } from '../../store/index.js';
-import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
+// Servers in the record store. A server has its own record, two for each list that is not empty (the items, large and
+// seldom read, and their digests), and its health history. Its name and its slug lead to it. All change in one swap.
+import type { RecordChange, RecordStore } from '../../store/index.js';
+import { keyOf, NamedRecords, type Snapshot } from '../mirror/named-records.js';
+import { type AllLists, type ItemDigests, LISTS, type ListName, NO_LISTS } from '../records/server-lists.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
-import { isHealthChanged, withHealth, type HealthEntry, type StoredServer } from './server-state.js';
-import type { ServerTool } from '../records/server-record.js';
-import {
-  type ItemDigests,
-  listsChanged,
-  NO_LISTS,
-  type ServerListName,
-  type ServerLists,
-  toolListOf,
-  type ToolList,
-} from '../records/server-lists.js';
+import { digestsOf, isHealthChanged, withHealth, type HealthEntry, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {
@@ -32,32 +22,15 @@ export function* slugsFor(name: string): Generator<string, never> {
   for (let number = 2; ; number++) yield `${slug}-${number}`;
 }
 
-/** A server as it was read: what a swap expects to find. */
-export interface ServerSnapshot extends StoredServer {
-  readonly bytes: Buffer;
-}
+export type ServerSnapshot = Snapshot<StoredServer>;
 
-/** The digests of the tools as they were read. */
-interface ToolsSnapshot {
-  readonly digests: ReadonlyMap<string, string>;
-  readonly bytes: Buffer | undefined;
-}
+const SLUGS = 'server-slugs/';
 
-/** What was read again of a server, and the stored tools before that. */
-export interface ReadContents {
-  readonly toolsBefore: ToolsSnapshot;
-  readonly tools: ToolList;
-  readonly lists: ServerLists;
-}
-
-const ID = /^[0-9a-f]{32}$/;
-/** The form of ids, names and slugs, in lower case: anything else refers to nothing, and may not even be a valid key. */
-const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
-
-export class ServerStorage {
+export class ServerStorage extends NamedRecords<StoredServer> {
   readonly #records: RecordStore;
 
   constructor(records: RecordStore) {
+    super(records, SERVERS, ['server-names/', SLUGS], ({ record: { id, name, slug } }) => [id, name, slug]);
     this.#records = records;
   }
 
@@ -69,129 +42,42 @@ export class ServerStorage {
     return { servers: found.map((value) => decode(value) as StoredServer), bytes };
   }
 
-  /** By id, by name in any case, or by slug, in this order. */
-  async find(reference: string): Promise<ServerSnapshot | undefined> {
-    const folded = foldCase(reference);
-    if (!REFERENCE.test(folded)) return undefined;
-    const byId = ID.test(folded) ? await this.load(folded) : undefined;
-    if (byId !== undefined) return byId;
-    const id = (await this.#text(nameKey(folded))) ?? (await this.#text(slugKey(folded)));
-    return id === undefined ? undefined : this.load(id);
-  }
-
-  async load(id: string): Promise<ServerSnapshot | undefined> {
-    const bytes = await this.#records.read(serverKey(id));
-    return bytes === undefined ? undefined : { ...(decode(bytes) as StoredServer), bytes };
-  }
-
-  async loadTools(id: string): Promise<ToolsSnapshot> {
-    const bytes = await this.#records.read(digestsKey(id));
-    if (bytes !== undefined) return { digests: new Map(decode(bytes) as [string, string][]), bytes };
-    // An earlier version stored no digests.
-    const tools = await this.#records.read(toolsKey(id));
-    return { digests: tools === undefined ? new Map() : toolListOf(decode(tools) as ServerTool[]).digests, bytes };
-  }
-
   /** Empty when nothing is stored for the list. */
-  async loadList(id: string, name: ServerListName): Promise<ItemDigests> {
-    const bytes = await this.#records.read(listKey(id, name));
-    return new Map(bytes === undefined ? [] : (decode(bytes) as [string, string][]));
+  async loadList(id: string, name: ListName): Promise<ItemDigests> {
+    const bytes = await this.#records.read(digestsKey(id, name));
+    return new Map(bytes && (decode(bytes) as [string, string][]));
   }
 
   /** JSON of all items. */
-  async loadListJson(id: string, name: 'tools' | ServerListName): Promise<Buffer> {
-    const key = name === 'tools' ? toolsKey(id) : itemsKey(id, name);
-    return (await this.#records.read(key)) ?? Buffer.from('[]');
+  async loadListJson(id: string, name: ListName): Promise<Buffer> {
+    return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
-  /** The latest first; empty where an earlier version stored nothing. */
+  /** The latest first. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.#records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
-  }
-
-  /** The id of the server that has this name. */
-  async ownerOfName(name: string): Promise<string | undefined> {
-    return this.#text(nameKey(foldCase(name)));
   }
 
   /** The first of a name's slugs that is free. */
   async findFreeSlug(name: string): Promise<string> {
     const slugs = slugsFor(name);
     let slug = slugs.next().value;
-    while (!(await this.#isSlugFree(slug))) slug = slugs.next().value;
+    while ((await this.ownerOf(slug, SLUGS)) !== undefined) slug = slugs.next().value;
     return slug;
   }
 
-  async #isSlugFree(slug: string): Promise<boolean> {
-    return (await this.#text(slugKey(slug))) === undefined;
-  }
-
-  /** Returns false when its name or its slug is taken. */
-  async tryInsert(
-    server: StoredServer,
-    { tools, lists }: Omit<ReadContents, 'toolsBefore'>,
-    job: PublicationJob,
-  ): Promise<boolean> {
-    const { id, name, slug } = server.record;
-    return this.#records.swap([
-      ...moveIndex(nameKey, undefined, foldCase(name), id),
-      ...moveIndex(slugKey, undefined, slug, id),
-      { ...serverKey(id), expected: undefined, value: encode(server), isTold: true },
-      { ...digestsKey(id), expected: undefined, value: encode([...tools.digests]) },
-      { ...toolsKey(id), expected: undefined, value: Buffer.from(tools.json) },
-      ...(await this.#changeLists(id, undefined, server, lists)),
-      ...(await this.#changeHealth(id, undefined, server)),
-      jobAdded(job),
-    ]);
-  }
-
-  /**
-   * Returns false when the server or its tools have changed since they were read, or the new name or slug is taken.
-   * @param contents absent when unchanged.
-   * @param job the publication that the change requires.
-   */
-  async tryUpdate(
-    before: ServerSnapshot,
-    after: StoredServer,
-    contents?: ReadContents,
-    job?: PublicationJob,
-  ): Promise<boolean> {
-    const { id } = before.record;
-    const { bytes, ...known } = before;
-    return this.#records.swap([
-      ...moveIndex(nameKey, foldCase(before.record.name), foldCase(after.record.name), id),
-      ...moveIndex(slugKey, before.record.slug, after.record.slug, id),
-      { ...serverKey(id), expected: bytes, value: encode(after), isTold: isWorthTelling(known, after) },
-      ...(contents === undefined ? [] : await this.#changeTools(id, contents.toolsBefore, contents.tools)),
-      ...(contents === undefined ? [] : await this.#changeLists(id, known, after, contents.lists)),
-      ...(await this.#changeHealth(id, known, after)),
-      ...(job === undefined ? [] : [jobAdded(job)]),
-    ]);
-  }
-
-  /** Returns false when the server or its tools have changed since they were read. */
-  async tryDelete(server: ServerSnapshot, tools: ToolsSnapshot, job: PublicationJob): Promise<boolean> {
-    const { id, name, slug } = server.record;
-    return this.#records.swap([
-      ...moveIndex(nameKey, foldCase(name), undefined, id),
-      ...moveIndex(slugKey, slug, undefined, id),
-      { ...serverKey(id), expected: server.bytes, value: undefined, isTold: true },
-      ...(await this.#changeTools(id, tools, undefined)),
-      ...(await this.#changeLists(id, server, undefined, NO_LISTS)),
-      ...(await this.#changeHealth(id, server, undefined)),
-      jobAdded(job),
-    ]);
-  }
-
-  /** Empty when the digests are the same. Else the stored tools are read for the swap: an earlier version may have written them. */
-  async #changeTools(id: string, before: ToolsSnapshot, after: ToolList | undefined): Promise<RecordChange[]> {
-    const digests = after && encode([...after.digests]);
-    if (digests !== undefined && before.bytes?.equals(digests) === true) return [];
-    const expected = await this.#records.read(toolsKey(id));
+  /** As `changes`, with all that belongs to the server. @param lists those that were read again. */
+  async allChanges(
+    before: ServerSnapshot | undefined,
+    after: StoredServer | undefined,
+    lists: AllLists = NO_LISTS,
+  ): Promise<RecordChange[]> {
+    const { id } = (after ?? before!.row).record;
     return [
-      { ...digestsKey(id), expected: before.bytes, value: digests },
-      { ...toolsKey(id), expected, value: after && Buffer.from(after.json) },
+      ...this.changes(before, after, isWorthTelling(before?.row, after)),
+      ...(await this.#changeLists(id, before?.row, after, lists)),
+      ...(await this.#changeHealth(id, before?.row, after)),
     ];
   }
 
@@ -200,14 +86,14 @@ export class ServerStorage {
     id: string,
     before: StoredServer | undefined,
     after: StoredServer | undefined,
-    lists: ServerLists,
+    lists: AllLists,
   ): Promise<RecordChange[]> {
     const changes: RecordChange[] = [];
-    for (const name of listsChanged(before?.listDigests, after?.listDigests)) {
+    for (const name of listsChanged(before, after)) {
       const list = lists[name];
       const isEmpty = list === undefined || list.items.size === 0;
       for (const [key, value] of [
-        [listKey(id, name), isEmpty ? undefined : encode([...list.items])],
+        [digestsKey(id, name), isEmpty ? undefined : encode([...list.items])],
         [itemsKey(id, name), isEmpty ? undefined : Buffer.from(list.json)],
       ] as const) {
         const expected = await this.#records.read(key);
@@ -230,64 +116,27 @@ export class ServerStorage {
     const history = expected === undefined ? [] : (decode(expected) as HealthEntry[]);
     return [{ ...key, expected, value: encode(withHealth(history, after.record, new Date().toISOString())) }];
   }
-
-  async #text(key: RecordKey): Promise<string | undefined> {
-    return (await this.#records.read(key))?.toString();
-  }
 }
 
-/** Names are ASCII. */
-function foldCase(name: string): string {
-  return name.toLowerCase();
+/** Names of the lists that have changed. */
+export function listsChanged(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
+  const [old, anew] = [before && digestsOf(before), after && digestsOf(after)];
+  return LISTS.filter((name) => old?.[name] !== anew?.[name]);
 }
 
-function serverKey(id: string): RecordKey {
-  return { space: 'records', key: SERVERS + id };
+function digestsKey(id: string, name: ListName) {
+  return keyOf(name === 'tools' ? 'server-tool-digests/' : `server-${name}/`, id);
 }
 
-function toolsKey(id: string): RecordKey {
-  return { space: 'records', key: `server-tools/${id}` };
+function itemsKey(id: string, name: ListName) {
+  return keyOf(name === 'tools' ? 'server-tools/' : `server-${name}-items/`, id);
 }
 
-function digestsKey(id: string): RecordKey {
-  return { space: 'records', key: `server-tool-digests/${id}` };
+function healthKey(id: string) {
+  return keyOf('server-health/', id);
 }
 
-function listKey(id: string, name: ServerListName): RecordKey {
-  return { space: 'records', key: `server-${name}/${id}` };
-}
-
-function itemsKey(id: string, name: ServerListName): RecordKey {
-  return { space: 'records', key: `server-${name}-items/${id}` };
-}
-
-function healthKey(id: string): RecordKey {
-  return { space: 'records', key: `server-health/${id}` };
-}
-
-function nameKey(foldedName: string): RecordKey {
-  return { space: 'records', key: `server-names/${foldedName}` };
-}
-
-function slugKey(slug: string): RecordKey {
-  return { space: 'records', key: `server-slugs/${slug}` };
-}
-
-/** The changes that make an index find the server under `after` and no longer under `before`. */
-function moveIndex(
-  keyOf: (term: string) => RecordKey,
-  before: string | undefined,
-  after: string | undefined,
-  id: string,
-): RecordChange[] {
-  if (before === after) return [];
-  const changes: RecordChange[] = [];
-  if (before !== undefined) changes.push({ ...keyOf(before), expected: Buffer.from(id), value: undefined });
-  if (after !== undefined) changes.push({ ...keyOf(after), expected: undefined, value: Buffer.from(id) });
-  return changes;
-}
-
-function encode(value: StoredServer | readonly (readonly [string, string])[] | readonly HealthEntry[]): Buffer {
+function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 

@@ -1,18 +1,18 @@
 // Settles the results of probes: writes them to the server that was probed, if it is still the same server, and
 // notifies whatever may depend on it.
 import { type Logger, RepeatedLog } from '../../shared/index.js';
-import { retrySwap } from '../../store/index.js';
+import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/audit.js';
-import { createJob, type PublicationJob } from '../compositions/publication-job.js';
+import { createJob, jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { notFound } from '../common/control-plane-fault.js';
-import { serverListNames, type ServerLists, listsChanged, type ServerListName } from '../records/server-lists.js';
+import { type AllLists, LISTS, type ListName, serverListNames } from '../records/server-lists.js';
 import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '../records/server-record.js';
-import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
-import type { ServerStorage } from './server-storage.js';
+import { afterProbe, type Judgement, listsOf, type StoredServer } from './server-state.js';
+import { listsChanged, type ServerStorage } from './server-storage.js';
 
 /** The differences between two readings of one of a server's lists: keys of items. */
 export interface ItemChanges {
@@ -39,8 +39,7 @@ function areChanged({ added, updated, removed }: ItemChanges): boolean {
   return added.length + updated.length + removed.length > 0;
 }
 
-/** Tools by name; items of the other lists by the digest of their name or URI. */
-type ServerChanges = Readonly<Record<'tools' | ServerListName, ItemChanges>>;
+type ServerChanges = Readonly<Record<ListName, ItemChanges>>;
 
 const NO_SERVER_CHANGES: ServerChanges = {
   tools: NO_CHANGES,
@@ -48,22 +47,6 @@ const NO_SERVER_CHANGES: ServerChanges = {
   resources: NO_CHANGES,
   templates: NO_CHANGES,
 };
-
-/** Only lists whose digest has changed are read from the store. */
-async function compareLists(
-  storage: Pick<ServerStorage, 'loadList'>,
-  before: StoredServer,
-  after: StoredServer,
-  lists: ServerLists,
-): Promise<Omit<ServerChanges, 'tools'>> {
-  const changes = { prompts: NO_CHANGES, resources: NO_CHANGES, templates: NO_CHANGES };
-  for (const name of listsChanged(before.listDigests, after.listDigests)) {
-    changes[name] = compareItems(await storage.loadList(before.record.id, name), lists[name]?.items ?? new Map());
-  }
-  return changes;
-}
-
-const LISTS = ['tools', ...serverListNames] as const;
 
 /** As in `toolsAdded`. */
 function reportedCounts(changes: ServerChanges): ReportedCounts {
@@ -87,13 +70,21 @@ type Settlement =
 type TellChange = (job: PublicationJob | undefined, wait?: PublicationWait) => Promise<void>;
 
 export class Settlements {
+  readonly #records: Pick<RecordStore, 'swap'>;
   readonly #storage: ServerStorage;
   readonly #directory: Directory;
   readonly #logger: Logger;
   readonly #repeated = new RepeatedLog();
   readonly #tellChange: TellChange;
 
-  constructor(storage: ServerStorage, directory: Directory, logger: Logger, tellChange: TellChange) {
+  constructor(
+    records: Pick<RecordStore, 'swap'>,
+    storage: ServerStorage,
+    directory: Directory,
+    logger: Logger,
+    tellChange: TellChange,
+  ) {
+    this.#records = records;
     this.#storage = storage;
     this.#directory = directory;
     this.#logger = logger;
@@ -111,38 +102,40 @@ export class Settlements {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
       // The server was removed or replaced meanwhile: the probe says nothing about it.
-      if (before === undefined || !isSamePlace(before.record, probed))
-        return { kind: 'unsettled', record: before?.record };
-      const { bytes: _, ...known } = before;
-      const after = afterProbe(known, probe, judgement, new Date().toISOString());
-      if (probe.kind === 'failed') {
-        const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after);
-        if (!(await note.making(refreshed(before), refreshed(after, NO_SERVER_CHANGES), swap))) return undefined;
-        await this.#onSettled(before, after, NO_SERVER_CHANGES, undefined, wait);
-        return { kind: 'settled', record: after.record, changes: NO_SERVER_CHANGES };
-      }
-      const toolsBefore = await this.#storage.loadTools(probed.id);
-      const { tools, lists } = probe.findings;
-      const changes = {
-        ...(await compareLists(this.#storage, before, after, lists)),
-        tools: compareItems(toolsBefore.digests, tools.digests),
-      };
-      const contents = { toolsBefore, tools, lists };
+      if (before === undefined || !isSamePlace(before.row.record, probed))
+        return { kind: 'unsettled', record: before?.row.record };
+      const { row } = before;
+      const lists = listsOf(probe);
+      const after = afterProbe(row, probe, judgement, new Date().toISOString());
+      const changes = await this.#compareLists(row, after, lists);
       if (areChanged(changes.tools)) await this.#directory.sync();
       // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
-      const isNew = before.record.lastSeen === null;
-      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(before.record);
-      const { id, name } = before.record;
+      const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
+      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(row.record);
+      const { id, name } = row.record;
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
-      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, job);
-      if (!(await note.making(refreshed(before), refreshed(after, changes), swap))) return undefined;
-      this.#warnOfMissing(before.record.name, lists);
-      await this.#onSettled(before, after, changes, job, wait);
+      const swap = async (): Promise<boolean> => {
+        const all = await this.#storage.allChanges(before, after, lists);
+        return this.#records.swap(job === undefined ? all : [...all, jobAdded(job)]);
+      };
+      if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
+      if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
+      await this.#onSettled(row, after, changes, job, wait);
       return { kind: 'settled', record: after.record, changes };
     });
   }
 
-  #warnOfMissing(server: string, found: ServerLists): void {
+  /** Only lists whose digest has changed are read from the store. */
+  async #compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
+    const changes = { ...NO_SERVER_CHANGES };
+    for (const name of listsChanged(before, after)) {
+      const known = await this.#storage.loadList(before.record.id, name);
+      changes[name] = compareItems(known, lists[name]?.items ?? new Map());
+    }
+    return changes;
+  }
+
+  #warnOfMissing(server: string, found: AllLists): void {
     const lists = serverListNames.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
     const words = 'lists of a server were refused or are too long; the previous ones are kept';

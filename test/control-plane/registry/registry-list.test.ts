@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { type Probe, SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/prober.js';
-import { NO_TOOLS, NO_LISTS } from '../../../src/control-plane/records/server-lists.js';
+import { NO_LISTS, toolListOf } from '../../../src/control-plane/records/server-lists.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-store.js';
@@ -19,7 +19,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
       eras: ['legacy'],
       serverInfo: self,
       capabilities: self,
-      tools: NO_TOOLS,
+      tools: toolListOf([]),
       lists: NO_LISTS,
     },
   };
