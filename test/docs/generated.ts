@@ -52,23 +52,38 @@ export async function optionsPage(): Promise<Page> {
   return pageWith('options.md', tables, []);
 }
 
+/** Of each row, the first three cells; and the examples of how refusals are sent. */
 export async function errorsPage(): Promise<Page> {
   const path = join(root, 'docs/errors.md');
   const current = readFileSync(path, 'utf8');
   const faults: string[] = [];
+  const rows = new Map(Object.values(refusals).map((refusal) => [refusal.code as string, refusal]));
   let text = current;
-  for (const refusal of Object.values(refusals)) {
-    const heading = `### \`${refusal.code}\`\n`;
-    const at = text.indexOf(heading);
-    if (at < 0) {
-      faults.push(`docs/errors.md has no section "### \`${refusal.code}\`", with "When: …" and "Do: …"`);
-      continue;
-    }
-    const begin = at + heading.length;
-    const block = `\n\`\`\`http\n${wireText(refusal)}\n\`\`\`\n`;
-    text = text.slice(0, begin) + block + text.slice(begin).replace(/^\n```http\n[^]*?\n```\n/, '');
+  for (const refusal of rows.values()) {
+    const row = new RegExp(`^\\| \`${refusal.code}\` \\|.*\\| (.* \\| .*) \\|$`, 'm');
+    if (!row.test(text)) faults.push(`docs/errors.md has no row "| \`${refusal.code}\` | … | when | do |"`);
+    text = text.replace(row, (_, byHand: string) => `| ${refusalCells(refusal).join(' | ')} | ${byHand} |`);
   }
+  text = text.replace(/^(`([a-z-]+)` .*:\n\n)```http\n[^]*?```$/gm, (all, head: string, code: string) => {
+    const refusal = rows.get(code);
+    return refusal === undefined ? all : `${head}\`\`\`http\n${wireText(refusal)}\n\`\`\``;
+  });
   return { name: 'errors.md', path, current, text: await formatted(path, text), faults };
+}
+
+/** Code, status, and what tells the body and the headers to the byte. */
+function refusalCells({ code, status, body, headers }: Refusal): readonly string[] {
+  const texts = [bodyInWords(body)];
+  for (let index = 0; index < headers.length; index += 2) texts.push(`\`${headers[index]}: ${headers[index + 1]}\``);
+  return [`\`${code}\``, String(status), texts.join(', ')];
+}
+
+/** The form of the body, which is that of an example, and the words in it. */
+function bodyInWords(body: string): string {
+  const [, code, message] = /^{"jsonrpc":"2.0","error":{"code":(-\d+),"message":(".*")}}$/.exec(body) ?? [];
+  const [, member, words] = /^{"(detail|status)":(".*")}$/.exec(body) ?? [];
+  const json = message ?? words;
+  return `${code ?? member ?? 'text'} \`${json === undefined ? body : (JSON.parse(json) as string)}\``;
 }
 
 export async function generatedPages(): Promise<Page[]> {

@@ -8,30 +8,34 @@ import { headerUnreadable, methodUnknown, refusals, rpcCodes, type Refusal } fro
 const documentation = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 const all: readonly Refusal[] = Object.values(refusals);
 
-interface Section {
-  readonly code: string;
-  readonly when: string;
-  readonly advice: string;
-}
+const [section = ''] = /^## Refusals\n[^]*?(?=^## )/m.exec(documentation) ?? [];
+const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+const cells = rows.map((row) => row.slice(2, -2).split(' | '));
 
-const sections: readonly Section[] = [
-  ...documentation.matchAll(/^### `([^`]+)`\n\n```http\n[^]*?\n```\n\n(?:When: ([^]*?)\n\n)?(?:Do: ([^]*?)\n\n)?/gm),
-].map(([, code = '', when = '', advice = '']) => ({ code, when, advice }));
-
-t.test('docs/errors.md shows each refusal to the byte', async (t) => checkPage(t, await errorsPage()));
+t.test('docs/errors.md shows each refusal to the byte', async (t) => {
+  checkPage(t, await errorsPage());
+  const forms = new Set(cells.map(([, , body = '']) => body.replace(/^(-\d+|\w+) .*/, '$1')));
+  const examples = [...section.matchAll(/\n\n([^\n]*)\n```$/gm)].map(([, body = '']) => body);
+  for (const form of forms) {
+    const isShown = examples.some((body) => (form === 'text' ? !body.startsWith('{') : body.includes(form)));
+    t.ok(isShown || /^-\d+$/.test(form), `an example of the form ${form}`);
+  }
+  t.ok(examples.some((body) => body.includes('"jsonrpc"')));
+});
 
 t.test('docs/errors.md says for each refusal when it happens, and what to do', async (t) => {
-  for (const { code, when, advice } of sections) {
+  for (const [code, , , when, advice, ...more] of cells) {
     t.ok(when, `${code}: when it happens`);
     t.ok(advice, `${code}: what to do`);
+    t.same(more, []);
   }
 });
 
 t.test('docs/errors.md shows no refusal that does not exist', async (t) => {
-  const codes = all.map(({ code }): string => code);
-  const headings = [...documentation.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading?.replaceAll('`', ''));
-  t.strictSame(headings.toSorted(), codes.toSorted());
-  t.equal(sections.length, headings.length, 'each heading has an answer under it');
+  t.strictSame(
+    cells.map(([code = '']) => code.slice(1, -1)).toSorted(),
+    all.map(({ code }): string => code).toSorted(),
+  );
 });
 
 t.test('a refusal is identified by its own unique code', async (t) => {
