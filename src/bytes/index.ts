@@ -33,5 +33,5 @@ export { JsonScanner, jsonKind } from './json-scanner.js';
 export { isObject, isUnicodeText } from './json-values.js';
 export { METHOD_NAME_BYTES_MAX, isMcpMethod, methodName } from './method-name.js';
 export type { NodeFilter } from './node-filter.js';
-export { type Reading, type ReadingExtras, type ReadingHandler, readings } from './reading-queue.js';
+export { type Reading, readings } from './reading-queue.js';
 export { idKey, idLikeness, isIdAsText, requestIdIn, sameId } from './request-id.js';

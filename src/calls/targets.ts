@@ -20,6 +20,7 @@ import {
   curatedArguments,
   bareTaskEdit,
   routeUri,
+  type UriRoute,
 } from '../messages/index.js';
 import type { NameKind } from '../exchange/index.js';
 import type { GateRules } from './gate.js';
@@ -82,8 +83,8 @@ interface MethodRules {
   readonly names: 'tools' | 'prompts' | 'tasks';
   /** The error text for a request that does not say what it is about. */
   readonly missing: string;
-  readonly unknownName: (name: string) => RpcError;
-  readonly unknownUri: (uri: string) => RpcError;
+  /** The error for a name, or a URI, of nothing that there is. */
+  readonly unknown: (text: string, isUri: boolean) => RpcError;
   /** The capability without which the method does not exist; 0: it always exists. */
   readonly capability: number;
   /** Where in the method's answer URIs and ids of tasks are the backend's. */
@@ -100,139 +101,81 @@ interface MethodRules {
   readonly mayAskForInput: boolean;
 }
 
+const TOOL: MethodRules = {
+  eras: 'both',
+  names: 'tools',
+  missing: 'name must be a string',
+  unknown: rpcErrors.unknownTool,
+  capability: 0,
+  uriPlaces: uriPlace.content,
+  taskPlaces: taskPlace.related,
+  nameInHead: 'must',
+  loggedAs: 'tool',
+  mayAskForInput: true,
+};
+const PROMPT: MethodRules = {
+  ...TOOL,
+  names: 'prompts',
+  unknown: rpcErrors.unknownPrompt,
+  capability: capability.prompts,
+  uriPlaces: uriPlace.messages,
+  loggedAs: 'prompt',
+};
+const RESOURCE: MethodRules = {
+  ...PROMPT,
+  missing: 'uri must be a string',
+  unknown: rpcErrors.resourceNotFound,
+  capability: capability.resources,
+  uriPlaces: uriPlace.contents | uriPlace.error,
+  loggedAs: '',
+};
+/** Needs `resources` only: many servers take subscriptions without declaring it. One that does not take them answers so itself. */
+const SUBSCRIPTION: MethodRules = {
+  ...RESOURCE,
+  eras: 'legacy',
+  uriPlaces: uriPlace.error,
+  nameInHead: 'no',
+  mayAskForInput: false,
+};
+const TASK: MethodRules = {
+  eras: 'both',
+  names: 'tasks',
+  missing: 'taskId must be a string',
+  unknown: rpcErrors.unknownTask,
+  capability: capability.tasks,
+  uriPlaces: 0,
+  taskPlaces: taskPlace.own | taskPlace.related,
+  nameInHead: 'may',
+  loggedAs: '',
+  mayAskForInput: false,
+};
+
 const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
-  'tools/call': {
-    eras: 'both',
-    names: 'tools',
-    missing: 'name must be a string',
-    unknownName: rpcErrors.unknownTool,
-    unknownUri: rpcErrors.unknownResource,
-    capability: 0,
-    uriPlaces: uriPlace.content,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'must',
-    loggedAs: 'tool',
-    mayAskForInput: true,
-  },
-  'prompts/get': {
-    eras: 'both',
-    names: 'prompts',
-    missing: 'name must be a string',
-    unknownName: rpcErrors.unknownPrompt,
-    unknownUri: rpcErrors.unknownResource,
-    capability: capability.prompts,
-    uriPlaces: uriPlace.messages,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'must',
-    loggedAs: 'prompt',
-    mayAskForInput: true,
-  },
-  'resources/read': {
-    eras: 'both',
-    names: 'prompts',
-    missing: 'uri must be a string',
-    unknownName: rpcErrors.unknownPrompt,
-    unknownUri: rpcErrors.resourceNotFound,
-    capability: capability.resources,
-    uriPlaces: uriPlace.contents | uriPlace.error,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'must',
-    loggedAs: '',
-    mayAskForInput: true,
-  },
-  // Needs `resources` only: many servers take subscriptions without declaring it. One that does not take them answers so itself.
-  'resources/subscribe': {
-    eras: 'legacy',
-    names: 'prompts',
-    missing: 'uri must be a string',
-    unknownName: rpcErrors.unknownPrompt,
-    unknownUri: rpcErrors.resourceNotFound,
-    capability: capability.resources,
-    uriPlaces: uriPlace.error,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'no',
-    loggedAs: '',
-    mayAskForInput: false,
-  },
-  'resources/unsubscribe': {
-    eras: 'legacy',
-    names: 'prompts',
-    missing: 'uri must be a string',
-    unknownName: rpcErrors.unknownPrompt,
-    unknownUri: rpcErrors.resourceNotFound,
-    capability: capability.resources,
-    uriPlaces: uriPlace.error,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'no',
-    loggedAs: '',
-    mayAskForInput: false,
-  },
+  'tools/call': TOOL,
+  'prompts/get': PROMPT,
+  'resources/read': RESOURCE,
+  'resources/subscribe': SUBSCRIPTION,
+  'resources/unsubscribe': SUBSCRIPTION,
   'completion/complete': {
-    eras: 'both',
-    names: 'prompts',
+    ...PROMPT,
     missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
-    unknownName: rpcErrors.unknownPrompt,
-    unknownUri: rpcErrors.unknownResource,
+    unknown: (text, isUri) => (isUri ? rpcErrors.unknownResource(text) : rpcErrors.unknownPrompt(text)),
     capability: capability.completions,
     uriPlaces: 0,
-    taskPlaces: taskPlace.related,
     nameInHead: 'no',
     loggedAs: '',
     mayAskForInput: false,
   },
-  'tasks/get': {
-    eras: 'both',
-    names: 'tasks',
-    missing: 'taskId must be a string',
-    unknownName: rpcErrors.unknownTask,
-    unknownUri: rpcErrors.unknownResource,
-    capability: capability.tasks,
-    uriPlaces: 0,
-    taskPlaces: taskPlace.own | taskPlace.related,
-    nameInHead: 'may',
-    loggedAs: '',
-    mayAskForInput: false,
-  },
+  'tasks/get': TASK,
   // The result is that of the call which has become the task.
-  'tasks/result': {
-    eras: 'legacy',
-    names: 'tasks',
-    missing: 'taskId must be a string',
-    unknownName: rpcErrors.unknownTask,
-    unknownUri: rpcErrors.unknownResource,
-    capability: capability.tasks,
-    uriPlaces: uriPlace.content,
-    taskPlaces: taskPlace.related,
-    nameInHead: 'may',
-    loggedAs: '',
-    mayAskForInput: false,
-  },
-  'tasks/cancel': {
-    eras: 'both',
-    names: 'tasks',
-    missing: 'taskId must be a string',
-    unknownName: rpcErrors.unknownTask,
-    unknownUri: rpcErrors.unknownResource,
-    capability: capability.tasksCancel,
-    uriPlaces: 0,
-    taskPlaces: taskPlace.own | taskPlace.related,
-    nameInHead: 'may',
-    loggedAs: '',
-    mayAskForInput: false,
-  },
+  'tasks/result': { ...TASK, eras: 'legacy', uriPlaces: uriPlace.content, taskPlaces: taskPlace.related },
+  'tasks/cancel': { ...TASK, capability: capability.tasksCancel },
   // Only for tasks of MCP 2026-07-28.
   'tasks/update': {
+    ...TASK,
     eras: 'modern',
-    names: 'tasks',
-    missing: 'taskId must be a string',
-    unknownName: rpcErrors.unknownTask,
-    unknownUri: rpcErrors.unknownResource,
     capability: capability.tasksExtension,
-    uriPlaces: 0,
     taskPlaces: taskPlace.related,
-    nameInHead: 'may',
-    loggedAs: '',
-    mayAskForInput: false,
   },
 };
 
@@ -303,86 +246,71 @@ export function readTarget(
 ): TargetReading {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
-  const nameKind = rules.loggedAs;
-  if (nameStart === -1) {
-    const error = rpcErrors.nameMissing(method, rules.missing);
-    return { target: { error, capability: rules.capability }, name: '', nameKind };
-  }
+  if (nameStart === -1) return noTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
-  const isTokenTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
-  const text = isTokenTooLong
-    ? `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`
-    : stringValue(body, nameStart, nameEnd);
-  if (method === 'tools/call') {
-    const routes = isTokenTooLong ? [] : toolRoutes(virtualHost, text, apps);
-    const [route] = routes;
-    if (route === undefined || routes.length > 1) {
-      const owners = routes.map(({ backend }) => backend.name).join(', ');
-      const error = route === undefined ? rpcErrors.unknownTool(text) : rpcErrors.sharedByApps(text, owners);
-      return { target: { error, capability: 0, isUnknownTool: true }, name: text, nameKind };
-    }
-    // If the call does not ask for a task, a member `task` of its result is the tool's own.
-    const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
-    const outgoing = outgoingTo(body, message, route);
-    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName, nameKind };
-    const { backend, bareName } = route;
-    const target = { backend, outgoing, bareName, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
-    return { target, name: bareName, nameKind };
+  if (nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax) {
+    const text = `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`;
+    return noTarget(rules, rules.unknown(text, isUri), text, true);
   }
-  const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
-  const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown, apps);
-  if (found !== undefined) return found;
-  const name = nameKind === '' ? '' : text;
-  return { target: { error: unknown, capability: rules.capability }, name, nameKind };
-}
-
-function findTarget(
-  method: TargetMethod,
-  rules: MethodRules,
-  virtualHost: CompiledVirtualHost,
-  body: Buffer,
-  message: ClientMessage,
-  text: string,
-  unknown: RpcError,
-  apps: AppNames | undefined,
-): TargetReading | undefined {
-  const { names, uriPlaces, taskPlaces, capability: needed, nameInHead: inHead, loggedAs: nameKind } = rules;
-  if (message.isUri) {
-    const routed = routeUri(virtualHost, text);
-    const owners = routed === undefined && text.startsWith('ui://') ? (apps?.(text) ?? []) : [];
-    if (owners.length > 1) {
-      const error = rpcErrors.sharedByApps(text, owners.map((owner) => owner.name).join(', '));
-      return { target: { error, capability: needed }, name: '', nameKind };
-    }
-    const route = routed ?? owners.map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }))[0];
-    // The bound for URIs in lists, where they have no prefix.
-    if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
-    const target = {
-      backend: route.backend,
-      outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
-      bareName: inHead === 'no' ? '' : route.bareUri,
-      gate: { method, capability: needed, uri: route.bareUri, unknown },
-      uriPlaces,
-      taskPlaces,
-    };
-    return { target, name: '', nameKind };
+  const text = stringValue(body, nameStart, nameEnd);
+  const routed = isUri ? routeUri(virtualHost, text) : nameRoute(rules, virtualHost, text);
+  const byApps = routed === undefined && apps !== undefined ? routesByApps(rules, apps, text, isUri) : NO_ROUTES;
+  if (byApps.length > 1) {
+    const owners = byApps.map(({ backend }) => backend.name).join(', ');
+    return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
   }
-  const route = names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
-  if (route === undefined) return undefined;
-  const outgoing = outgoingTo(body, message, route);
-  const name = nameKind === '' ? '' : route.bareName;
-  if ('code' in outgoing) return { target: { error: outgoing, capability: needed }, name, nameKind };
+  const route = routed ?? byApps[0];
+  // The bound for URIs in lists, where they have no prefix.
+  if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
+    return noTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
-  const bareName = inHead === 'no' ? '' : route.bareName;
-  const gate = { method, capability: needed, uri: undefined, unknown };
-  const target = { backend, outgoing, bareName, gate, uriPlaces, taskPlaces };
-  return { target, name, nameKind };
+  const bare = 'bareUri' in route ? route.bareUri : route.bareName;
+  const outgoing =
+    'bareUri' in route
+      ? withBareTask(bareUriBody(body, message, route), message, backend)
+      : outgoingTo(body, message, route);
+  if ('code' in outgoing) return noTarget(rules, outgoing, bare);
+  const { nameInHead: inHead, loggedAs: nameKind, uriPlaces } = rules;
+  const gate = gateOf(method, rules, text, isUri ? bare : undefined);
+  // If the call does not ask for a task, a member `task` of its result is the tool's own.
+  const created = gate === undefined && message.asksForTask ? taskPlace.created : 0;
+  const taskPlaces = rules.taskPlaces | created;
+  const target = { backend, outgoing, bareName: inHead === 'no' ? '' : bare, gate, uriPlaces, taskPlaces };
+  return { target, name: nameKind === '' ? '' : bare, nameKind };
 }
 
-function toolRoutes(virtualHost: CompiledVirtualHost, name: string, apps: AppNames | undefined): readonly NameRoute[] {
-  const route = routeName(virtualHost, 'tools', name);
-  if (route !== undefined) return [route];
-  return apps?.(name).flatMap((backend) => routeBareTool(backend, name) ?? []) ?? [];
+function gateOf(
+  method: TargetMethod,
+  { names, capability: needed, unknown }: MethodRules,
+  text: string,
+  uri: string | undefined,
+): GateRules | undefined {
+  if (names === 'tools') return undefined;
+  return { method, capability: needed, uri, unknown: unknown(text, uri !== undefined) };
+}
+
+/** @param isUnknown whether nothing has the name. */
+function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetReading {
+  const { capability, loggedAs: nameKind, names } = rules;
+  const isUnknownTool = isUnknown && names === 'tools';
+  return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };
+}
+
+const NO_ROUTES: readonly (NameRoute | UriRoute)[] = [];
+
+function nameRoute({ names }: MethodRules, virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
+  return names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
+}
+
+function routesByApps(
+  { names }: MethodRules,
+  apps: AppNames,
+  text: string,
+  isUri: boolean,
+): readonly (NameRoute | UriRoute)[] {
+  if (isUri && text.startsWith('ui://'))
+    return apps(text).map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }));
+  return isUri || names !== 'tools' ? NO_ROUTES : apps(text).flatMap((backend) => routeBareTool(backend, text) ?? []);
 }
 
 /** The message with the backend's own name, and the arguments that the config fixes. */

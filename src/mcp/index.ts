@@ -60,6 +60,6 @@ export {
   versionsTold,
 } from './protocol-versions.js';
 export { readResultType } from './result-type.js';
-export { TASK_ID_SPAN_LENGTH, findTaskIds, taskPlace } from './task-places.js';
+export { taskIds, taskPlace } from './task-places.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';
-export { NO_URIS, URI_SPAN_LENGTH, type UriSpans, findUris, uriPlace } from './uri-places.js';
+export { NO_SPANS, PLACE_SPAN_LENGTH, type PlaceSpans, uriPlace, uris } from './uri-places.js';

@@ -17,10 +17,10 @@ import {
   readings,
   type Reading,
 } from '../bytes/index.js';
-import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
+import { endOf, PROTOCOL_VERSION_KEY, readModernEnvelope, startOf, type ModernEnvelope } from './modern-envelope.js';
 import { isSubjectUri, requestSubjectOf } from './request-subject.js';
-import { RELATED_TASK, type TaskIdSpans } from './task-places.js';
-import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_LEADING, urisIn, type UriSpans } from './uri-places.js';
+import { RELATED_TASK } from './task-places.js';
+import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
@@ -83,9 +83,9 @@ export interface BackendMessage {
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
   /** Where URIs are in a response; `undefined` when that is not known. */
-  readonly uris: UriSpans | undefined;
+  readonly uris: PlaceSpans | undefined;
   /** The same for ids of tasks. */
-  readonly taskIds: TaskIdSpans | undefined;
+  readonly taskIds: PlaceSpans | undefined;
 }
 
 /** `not-json` results in -32700, `not-json-rpc` in -32600 (decisions 2.2). */
@@ -149,24 +149,10 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
     if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
-    const relatedTask = relatedTaskOfResult(tape, bytes);
-    return clientMessage(
-      tape,
-      'response',
-      '',
-      id,
-      ABSENT,
-      ABSENT,
-      false,
-      ABSENT,
-      ABSENT,
-      ABSENT,
-      false,
-      relatedTask,
-      ABSENT,
-      undefined,
-      undefined,
-    );
+    inParams.fill(ABSENT);
+    inMeta.fill(ABSENT);
+    inMeta[1] = relatedTaskOfResult(tape, bytes);
+    return clientMessage(tape, 'response', '', ABSENT, ABSENT, undefined, undefined);
   }
   const params = nullAsAbsent(tape, envelope.params);
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
@@ -174,32 +160,12 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
   const subject = requestSubjectOf(tape, bytes, methodText, params, inParams[0]!);
   if (subject === AMBIGUOUS) return 'not-json-rpc';
-  const requestId = inParams[1]!;
-  const cursor = isNoCursor(tape, inParams[2]!) ? ABSENT : inParams[2]!;
-  const asksForTask = inParams[4]! !== ABSENT;
-  const meta = inParams[3]!;
-  if (!findIn(tape, bytes, meta, metaNames, inMeta)) return 'not-json-rpc';
-  const progressToken = inMeta[0]!;
+  if (!findIn(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
   const version = inMeta[2]!;
-  const modern = version === ABSENT ? undefined : readModernEnvelope(tape, bytes, params, meta, version);
+  const modern = version === ABSENT ? undefined : readModernEnvelope(tape, bytes, params, inParams[3]!, version);
   if (modern === 'ambiguous') return 'not-json-rpc';
-  return clientMessage(
-    tape,
-    id === ABSENT ? 'notification' : 'request',
-    methodText,
-    id,
-    params,
-    subject !== ABSENT && tape.kind(subject) === jsonKind.string ? subject : ABSENT,
-    isSubjectUri(),
-    idOrAbsent(tape, progressToken),
-    idOrAbsent(tape, requestId),
-    cursor,
-    asksForTask,
-    inMeta[1]!,
-    meta,
-    modern,
-    lasting,
-  );
+  const name = subject !== ABSENT && tape.kind(subject) === jsonKind.string ? subject : ABSENT;
+  return clientMessage(tape, id === ABSENT ? 'notification' : 'request', methodText, params, name, modern, lasting);
 }
 
 /** An ambiguous member counts as absent. */
@@ -221,10 +187,10 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): Bac
  * record on the way to them.
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
-  if (!mayNameUri(bytes))
-    return scanner.scan(bytes, BACKEND_DEPTH) ? backendMessageIn(scanner, bytes, NO_URIS) : undefined;
-  if (scanner.scan(bytes, URI_DEPTH, leadingFilter(bytes, URI_LEADING))) {
-    const message = backendMessageIn(scanner, bytes, urisIn(scanner, bytes));
+  if (!uriPlaces.mayBeIn(bytes))
+    return scanner.scan(bytes, BACKEND_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
+  if (scanner.scan(bytes, uriPlaces.depth, leadingFilter(bytes, uriPlaces.leading))) {
+    const message = backendMessageIn(scanner, bytes, uriPlaces.in(scanner, bytes));
     // The filter omits members that only other kinds of message have.
     if (message === undefined || message.kind === 'response') return message;
   }
@@ -232,32 +198,39 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
 }
 
 /** The message on the tape of a scanned text; `undefined` for anything but a JSON-RPC message. */
-export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: UriSpans): BackendMessage | undefined {
+export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
   if (!readEnvelope(tape, bytes)) return undefined;
-  const { method, result, error } = envelope;
-  const params = nullAsAbsent(tape, envelope.params);
-  if (method === ABSENT) {
-    // An error that belongs to no request has no id (S33), or JSON-RPC's `null`.
-    const id = error === ABSENT ? envelope.id : nullAsAbsent(tape, envelope.id);
-    if (!isResponse(tape) || (id === ABSENT ? error === ABSENT : !isId(tape, id))) return undefined;
-    const body = error === ABSENT ? result : error;
-    return backendMessage(tape, 'response', '', id, error !== ABSENT, body, ABSENT, ABSENT, uris);
-  }
-  const { id } = envelope;
-  if (!isCall(tape) || !isObjectOrAbsent(tape, params) || (id !== ABSENT && !isId(tape, id))) return undefined;
-  if (!findIn(tape, bytes, id === ABSENT ? params : ABSENT, tokenNames, inToken)) return undefined;
-  const progressToken = inToken[0]!;
-  return backendMessage(
-    tape,
-    id === ABSENT ? 'notification' : 'request',
-    methodName(bytes, tape.start(method), tape.end(method)),
-    id,
-    false,
-    ABSENT,
-    params,
-    idOrAbsent(tape, progressToken),
-    undefined,
-  );
+  const { method, error } = envelope;
+  const isAnswer = method === ABSENT;
+  // An error that belongs to no request has no id (S33), or JSON-RPC's `null`.
+  const id = isAnswer && error !== ABSENT ? nullAsAbsent(tape, envelope.id) : envelope.id;
+  const params = isAnswer ? ABSENT : nullAsAbsent(tape, envelope.params);
+  if (!isBackends(tape, id, params)) return undefined;
+  const isNotification = !isAnswer && id === ABSENT;
+  if (isNotification && !findIn(tape, bytes, params, tokenNames, inToken)) return undefined;
+  const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : ABSENT;
+  const body = error === ABSENT ? envelope.result : error;
+  return {
+    kind: isAnswer ? 'response' : isNotification ? 'notification' : 'request',
+    method: isAnswer ? '' : methodName(bytes, tape.start(method), tape.end(method)),
+    idStart: startOf(tape, id),
+    idEnd: endOf(tape, id),
+    isError: error !== ABSENT,
+    bodyStart: startOf(tape, body),
+    bodyEnd: endOf(tape, body),
+    paramsStart: startOf(tape, params),
+    paramsEnd: endOf(tape, params),
+    progressTokenStart: startOf(tape, progressToken),
+    progressTokenEnd: endOf(tape, progressToken),
+    uris: isAnswer ? uris : undefined,
+    taskIds: undefined,
+  };
+}
+
+function isBackends(tape: JsonScanner, id: number, params: number): boolean {
+  if (id !== ABSENT && !isId(tape, id)) return false;
+  if (envelope.method !== ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
+  return isResponse(tape) && (id !== ABSENT || envelope.error !== ABSENT);
 }
 
 /**
@@ -328,32 +301,22 @@ function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
   return node === ABSENT || tape.kind(node) === jsonKind.object;
 }
 
-function startOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.start(node);
-}
-
-function endOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.end(node);
-}
-
-/** Builds a message from nodes. Separate parameters, because an object would add some 30 ns per message to 100 to 300 ns. */
+/** Builds a message from these nodes and those in `envelope`, `inParams` and `inMeta`. */
 function clientMessage(
   tape: JsonScanner,
   kind: ClientMessage['kind'],
   method: string,
-  id: number,
   params: number,
   name: number,
-  isUri: boolean,
-  progressToken: number,
-  requestId: number,
-  cursor: number,
-  asksForTask: boolean,
-  relatedTask: number,
-  meta: number,
   modern: ModernEnvelope | undefined,
   lasting: JsonScanner | undefined,
 ): ClientMessage {
+  const { id } = envelope;
+  const progressToken = idOrAbsent(tape, inMeta[0]!);
+  const requestId = idOrAbsent(tape, inParams[1]!);
+  const cursor = isNoCursor(tape, inParams[2]!) ? ABSENT : inParams[2]!;
+  const relatedTask = inMeta[1]!;
+  const meta = inParams[3]!;
   return {
     kind,
     method,
@@ -363,47 +326,19 @@ function clientMessage(
     paramsEnd: endOf(tape, params),
     nameStart: startOf(tape, name),
     nameEnd: endOf(tape, name),
-    isUri,
+    isUri: kind !== 'response' && isSubjectUri(),
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
     requestIdStart: startOf(tape, requestId),
     requestIdEnd: endOf(tape, requestId),
     cursorStart: startOf(tape, cursor),
     cursorEnd: endOf(tape, cursor),
-    asksForTask,
+    asksForTask: inParams[4]! !== ABSENT,
     relatedTaskStart: startOf(tape, relatedTask),
     relatedTaskEnd: endOf(tape, relatedTask),
     metaStart: startOf(tape, meta),
     metaEnd: endOf(tape, meta),
     envelope: modern,
     tape: lasting,
-  };
-}
-
-function backendMessage(
-  tape: JsonScanner,
-  kind: BackendMessage['kind'],
-  method: string,
-  id: number,
-  isError: boolean,
-  body: number,
-  params: number,
-  progressToken: number,
-  uris: UriSpans | undefined,
-): BackendMessage {
-  return {
-    kind,
-    method,
-    idStart: startOf(tape, id),
-    idEnd: endOf(tape, id),
-    isError,
-    bodyStart: startOf(tape, body),
-    bodyEnd: endOf(tape, body),
-    paramsStart: startOf(tape, params),
-    paramsEnd: endOf(tape, params),
-    progressTokenStart: startOf(tape, progressToken),
-    progressTokenEnd: endOf(tape, progressToken),
-    uris,
-    taskIds: undefined,
   };
 }

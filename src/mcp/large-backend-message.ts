@@ -1,9 +1,11 @@
 // Reads backends' messages of any size in slices, between which the event loop serves others; and once more, when a message may contain
 // resource URIs or task ids, to find these. Cold path except for large messages.
 import { backendMessageIn, BACKEND_DEPTH, type BackendMessage } from './json-rpc.js';
-import { type JsonScanner, readings, type Reading, type ReadingExtras, type ReadingHandler } from '../bytes/index.js';
-import { mayNameTask, NO_TASK_IDS, TASK_KEY_OVERLAP, TASK_LEADING, taskIdsIn } from './task-places.js';
-import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_KEY_OVERLAP, URI_LEADING, urisIn } from './uri-places.js';
+import { readings, type Reading } from '../bytes/index.js';
+import { taskIds } from './task-places.js';
+import { leadingFilter, NO_SPANS, uris } from './uri-places.js';
+
+type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
 /**
  * Like `readBackendMessage`; for a response, its URIs are found as well.
@@ -17,9 +19,7 @@ export function readLargeBackendMessage(
   done: LargeMessageReader,
   hasTasks = false,
 ): Reading {
-  return new LargeReading(subject, bytes, hasTasks, done, (...reading) =>
-    readings.readNow(subject, bytes, BACKEND_DEPTH, ...reading),
-  );
+  return readLarge('readNow', subject, bytes, done, hasTasks);
 }
 
 /** The same, but `done` is never called synchronously. */
@@ -29,67 +29,55 @@ export function readLargeBackendMessageLater(
   done: LargeMessageReader,
   hasTasks = false,
 ): Reading {
-  return new LargeReading(subject, bytes, hasTasks, done, (...reading) =>
-    readings.read(subject, bytes, BACKEND_DEPTH, ...reading),
-  );
+  return readLarge('read', subject, bytes, done, hasTasks);
 }
 
-type LargeMessageReader = (message: BackendMessage | undefined) => void;
-
-/** Reads a large message of a backend, and a second time if it may contain URIs or task ids. */
-class LargeReading implements Reading {
-  readonly #subject: string;
-  readonly #bytes: Buffer;
-  readonly #hasTasks: boolean;
-  readonly #done: LargeMessageReader;
-  #reading: Reading | undefined;
-  #mayNameUri = false;
-  #mayNameTask = false;
-  #isInSecond = false;
-
-  constructor(
-    subject: string,
-    bytes: Buffer,
-    hasTasks: boolean,
-    done: LargeMessageReader,
-    start: (handler: ReadingHandler, extras: ReadingExtras) => Reading,
-  ) {
-    this.#subject = subject;
-    this.#bytes = bytes;
-    this.#hasTasks = hasTasks;
-    this.#done = done;
-    const onSlice = (from: number, to: number): void => {
-      this.#mayNameUri ||= mayNameUri(bytes.subarray(Math.max(0, from - URI_KEY_OVERLAP), to));
-      if (this.#hasTasks) this.#mayNameTask ||= mayNameTask(bytes.subarray(Math.max(0, from - TASK_KEY_OVERLAP), to));
-    };
-    const reading = start((tape) => this.#onRead(tape), { onSlice });
-    if (!this.#isInSecond) this.#reading = reading;
-  }
-
-  cancel(): void {
-    this.#reading?.cancel();
-  }
-
-  #onRead(tape: JsonScanner | undefined): void {
-    const message = tape && backendMessageIn(tape, this.#bytes);
-    const mayNameUri = this.#mayNameUri && message?.kind === 'response';
-    if (message === undefined || (!mayNameUri && !this.#mayNameTask)) {
-      // Set explicitly: otherwise the whole message would be searched for them again in one go.
-      this.#done(message && { ...message, uris: NO_URIS, taskIds: NO_TASK_IDS });
-      return;
-    }
-    this.#isInSecond = true;
-    const handler = (second: JsonScanner | undefined): void =>
-      // The text is known to be JSON: only too many values can make it fail.
-      this.#done(
-        second && {
-          ...message,
-          uris: mayNameUri ? urisIn(second, this.#bytes) : NO_URIS,
-          taskIds: this.#mayNameTask ? taskIdsIn(second, this.#bytes) : NO_TASK_IDS,
-        },
+function readLarge(
+  way: 'read' | 'readNow',
+  subject: string,
+  bytes: Buffer,
+  done: LargeMessageReader,
+  hasTasks: boolean,
+): Reading {
+  const sought = hasTasks ? [uris, taskIds] : [uris];
+  const named = new Set<typeof uris>();
+  const onSlice = (from: number, to: number): void => {
+    for (const places of sought)
+      if (!named.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to)))
+        named.add(places);
+  };
+  let second: Reading | undefined;
+  const first = readings[way](
+    subject,
+    bytes,
+    BACKEND_DEPTH,
+    (tape) => {
+      const message = tape && backendMessageIn(tape, bytes);
+      if (message?.kind !== 'response') named.delete(uris);
+      if (message === undefined || named.size === 0) {
+        // Set explicitly: otherwise the whole message would be searched for them again in one go.
+        done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
+        return;
+      }
+      const found = [...named];
+      const filter = leadingFilter(
+        bytes,
+        found.flatMap(({ leading }) => leading),
       );
-    const leading = [...(mayNameUri ? URI_LEADING : []), ...(this.#mayNameTask ? TASK_LEADING : [])];
-    const filter = leadingFilter(this.#bytes, leading);
-    this.#reading = readings.read(this.#subject, this.#bytes, URI_DEPTH, handler, { filter });
-  }
+      const depth = Math.max(...found.map((places) => places.depth));
+      second = readings.read(
+        subject,
+        bytes,
+        depth,
+        (again) => {
+          const spansOf = (places: typeof uris) => (again && named.has(places) ? places.in(again, bytes) : NO_SPANS);
+          // The text is known to be JSON: only too many values can make it fail.
+          done(again && { ...message, uris: spansOf(uris), taskIds: spansOf(taskIds) });
+        },
+        { filter },
+      );
+    },
+    { onSlice },
+  );
+  return { cancel: () => (second ?? first).cancel() };
 }

@@ -100,10 +100,11 @@ export function readModernEnvelope(
   };
 }
 
-function startOf(tape: JsonScanner, node: number): number {
+/** Where a node begins and ends; -1 for an absent one. */
+export function startOf(tape: JsonScanner, node: number): number {
   return node === ABSENT ? -1 : tape.start(node);
 }
 
-function endOf(tape: JsonScanner, node: number): number {
+export function endOf(tape: JsonScanner, node: number): number {
   return node === ABSENT ? -1 : tape.end(node);
 }

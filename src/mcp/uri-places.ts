@@ -1,5 +1,5 @@
-// Finds resource URIs in a backend's response, only at the places that MCP defines. Most responses contain none, which one native search
-// tells. The others are scanned once more, and only what leads to such a place is recorded.
+// Finds resource URIs in a backend's response, and task ids in its messages (task-places.ts), only at the places that MCP defines. Most
+// messages contain none, which one native search tells. The others are scanned once more, and only what leads to such a place is recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { isKey, isString, prefixEnd, stringValue, JsonScanner, jsonKind, type NodeFilter } from '../bytes/index.js';
@@ -7,46 +7,98 @@ import { isKey, isString, prefixEnd, stringValue, JsonScanner, jsonKind, type No
 /** Recorded values of a large answer on the way to resource URIs: content blocks and their members. Beyond it, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
+/** A scheme, and something without spaces. */
+const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
+
 /**
  * Places of a URI: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error about a resource,
  * in the content of a task's result. In other errors MCP has no URI: their `data` is the backend's own.
  */
 export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
 
-/** For each URI the start and end of its string token, and its place; in document order. */
-export type UriSpans = readonly number[];
-export const URI_SPAN_LENGTH = 3;
+/** For each value the start and end of its string token, and its place; in document order. */
+export type PlaceSpans = readonly number[];
+export const PLACE_SPAN_LENGTH = 3;
 
-export const NO_URIS: UriSpans = [];
+export const NO_SPANS: PlaceSpans = [];
 
-/** The deepest is `{"result":{"messages":[{"content":[{"resource":{"uri":…}}]}]}}`. */
-export const URI_DEPTH = 7;
+/** What leads from a value to places. */
+interface Step {
+  /** The value itself is at this place, if it is a string. */
+  readonly place?: number;
+  readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
+  /** Of an object. Of members with the same name, each is taken: clients differ in which one they read. */
+  readonly members?: readonly (readonly [name: string, step: Step])[];
+  /** By the object's `type`. */
+  readonly ofType?: readonly (readonly [type: string, step: Step])[];
+  /** Each element of an array. */
+  readonly each?: Step;
+}
 
-/** How both `uri` and `resourceUri` end. */
-const URI_KEY = Buffer.from('ri"');
-/** A scheme, and something without spaces. */
-const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 const BACKSLASH = 0x5c;
 const ESCAPE = Buffer.from('\\u00');
-/** Every way to write a letter of `uri` as an escape contains one of these. */
-const ESCAPED_LETTERS = [Buffer.from('\\u007'), Buffer.from('\\u0069')] as const;
 
 const scanner = new JsonScanner();
 
-/** How many bytes before a slice must be searched with it, so that a key cut by the slice's start is not missed. */
-export const URI_KEY_OVERLAP = 3;
+/** Places of one kind of value in a message, and how to find them. */
+export class Places {
+  /** Depth of the deepest place. */
+  readonly depth: number;
+  /** Bytes before a slice that must be searched with it, so that a key cut by the slice's start is not missed. */
+  readonly overlap: number;
+  /** Names of the members that lead to a place. */
+  readonly leading: readonly string[];
+  readonly #root: Step;
+  readonly #key: Buffer;
+  readonly #letters: readonly Buffer[];
 
-/** Whether a member named `uri`, or with the URI of an app's page, may be anywhere in the bytes. */
-export function mayNameUri(bytes: Buffer): boolean {
-  if (bytes.includes(URI_KEY)) return true;
-  if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
-  return ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
+  /**
+   * @param key the end of the last key on the way to each place, with its quote.
+   * @param letters one of them is in every way to write a letter of that key as an escape.
+   */
+  constructor(key: string, letters: readonly string[], root: Step) {
+    this.#root = root;
+    this.#key = Buffer.from(key);
+    this.#letters = letters.map((letter) => Buffer.from(letter));
+    this.overlap = key.length - 1;
+    this.depth = depthOf(root);
+    this.leading = [...new Set(leadingOf(root))];
+  }
+
+  /** Whether any such key may be anywhere in the bytes. */
+  mayBeIn(bytes: Buffer): boolean {
+    if (bytes.includes(this.#key)) return true;
+    if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
+    return this.#letters.some((letter) => bytes.includes(letter));
+  }
+
+  /** @param bytes a message that is known to be JSON. @returns `undefined` when it has more values than can be recorded. */
+  find(bytes: Buffer): PlaceSpans | undefined {
+    if (!this.mayBeIn(bytes)) return NO_SPANS;
+    return scanner.scan(bytes, this.depth, leadingFilter(bytes, this.leading)) ? this.in(scanner, bytes) : undefined;
+  }
+
+  /** @param tape the tape of a scan that has left out nothing that leads to a place. */
+  in(tape: JsonScanner, bytes: Buffer): PlaceSpans {
+    const spans: number[] = [];
+    collect(tape, bytes, 0, this.#root, spans);
+    return spans;
+  }
 }
 
-/** @param bytes a response that is known to be JSON. @returns `undefined` when it has more values than can be recorded. */
-export function findUris(bytes: Buffer): UriSpans | undefined {
-  if (!mayNameUri(bytes)) return NO_URIS;
-  return scanner.scan(bytes, URI_DEPTH, leadingFilter(bytes, URI_LEADING)) ? urisIn(scanner, bytes) : undefined;
+function stepsOf({ members = [], ofType = [], each }: Step): readonly Step[] {
+  return [...members, ...ofType].map(([, step]) => step).concat(each ?? []);
+}
+
+function depthOf(step: Step): number {
+  const { members = [], ofType = [], each } = step;
+  const below = members.map(([, next]) => next).concat(each ?? []);
+  return Math.max(0, ...below.map((next) => 1 + depthOf(next)), ...ofType.map(([, next]) => depthOf(next)));
+}
+
+function leadingOf(step: Step): readonly string[] {
+  const own = (step.members ?? []).filter(([, { place }]) => place === undefined).map(([name]) => name);
+  return [...own, ...stepsOf(step).flatMap(leadingOf)];
 }
 
 /** Selects what leads to a place: array elements, and members with these names. */
@@ -57,134 +109,80 @@ export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilt
   };
 }
 
-export const URI_LEADING = [
-  'result',
-  'content',
-  'contents',
-  'messages',
-  'resource',
-  'error',
-  'data',
-  '_meta',
-  'ui',
-] as const;
-
-/** @param tape the tape of a scan with that filter. */
-export function urisIn(tape: JsonScanner, bytes: Buffer): UriSpans {
-  const spans: number[] = [];
-  new Walk(tape, bytes, spans).visitMessage();
-  return spans;
+function collect(tape: JsonScanner, bytes: Buffer, node: number, step: Step, spans: number[]): void {
+  const { place, isWanted, members, ofType, each } = step;
+  const kind = tape.kind(node);
+  if (kind === jsonKind.string && place !== undefined) {
+    const [start, end] = [tape.start(node), tape.end(node)];
+    if (isWanted?.(bytes, start, end) !== false) spans.push(start, end, place);
+  }
+  const past = tape.next(node);
+  if (kind === jsonKind.array && each !== undefined)
+    for (let child = node + 1; child < past; child = tape.next(child)) collect(tape, bytes, child, each, spans);
+  if (kind !== jsonKind.object) return;
+  const typed = ofType?.find(([type]) => isOfType(tape, bytes, node, type));
+  if (typed !== undefined) return collect(tape, bytes, node, typed[1], spans);
+  if (members === undefined) return;
+  for (let child = node + 1; child < past; child = tape.next(child))
+    for (const [name, next] of members)
+      if (isKey(bytes, tape.keyStart(child), tape.keyEnd(child), name)) collect(tape, bytes, child, next, spans);
 }
 
-/** Of members with the same name, each is taken: clients differ in which one they read. */
-class Walk {
-  readonly #tape: JsonScanner;
-  readonly #bytes: Buffer;
-  readonly #spans: number[];
-
-  constructor(tape: JsonScanner, bytes: Buffer, spans: number[]) {
-    this.#tape = tape;
-    this.#bytes = bytes;
-    this.#spans = spans;
+function isOfType(tape: JsonScanner, bytes: Buffer, object: number, type: string): boolean {
+  const past = tape.next(object);
+  for (let node = object + 1; node < past; node = tape.next(node)) {
+    if (tape.kind(node) !== jsonKind.string || !isKey(bytes, tape.keyStart(node), tape.keyEnd(node), 'type')) continue;
+    if (isString(bytes, tape.start(node), tape.end(node), type)) return true;
   }
-
-  visitMessage(): void {
-    this.#each(0, (node) => {
-      if (this.#isNamed(node, 'result')) this.#visitResult(node);
-      else if (this.#isNamed(node, 'error'))
-        this.#eachNamed(node, 'data', (data) => this.#eachNamed(data, 'uri', (uri) => this.#pushIfUri(uri)));
-    });
-  }
-
-  #visitResult(result: number): void {
-    this.#each(result, (node) => {
-      if (this.#isNamed(node, 'content')) this.#eachElement(node, (block) => this.#visitBlock(block, uriPlace.content));
-      else if (this.#isNamed(node, 'contents'))
-        this.#eachElement(node, (item) => this.#visitOwner(item, uriPlace.contents));
-      else if (this.#isNamed(node, '_meta')) this.#visitMeta(node);
-      else if (this.#isNamed(node, 'messages')) this.#eachElement(node, (message) => this.#visitPromptMessage(message));
-      else if (this.#isNamed(node, 'result'))
-        this.#eachNamed(node, 'content', (content) =>
-          this.#eachElement(content, (block) => this.#visitBlock(block, uriPlace.ofTask)),
-        );
-    });
-  }
-
-  /** The page of an app that shows the result of a tool. */
-  #visitMeta(meta: number): void {
-    this.#eachNamed(meta, 'ui', (ui) => this.#eachNamed(ui, 'resourceUri', (uri) => this.#push(uri, uriPlace.content)));
-    this.#eachNamed(meta, 'ui/resourceUri', (uri) => this.#push(uri, uriPlace.content));
-  }
-
-  #visitPromptMessage(message: number): void {
-    this.#eachNamed(message, 'content', (content) => {
-      if (this.#tape.kind(content) === jsonKind.array)
-        this.#eachElement(content, (block) => this.#visitBlock(block, uriPlace.messages));
-      else this.#visitBlock(content, uriPlace.messages);
-    });
-  }
-
-  #visitBlock(block: number, place: number): void {
-    if (this.#isOfType(block, 'resource'))
-      this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place));
-    else if (this.#isOfType(block, 'resource_link')) this.#visitOwner(block, place, true);
-  }
-
-  /** @param isLink whether it is a resource link, whose web URIs are left alone because clients may fetch them directly. */
-  #visitOwner(owner: number, place: number, isLink = false): void {
-    this.#eachNamed(owner, 'uri', (uri) => this.#push(uri, place, isLink));
-  }
-
-  /** Servers also say there in words what is missing. */
-  #pushIfUri(uri: number): void {
-    const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
-    if (end - start > limits.uriBytesMax || this.#tape.kind(uri) !== jsonKind.string) return;
-    if (URI.test(stringValue(this.#bytes, start, end))) this.#push(uri, uriPlace.error);
-  }
-
-  #push(uri: number, place: number, isLink = false): void {
-    const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
-    if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;
-    this.#spans.push(start, end, place);
-  }
-
-  #isOfType(block: number, type: string): boolean {
-    let isOfType = false;
-    this.#eachNamed(block, 'type', (node) => {
-      isOfType ||=
-        this.#tape.kind(node) === jsonKind.string &&
-        isString(this.#bytes, this.#tape.start(node), this.#tape.end(node), type);
-    });
-    return isOfType;
-  }
-
-  #eachElement(array: number, visit: (element: number) => void): void {
-    if (this.#tape.kind(array) === jsonKind.array) this.#children(array, visit);
-  }
-
-  #eachNamed(object: number, name: string, visit: (member: number) => void): void {
-    this.#each(object, (node) => {
-      if (this.#isNamed(node, name)) visit(node);
-    });
-  }
-
-  #each(object: number, visit: (member: number) => void): void {
-    if (this.#tape.kind(object) === jsonKind.object) this.#children(object, visit);
-  }
-
-  #children(node: number, visit: (child: number) => void): void {
-    const past = this.#tape.next(node);
-    for (let child = node + 1; child < past; child = this.#tape.next(child)) visit(child);
-  }
-
-  #isNamed(node: number, name: string): boolean {
-    return isKey(this.#bytes, this.#tape.keyStart(node), this.#tape.keyEnd(node), name);
-  }
+  return false;
 }
 
-function isOnTheWeb(bytes: Buffer, start: number, end: number): boolean {
+function block(place: number): Step {
+  return {
+    ofType: [
+      ['resource', { members: [['resource', { members: [['uri', { place }]] }]] }],
+      // Web URIs of links are left alone, because clients may fetch them directly.
+      ['resource_link', { members: [['uri', { place, isWanted: isOffTheWeb }]] }],
+    ],
+  };
+}
+
+/** The page of an app that shows the result of a tool. */
+const PAGE: Step = { place: uriPlace.content };
+const MESSAGE = block(uriPlace.messages);
+const RESULT: Step = {
+  members: [
+    ['content', { each: block(uriPlace.content) }],
+    ['contents', { each: { members: [['uri', { place: uriPlace.contents }]] } }],
+    [
+      '_meta',
+      {
+        members: [
+          ['ui', { members: [['resourceUri', PAGE]] }],
+          ['ui/resourceUri', PAGE],
+        ],
+      },
+    ],
+    ['messages', { each: { members: [['content', { ...MESSAGE, each: MESSAGE }]] } }],
+    ['result', { members: [['content', { each: block(uriPlace.ofTask) }]] }],
+  ],
+};
+
+export const uris = new Places('ri"', ['\\u007', '\\u0069'], {
+  members: [
+    ['result', RESULT],
+    ['error', { members: [['data', { members: [['uri', { place: uriPlace.error, isWanted: isUri }]] }]] }],
+  ],
+});
+
+/** Servers also say there in words what is missing. */
+function isUri(bytes: Buffer, start: number, end: number): boolean {
+  return end - start <= limits.uriBytesMax && URI.test(stringValue(bytes, start, end));
+}
+
+function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
   return (
-    prefixEnd(bytes, start, end, 'http:', 'caseless') !== -1 ||
-    prefixEnd(bytes, start, end, 'https:', 'caseless') !== -1
+    prefixEnd(bytes, start, end, 'http:', 'caseless') === -1 &&
+    prefixEnd(bytes, start, end, 'https:', 'caseless') === -1
   );
 }

@@ -23,6 +23,7 @@ export {
   type Insertion,
   MatchedUri,
   type UriPrefix,
+  type UriRoute,
   callersUri,
   isTemplate,
   routeUri,

@@ -1,6 +1,6 @@
 // Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
 // bytes stay where they are, and are not copied. Hot path: most answers need no change.
-import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans, type BackendMessage } from '../mcp/index.js';
+import { NO_SPANS, PLACE_SPAN_LENGTH, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
 import { insertion, partsOf, type Edit } from './edits.js';
 import { callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -27,7 +27,7 @@ export function callersParts(
   tasks?: TaskForm,
   more: readonly Edit[] = NO_EDITS,
 ): readonly Buffer[] | 'task-unreachable' | undefined {
-  const uris = message.uris ?? findUris(bytes) ?? NO_URIS;
+  const uris = message.uris ?? uriPlaces.find(bytes) ?? NO_SPANS;
   const idEdit = callersId(bytes, message, id);
   const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskPlaces, tasks);
   if (taskEdits === undefined) return 'task-unreachable';
@@ -51,10 +51,10 @@ function isSameText(bytes: Buffer, start: number, end: number, id: IdSpan): bool
   return true;
 }
 
-function uriEdits(bytes: Buffer, uris: UriSpans, uriName: string, places: number): Edit[] {
+function uriEdits(bytes: Buffer, uris: PlaceSpans, uriName: string, places: number): Edit[] {
   const prefix = uriPrefix(uriName);
   const edits: Edit[] = [];
-  for (let row = 0; row < uris.length; row += URI_SPAN_LENGTH) {
+  for (let row = 0; row < uris.length; row += PLACE_SPAN_LENGTH) {
     if ((places & uris[row + 2]!) === 0) continue;
     edits.push(insertion(uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix)));
   }

@@ -2,7 +2,14 @@
 // both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
 // that the client runs for a backend have the client's own ids, which pass unchanged.
 import { findText, stringValue } from '../bytes/index.js';
-import { type BackendMessage, type ClientMessage, findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../mcp/index.js';
+import {
+  type BackendMessage,
+  type ClientMessage,
+  taskIds,
+  taskPlace,
+  NO_SPANS,
+  PLACE_SPAN_LENGTH,
+} from '../mcp/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { Edit } from './edits.js';
 
@@ -25,10 +32,10 @@ export function callersTaskEdits(
   places: number,
   form: TaskForm,
 ): Edit[] | undefined {
-  const spans = message.taskIds ?? findTaskIds(bytes);
+  const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
-  for (let row = 0; row < spans.length; row += TASK_ID_SPAN_LENGTH) {
-    const [start = 0, end = 0, place = 0] = spans.slice(row, row + TASK_ID_SPAN_LENGTH);
+  for (let row = 0; row < spans.length; row += PLACE_SPAN_LENGTH) {
+    const [start = 0, end = 0, place = 0] = spans.slice(row, row + PLACE_SPAN_LENGTH);
     if ((places & place) === 0) continue;
     const taskId = stringValue(bytes, start, end);
     if (place === taskPlace.related && form.isClients(taskId)) continue;
@@ -40,8 +47,8 @@ export function callersTaskEdits(
 
 /** Whether the message says which task it belongs to. */
 export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
-  const spans = message.taskIds ?? findTaskIds(bytes);
-  for (let row = 2; row < spans.length; row += TASK_ID_SPAN_LENGTH) if (spans[row] === taskPlace.related) return true;
+  const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
+  for (let row = 2; row < spans.length; row += PLACE_SPAN_LENGTH) if (spans[row] === taskPlace.related) return true;
   return false;
 }
 

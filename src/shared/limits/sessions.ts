@@ -65,9 +65,7 @@ export const sessionLimits = {
   batchBytesMax: MIB,
   /**
    * bytes of one answer in a batch, and of all answers waiting for each other, counted like large answers → the waiting ones are sent as
-   * events, unread ones within the share; for JSON only, or one large answer: error -32000
-   *
-   * Behind a slow reader of events more answers may wait, while their subject's share has room.
+   * events; for JSON only, or one large answer that is no stream: error -32000
    */
   batchAnswerBytesMax: 4 * MIB,
 } as const;

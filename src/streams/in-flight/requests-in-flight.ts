@@ -18,7 +18,7 @@ interface WaitingNotice {
 }
 
 /** The number of every part of a batch: every waiting notice waits for it too. */
-const PART_NUMBER = 0;
+export const PART_NUMBER = 0;
 
 /**
  * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
