@@ -5,13 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { metricFamilies, SeriesSum, type Series } from '../metrics/index.js';
 import type { ToWorker } from '../process/index.js';
-
-interface Round {
-  readonly ticket: number;
-  readonly waitingFor: Set<ChildProcess>;
-  readonly done: Promise<void>;
-  readonly end: () => void;
-}
+import { Rounds } from './rounds.js';
 
 export interface GatheredFigures {
   readonly series: readonly Series[];
@@ -28,10 +22,9 @@ export class FleetFigures {
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
   /** The sums of workers that have ended. */
   readonly #retired = new SeriesSum();
-  #round: Round | undefined;
+  readonly #rounds = new Rounds<void>();
   /** The gathering that is under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
-  #lastTicket = 0;
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, bounds: FigureBounds) {
     this.#send = send;
@@ -54,17 +47,18 @@ export class FleetFigures {
   }
 
   async #gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
-    const round = this.#begin(workers);
-    await round.done;
+    const { silent } = await this.#rounds.ask(workers, this.#bounds.metricReportMsMax, (worker, ticket) =>
+      this.#send(worker, { kind: 'report', ticket }),
+    );
     const sum = new SeriesSum();
     for (const series of this.#retired.all) sum.add(series);
     for (const report of this.#latest.values()) for (const series of report) sum.add(series);
-    return { series: [...sum.all], silentCount: round.waitingFor.size };
+    return { series: [...sum.all], silentCount: silent.size };
   }
 
   onReport(worker: ChildProcess, ticket: number, series: readonly Series[]): void {
     this.#latest.set(worker, series);
-    if (ticket === this.#round?.ticket) this.#strike(this.#round, worker);
+    this.#rounds.onAnswer(worker, ticket);
   }
 
   /** The worker has ended, and its gauges with it. */
@@ -73,25 +67,6 @@ export class FleetFigures {
       if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);
     }
     this.#latest.delete(worker);
-    if (this.#round !== undefined) this.#strike(this.#round, worker);
-  }
-
-  #begin(workers: Iterable<ChildProcess>): Round {
-    let end = (): void => {};
-    const done = new Promise<void>((resolve) => (end = resolve));
-    const round: Round = { ticket: ++this.#lastTicket, waitingFor: new Set(workers), done, end };
-    this.#round = round;
-    const timer = setTimeout(end, this.#bounds.metricReportMsMax);
-    void done.then(() => {
-      clearTimeout(timer);
-      this.#round = undefined;
-    });
-    for (const worker of round.waitingFor) this.#send(worker, { kind: 'report', ticket: round.ticket });
-    if (round.waitingFor.size === 0) end();
-    return round;
-  }
-
-  #strike(round: Round, worker: ChildProcess): void {
-    if (round.waitingFor.delete(worker) && round.waitingFor.size === 0) round.end();
+    this.#rounds.gone(worker);
   }
 }

@@ -3,8 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions } from '../config/index.js';
 import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } from '../process/index.js';
-import type { Logger, LogLevel } from '../shared/index.js';
-import { ForgetRounds } from './forget-rounds.js';
+import { subjectHash, type Logger, type LogLevel } from '../shared/index.js';
 import { FleetFigures, type GatheredFigures } from './fleet-figures.js';
 import type { SlotStanding } from './readiness.js';
 import type { SlotState } from './slot-state.js';
@@ -108,7 +107,6 @@ export class Fleet {
   readonly #slots: Slot[];
   /** Slots added by a reload: the successor that is starting, and predecessors that finish their work. */
   readonly #others = new Set<Slot>();
-  readonly #forgetRounds: ForgetRounds<ChildProcess>;
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
   readonly #hangWatch: HangWatch<ChildProcess>;
@@ -128,7 +126,6 @@ export class Fleet {
     this.#plan = plan;
     this.#logger = logger;
     this.#bounds = plan.bounds;
-    this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
     this.#figures = new FleetFigures(sendToWorker, plan.bounds);
     this.#hangWatch = new HangWatch({
       hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
@@ -145,7 +142,6 @@ export class Fleet {
       },
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.leave(worker);
-        this.#forgetRounds.gone(worker);
         this.#figures.gone(worker);
         this.#views.gone(worker);
       },
@@ -323,15 +319,12 @@ export class Fleet {
         return;
       case 'heartbeat':
         return this.#hangWatch.heard(worker);
-      case 'written': {
-        return this.#forgetRounds.begin(worker, message.ticket, message.subject, this.#servingWorkers());
-      }
+      case 'written':
+        return void this.#forget(worker, message);
       case 'report':
         return this.#figures.onReport(worker, message.ticket, message.series);
       case 'view':
         return this.#views.onAnswer(worker, message.ticket, message.answer);
-      case 'forgotten':
-        return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':
       case 'left':
       case 'drained':
@@ -357,6 +350,18 @@ export class Fleet {
 
   #all(): readonly Slot[] {
     return [...this.#slots, ...this.#others];
+  }
+
+  /** Before a worker answers the write of a subject's config, every worker drops what it has kept of it, or is too slow. */
+  async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
+    const silentWorkers = await this.#views.forget(subject, this.#servingWorkers());
+    if (silentWorkers > 0) {
+      this.#logger.warn(
+        { subject: subjectHash(subject), silentWorkers },
+        'not every worker has dropped the changed config: the old one may be used a little longer',
+      );
+    }
+    sendToWorker(announcer, { kind: 'all-forgotten', ticket });
   }
 
   #servingWorkers(): readonly ChildProcess[] {

@@ -286,7 +286,6 @@ export class Slot {
       case 'view':
       case 'heartbeat':
       case 'written':
-      case 'forgotten':
         this.#observer.onMessage(worker, message);
     }
   }

@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../process/index.js';
 import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
+import { Rounds, type Round } from './rounds.js';
 import type { SlotState } from './slot-state.js';
 
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
@@ -27,17 +28,10 @@ export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
   readonly answer: unknown;
 }
 
-interface Round {
-  readonly answers: Map<ChildProcess, unknown>;
-  readonly waitingFor: Set<ChildProcess>;
-  readonly end: () => void;
-}
-
 export class Views {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #answerMsMax: number;
-  readonly #rounds = new Map<number, Round>();
-  #lastTicket = 0;
+  readonly #rounds = new Rounds<string>();
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = ADMIN_VIEW_MS_MAX) {
     this.#send = send;
@@ -46,42 +40,37 @@ export class Views {
 
   /** @returns `undefined` when too many questions are open. */
   async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
-    if (this.#rounds.size >= limits.adminViewsAtOnceMax) return undefined;
-    const workers = asked.flatMap(({ worker }) => worker ?? []);
-    const ticket = ++this.#lastTicket;
-    let end = (): void => {};
-    const done = new Promise<void>((resolve) => (end = resolve));
-    const round: Round = { answers: new Map(), waitingFor: new Set(workers), end };
-    this.#rounds.set(ticket, round);
-    const timer = setTimeout(end, this.#answerMsMax);
-    for (const worker of workers) this.#send(worker, { kind: 'view', ticket, question });
-    if (workers.length === 0) end();
-    await done;
-    clearTimeout(timer);
-    this.#rounds.delete(ticket);
-    return asked.map(({ worker, ...standing }) => ({
-      ...standing,
-      pid: worker?.pid,
-      answer: worker && round.answers.get(worker),
-    }));
+    if (this.#rounds.count >= limits.adminViewsAtOnceMax) return undefined;
+    const { answers } = await this.#ask(
+      question,
+      asked.flatMap(({ worker }) => worker ?? []),
+    );
+    return asked.map(({ worker, ...standing }) => {
+      const text = worker && answers.get(worker);
+      return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : JSON.parse(text) };
+    });
+  }
+
+  /** Makes workers drop what they keep of a subject's config. @returns how many have not said so in time. */
+  async forget(subject: string, workers: readonly ChildProcess[]): Promise<number> {
+    return (await this.#ask({ view: 'forget', subject }, workers)).silent.size;
   }
 
   /** @param answer JSON. */
   onAnswer(worker: ChildProcess, ticket: number, answer: string): void {
-    const round = this.#rounds.get(ticket);
-    if (round?.waitingFor.has(worker) !== true) return;
-    round.answers.set(worker, JSON.parse(answer));
-    strike(round, worker);
+    this.#rounds.onAnswer(worker, ticket, answer);
   }
 
   /** The worker has ended. */
   gone(worker: ChildProcess): void {
-    for (const round of this.#rounds.values()) strike(round, worker);
+    this.#rounds.gone(worker);
   }
-}
 
-function strike({ waitingFor, end }: Round, worker: ChildProcess): void {
-  if (waitingFor.delete(worker) && waitingFor.size === 0) end();
+  #ask(question: ViewQuestion, workers: readonly ChildProcess[]): Promise<Round<string>> {
+    return this.#rounds.ask(workers, this.#answerMsMax, (worker, ticket) =>
+      this.#send(worker, { kind: 'view', ticket, question }),
+    );
+  }
 }
 
 interface ViewPageSources {

@@ -34,8 +34,4 @@ export const workerBounds = {
    * it is killed
    */
   workerStopMs: 5_000,
-  /**
-   * time for the workers to drop a changed config from their caches → the request that changed it is answered anyway, and the log says so
-   */
-  forgetRoundMsMax: 2_000,
 } as const;

@@ -225,6 +225,7 @@ export class Worker {
       slot,
       readConfig: (subject) => configs.read(subject),
       keptConfig: (subject) => store.kept?.(subject),
+      forgetConfig: (subject) => configs.forget(subject),
       recentRequests,
       figures,
       logger,
@@ -299,10 +300,6 @@ export class Worker {
     await directory?.close();
     await store.close();
     await flushed;
-  }
-
-  forget(subject: string): void {
-    this.#parts.configs.forget(subject);
   }
 
   /** Sets whether the health check reports the whole gateway as ready. */

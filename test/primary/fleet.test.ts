@@ -9,7 +9,7 @@ import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
-import { announceSignal, loopSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+import { loopSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 
 const FLEET_BOUNDS = { ...limits, ...workerBounds };
@@ -286,17 +286,6 @@ t.test('kill ends a drain under way', async (t) => {
   fleet.kill();
   await drained;
   for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
-});
-
-t.test('a worker that is killed in the middle of a forget round does not delay it', async (t) => {
-  const { fleet, journal } = createFleet(t, [{}, { forget: 'ignore' }], { forgetRoundMsMax: 60_000 });
-  fleet.start();
-  await fleet.ready;
-  process.kill((await journal.entry('listening', 0)).pid, announceSignal);
-  const silent = await journal.entry('forget', 1);
-  t.equal(journal.entries('all-forgotten').length, 0);
-  process.kill(silent.pid, 'SIGKILL');
-  t.ok(await journal.entry('all-forgotten', 0));
 });
 
 t.test(

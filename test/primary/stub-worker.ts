@@ -18,7 +18,6 @@ export interface StubPlan {
   readonly storeStaleness?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
-  readonly forget?: 'answer' | 'ignore';
 }
 
 export interface JournalEntry {
@@ -120,8 +119,8 @@ function main(journal: string): void {
       primary.send({ kind: 'report', ticket: message.ticket, series });
     }
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
-    if (message.kind === 'forget' && plan.forget !== 'ignore')
-      primary.send({ kind: 'forgotten', ticket: message.ticket });
+    if (message.kind === 'view' && message.question.view === 'forget')
+      primary.send({ kind: 'view', ticket: message.ticket, answer: 'null' });
   });
   primary.onDisconnect(() => {
     note('disconnected');
