@@ -181,7 +181,10 @@ t.test('a reload replaces one worker after another, each once its successor list
   fleet.start();
   await fleet.ready;
   t.equal(await fleet.reload(stubOptions()), undefined);
-  await journal.entry('stop', 1);
+  for (const slot of [0, 1]) {
+    await journal.entry('stop', slot);
+    await journal.entry('listening', slot, 2);
+  }
   const events = journal.entries().filter(({ event }) => event !== 'disconnected');
   const indexOf = (event: string, slot: number, nth: number): number =>
     events.indexOf(events.filter((entry) => entry.event === event && entry.slot === slot)[nth - 1]!);
