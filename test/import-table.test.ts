@@ -1,6 +1,6 @@
 // Which folder may import which (ARCHITECTURE.md, "Folders"). The graph is read from the sources, printed when it breaks a
 // rule, and includes type imports: a folder that only uses another's types still depends on it.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -366,6 +366,11 @@ t.test('every folder is in the table', async (t) => {
   const folders = new Set(files.map(folderOf));
   folders.delete('main');
   t.same([...folders].sort(), Object.keys(mayImport).sort());
+});
+
+t.test('every package says what it owns and how to change it', async (t) => {
+  const silent = Object.keys(mayImport).filter((name) => !existsSync(join(src, name, 'README.md')));
+  t.same(silent, [], 'each has a README.md');
 });
 
 t.test('packages are imported only in their own folders', async (t) => {

@@ -1,7 +1,15 @@
 import t from 'tap';
 import { areasOf, areaTable, isEnough, leastCovered, type CoverageSummary } from './areas.js';
 
-const FLOORED = ['relay/relay.ts', 'upstream/a.ts', 'bytes/b.ts', 'auth/c.ts', 'store/d.ts', 'worker/hop/e.ts'];
+const FLOORED = [
+  'relay/relay.ts',
+  'upstream/a.ts',
+  'bytes/b.ts',
+  'mcp/b.ts',
+  'auth/c.ts',
+  'store/d.ts',
+  'worker/hop/e.ts',
+];
 
 function summary(covered: Readonly<Record<string, number>> = {}): CoverageSummary {
   const files = [...FLOORED, 'main.ts', 'worker/worker.ts'].map((name) => [
@@ -17,7 +25,8 @@ t.test('a file counts in the innermost area that contains it, and only sources c
   t.same(Object.fromEntries(names), {
     upstream: ['upstream/a.ts'],
     relay: ['relay/relay.ts'],
-    protocol: ['bytes/b.ts'],
+    bytes: ['bytes/b.ts'],
+    mcp: ['mcp/b.ts'],
     auth: ['auth/c.ts'],
     store: ['store/d.ts'],
     hop: ['worker/hop/e.ts'],

@@ -1,6 +1,6 @@
 // Every requirement, decision and section that a comment or a test cites exists in docs/specification.md.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 
@@ -77,8 +77,13 @@ t.test('tests and experiments that show a defect', async (t) => {
   }
 });
 
+/** For example `src/fair`. */
+const packages = readdirSync(join(root, 'src'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => join('src', name));
+
 t.test('files of the repository', async (t) => {
-  const documents = ['.', 'docs', 'bench', 'test/attack', 'deploy'].flatMap((folder) =>
+  const documents = ['.', 'docs', 'bench', 'test/attack', 'deploy', ...packages].flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')
       .map((file) => join(folder, file)),
@@ -91,9 +96,43 @@ t.test('files of the repository', async (t) => {
     return Array.from(readFileSync(join(root, file), 'utf8').matchAll(comments), ([, words = '']) => ({ file, words }));
   });
   t.ok(cited.length > 100, `${cited.length} citations`);
-  const dead = cited.filter(({ words }) => !isThere(words) && !EXAMPLES.has(words));
+  // A package's page calls its own files as they are called from there, and all others by their folders.
+  const isOwn = (file: string, words: string): boolean => files.includes(join(dirname(file), words));
+  const isDead = ({ file, words }: Citation): boolean =>
+    packages.includes(dirname(file)) && file.endsWith('.md')
+      ? !isOwn(file, words) && !(words.includes('/') && isThere(words))
+      : !isThere(words) && !EXAMPLES.has(words);
+  const dead = cited.filter(isDead);
   t.strictSame(
     dead.map(({ file, words }) => `${file} cites ${words}`),
     [],
   );
+});
+
+t.test('types in tables stand in the files that are named beside them', async (t) => {
+  const rows = ['docs/overview.md', ...packages.map((folder) => join(folder, 'README.md'))].flatMap((page) => {
+    const text = readFileSync(join(root, page), 'utf8');
+    return Array.from(
+      text.matchAll(/^\| ((?:`\w+`(?:, )?)+) +\| `([\w/.-]+\.ts)` +\|/gm),
+      ([, names = '', path = '']) => ({
+        page,
+        names: Array.from(names.matchAll(/\w+/g), ([name]) => name),
+        file: path.startsWith('src/') ? path : join(dirname(page), path),
+      }),
+    );
+  });
+  t.ok(rows.length > 3 * packages.length, `${rows.length} rows`);
+  for (const { page, names, file } of rows) {
+    if (!files.includes(file)) t.fail(`${page} names ${file}, which is not there`);
+    else {
+      const text = readFileSync(join(root, file), 'utf8');
+      for (const name of names) {
+        const isExported = new RegExp(
+          `^export (?:abstract |async )?(?:class|interface|function|const|type) ${name}\\b`,
+          'm',
+        );
+        t.match(text, isExported, `${page}: ${name} in ${file}`);
+      }
+    }
+  }
 });

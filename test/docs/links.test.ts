@@ -4,7 +4,10 @@ import { dirname, join, relative } from 'node:path';
 import t from 'tap';
 import { projectRoot } from '../support/gateway.js';
 
-const FOLDERS = ['', 'docs', 'bench', 'deploy', 'test/attack', 'test/fleet'];
+const PACKAGES = readdirSync(join(projectRoot, 'src'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => join('src', name));
+const FOLDERS = ['', 'docs', 'bench', 'deploy', 'test/attack', 'test/fleet', ...PACKAGES];
 
 function documentsIn(folder: string): string[] {
   const path = join(projectRoot, folder);
