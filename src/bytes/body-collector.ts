@@ -36,27 +36,32 @@ const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
  * How much memory to allocate when the present memory is too small. Never more than 16 MiB is copied over, which takes some milliseconds.
  * @param bytesMax of the whole message.
  */
-export function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
+function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
   if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
   return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
 }
 
 const NOTHING = Buffer.alloc(0);
 
+/** For a body that is kept only briefly; not for that of a request, which is kept until its response, perhaps an hour. */
+export function passingMemory(bytes: number): Buffer {
+  return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
+}
+
 export class BodyCollector {
   readonly #bytesMax: number;
-  readonly #isPassing: boolean;
+  readonly #allocate: (bytes: number) => Buffer;
   #length = 0;
   /** Large enough for the whole body once its length is known and believed. */
   #memory: Buffer = NOTHING;
 
   /**
    * @param bytesMax the most bytes ever added, which the owner enforces.
-   * @param isPassing whether the body is kept only briefly; false for a request's body, which is kept until its response, perhaps an hour.
+   * @param allocate `passingMemory`, or `bodyMemory`; otherwise memory that nobody gives back.
    */
-  constructor(bytesMax: number, isPassing: boolean) {
+  constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
     this.#bytesMax = bytesMax;
-    this.#isPassing = isPassing;
+    this.#allocate = allocate;
   }
 
   get length(): number {
@@ -79,6 +84,13 @@ export class BodyCollector {
     this.#memory.set(piece, at);
   }
 
+  /** Hands the bytes over to the caller; the collector starts again with new memory. */
+  take(): Buffer {
+    const { bytes } = this;
+    this.clear();
+    return bytes;
+  }
+
   clear(): void {
     this.#length = 0;
     this.#memory = NOTHING;
@@ -88,20 +100,15 @@ export class BodyCollector {
     const before = this.#memory;
     if (filledBytes === 0) {
       // The length is only announced, and the sender may never send that much, so little is reserved in advance.
-      this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
+      this.#memory = this.#allocate(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }
     // A sender that has sent this much is believed: reserved memory is not backed by pages before it is written to.
     const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > BODY_RESERVED_BYTES_MAX;
-    this.#memory = this.#take(
+    this.#memory = this.#allocate(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
     );
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);
-  }
-
-  #take(bytes: number): Buffer {
-    if (bytes >= LARGE_MEMORY_FROM_BYTES) return largeMemory.take(bytes);
-    return this.#isPassing ? shortMemory(bytes) : Buffer.allocUnsafe(bytes);
   }
 }

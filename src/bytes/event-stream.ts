@@ -1,7 +1,7 @@
 // Server-sent events (WHATWG HTML, section 9.2): parses those of backends, from a stream in pieces of any size, and writes those for
 // callers. Works on bytes, because the data is passed on as bytes. Hot path: every event that is relayed.
 import { Buffer } from 'node:buffer';
-import { ByteCollector } from './byte-collector.js';
+import { BodyCollector } from './body-collector.js';
 import { KIB } from '../shared/index.js';
 
 /**
@@ -52,7 +52,7 @@ export class EventStreamParser {
   /** The last chunk ended with a CR, so a LF at the start of the next chunk belongs to the same line break. */
   #hasCarriageReturn = false;
   /** The beginning of a line cut off by the end of the last chunk. */
-  readonly #line: ByteCollector;
+  readonly #line: BodyCollector;
 
   #event = '';
   /** The id of the current event, or else of the last one; it takes effect once the event is complete. */
@@ -62,7 +62,7 @@ export class EventStreamParser {
   /** Number of data lines of the event so far. An only or first line is not copied but referenced by `#held`, as long as possible. */
   #dataLines = 0;
   #held: Buffer = NOTHING;
-  readonly #data: ByteCollector;
+  readonly #data: BodyCollector;
 
   readonly #taker: LargeEventTaker | undefined;
   /** Bytes of the current event given to the taker. */
@@ -83,8 +83,8 @@ export class EventStreamParser {
   ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
-    this.#line = new ByteCollector(eventBytesMax);
-    this.#data = new ByteCollector(eventBytesMax);
+    this.#line = new BodyCollector(eventBytesMax);
+    this.#data = new BodyCollector(eventBytesMax);
     this.#taker = taker;
   }
 
@@ -143,12 +143,12 @@ export class EventStreamParser {
     } else if (!isLineEnd) {
       // The chunk's memory must not be kept.
       this.#release();
-      this.#line.append(chunk, start, end);
+      if (end > start) this.#line.add(chunk.subarray(start, end), 0);
       this.#offer();
     } else if (this.#line.length === 0) {
       this.#onLine(chunk, start, end);
     } else {
-      this.#line.append(chunk, start, end);
+      this.#line.add(chunk.subarray(start, end), 0);
       const line = this.#line.take();
       this.#isDeclined = false;
       this.#onLine(line, 0, line.length);
@@ -160,7 +160,7 @@ export class EventStreamParser {
   #offer(): void {
     const taker = this.#taker;
     if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
-    const line = this.#line.view;
+    const line = this.#line.bytes;
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
     const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
@@ -210,8 +210,8 @@ export class EventStreamParser {
       return;
     }
     this.#release();
-    this.#data.appendByte(LF);
-    this.#data.append(bytes, start, end);
+    this.#data.add(LINE_FEED, 0);
+    this.#data.add(bytes.subarray(start, end), 0);
   }
 
   #onEventName(bytes: Buffer, start: number, end: number): void {
@@ -232,7 +232,7 @@ export class EventStreamParser {
 
   /** Copies data that is still a view of the chunk. */
   #release(): void {
-    if (this.#held.length > 0) this.#data.append(this.#held, 0, this.#held.length);
+    if (this.#held.length > 0) this.#data.add(this.#held, 0);
     this.#held = NOTHING;
   }
 

@@ -1,4 +1,4 @@
-export { BodyCollector, addPiece } from './body-collector.js';
+export { BodyCollector, addPiece, passingMemory } from './body-collector.js';
 export {
   EventStreamParser,
   type LargeEventTaker,

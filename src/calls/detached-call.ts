@@ -1,13 +1,6 @@
 // A call whose caller is gone: what the caller has sent still counts in its share, the answer is read slowly, and after a while the
 // call is given up, because it holds a connection to the backend. The caller may come back before that. Cold path.
-import {
-  type Account,
-  type Deadline,
-  type DeadlineWheel,
-  FairPlace,
-  FairQueue,
-  type FairQueueBounds,
-} from '../fair/index.js';
+import { type Account, type Deadline, type DeadlineWheel, FairPlace, Turns, type TurnsRules } from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
 import type { RpcRequest } from '../upstream/index.js';
 
@@ -20,52 +13,17 @@ export const UNHEARD_REST_FACTOR = 4;
 /** Longest rest between reads of calls whose callers have gone. */
 export const UNHEARD_REST_MS_MAX = 1_000;
 
-/** Reads one more slice. */
-type UnheardTurn = () => void;
+/** One slice a turn. */
+export const unheardRules: TurnsRules = {
+  untimedMax: 0,
+  turnMs: 0,
+  // Each is a request in flight, whose number is bounded already.
+  waiting: [limits.requestsInFlightMax, limits.requestsInFlightMax],
+  rest: { factor: UNHEARD_REST_FACTOR, msMax: UNHEARD_REST_MS_MAX },
+};
 
-/** Each item is a request in flight, whose number is bounded already. */
-const BOUNDS: FairQueueBounds = { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax };
-
-export class UnheardTurns {
-  readonly #waiting = new FairQueue<UnheardTurn>(BOUNDS);
-  readonly #nowMs: () => number;
-  /** The pause before the next turn, for the slices read so far. */
-  #restMs = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs;
-  }
-
-  /** @returns the place in the queue; `undefined` when there is no room, and the call may read on at once. */
-  wait(subject: string, onTurn: UnheardTurn): FairPlace<UnheardTurn> | undefined {
-    const place = this.#waiting.add(subject, onTurn);
-    this.#plan();
-    return place instanceof FairPlace ? place : undefined;
-  }
-
-  /** Lengthens the pause for time that a slice took; callers report time outside the turn itself. */
-  noteSpent(ms: number): void {
-    this.#restMs = Math.min(this.#restMs + ms * UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX);
-  }
-
-  #plan(): void {
-    if (this.#timer !== undefined || !this.#waiting.hasTurn) return;
-    this.#timer = setTimeout(() => this.#onTurn(), this.#restMs).unref();
-    this.#restMs = 0;
-  }
-
-  #onTurn(): void {
-    this.#timer = undefined;
-    const startMs = this.#nowMs();
-    this.#waiting.take()?.();
-    this.noteSpent(this.#nowMs() - startMs);
-    this.#plan();
-  }
-}
-
-/** The one queue of this process. */
-const unheardTurns = new UnheardTurns();
+/** The turns of this process. */
+const unheardTurns = new Turns(unheardRules);
 
 /** Bytes read in one go of a call whose caller has gone. Beyond it, another such call has its turn. */
 export const UNHEARD_READ_BYTES = 64 * KIB;
@@ -78,7 +36,7 @@ export class DetachedCall {
   /** Set while no caller hears the call. */
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
-  #place: FairPlace<UnheardTurn> | undefined;
+  #place: FairPlace<() => void> | undefined;
   readonly #onTurn = (): void => {
     this.#place = undefined;
     this.#request?.ration(UNHEARD_READ_BYTES);
@@ -137,7 +95,9 @@ export class DetachedCall {
 
   #wait(): void {
     if (this.#place !== undefined) return;
-    this.#place = unheardTurns.wait(this.#account.subject, this.#onTurn);
-    if (this.#place === undefined) this.#onTurn();
+    const place = unheardTurns.wait(this.#account.subject, this.#onTurn);
+    // Without room to wait, it reads on at once.
+    if (place instanceof FairPlace) this.#place = place;
+    else this.#onTurn();
   }
 }

@@ -1,4 +1,5 @@
 // A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
+import type { IdSpan } from '../upstream/index.js';
 import { encodeEvent, keepAliveComment } from '../bytes/index.js';
 import type { ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
@@ -12,7 +13,7 @@ import {
   metadataFor,
 } from '../exchange/index.js';
 import { SEARCH_TOOLS } from './search-tools.js';
-import { backendTurns, RequestInFlight } from '../streams/index.js';
+import { visitBackends, RequestInFlight } from '../streams/index.js';
 import {
   type ListMerger,
   type ThreadFailure,
@@ -25,7 +26,7 @@ import {
 import { answerOwnError, type RequestForm } from './request-form.js';
 import type { Session } from '../session/index.js';
 import { listChanges, missingBackend, type UnavailableBackend } from '../messages/index.js';
-import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+import type { UpstreamContext } from '../upstream/index.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
 const NOT_READY = upstreamFault('not-ready');
@@ -190,7 +191,7 @@ export function readLists(
     settle();
   };
   settle();
-  backendTurns.visitAll(subject, virtualHost.backends.values(), {
+  visitBackends(subject, virtualHost.backends, {
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);

@@ -1,11 +1,12 @@
 // Finds the backend for a method that the gateway does not know. A backend that is not open may declare it: one that could not be opened
 // so far, or that another process had lost before this one adopted the session. Opens such backends to find out. Cold path.
+import type { IdSpan } from '../upstream/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { Deadline } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import type { IdSpan, UpstreamContext } from '../upstream/index.js';
+import type { UpstreamContext } from '../upstream/index.js';
 import { answerError, type Exchange, metadataFor } from '../exchange/index.js';
-import { backendTurns, RequestInFlight } from '../streams/index.js';
+import { visitBackends, RequestInFlight } from '../streams/index.js';
 import type { Session } from '../session/index.js';
 
 interface MethodSearchPlan {
@@ -41,7 +42,7 @@ export class MethodSearch extends RequestInFlight {
     const { deadlines, options } = this.#context;
     session.begin(this);
     this.#patience = deadlines.after(options.initializePatienceMs, () => this.#onSearchOver());
-    backendTurns.visitAll(session.identity.subject, backends.values(), {
+    visitBackends(session.identity.subject, backends, {
       visit: (backend) => this.#open(backend),
       onNoRoom: (backend) => this.#settle(backend),
     });

@@ -5,13 +5,11 @@
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
 //              │              └ place ⇄ place
 //              └ place                            a line that is held back is in no round until it is let go
+import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 
-export interface FairQueueBounds {
-  /** Items of all keys together. */
-  readonly itemsMax: number;
-  readonly itemsPerKeyMax: number;
-}
+/** Of all keys together, and of one: by default a quarter of all. */
+export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
 
 /** Why an item is not accepted: too many of its own key wait, or too many in total. */
 export type QueueFullness = 'key-full' | 'full';
@@ -47,13 +45,15 @@ class Line extends ListNode {
 }
 
 export class FairQueue<Item> {
-  readonly #bounds: FairQueueBounds;
+  readonly #itemsMax: number;
+  readonly #itemsPerKeyMax: number;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
   #count = 0;
 
-  constructor(bounds: FairQueueBounds) {
-    this.#bounds = bounds;
+  constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
+    this.#itemsMax = itemsMax;
+    this.#itemsPerKeyMax = itemsPerKeyMax;
   }
 
   /** The number of waiting items, including those of held keys. */
@@ -69,8 +69,8 @@ export class FairQueue<Item> {
   /** Puts an item at the end of its key's line. */
   add(key: string, item: Item): FairPlace<Item> | QueueFullness {
     const known = this.#lines.get(key);
-    if (known !== undefined && known.count >= this.#bounds.itemsPerKeyMax) return 'key-full';
-    if (this.#count >= this.#bounds.itemsMax) return 'full';
+    if (known !== undefined && known.count >= this.#itemsPerKeyMax) return 'key-full';
+    if (this.#count >= this.#itemsMax) return 'full';
     const line = known ?? this.#openLine(key);
     const place = new FairPlace(item, (leaving) => this.#remove(line, leaving));
     line.places.append(place);

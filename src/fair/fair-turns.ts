@@ -5,7 +5,7 @@
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
 //
 // While any task waits, new ones wait as well, so that none overtakes an earlier one of its key.
-import { FairPlace, FairQueue, type FairQueueBounds, type QueueFullness } from './fair-queue.js';
+import { FairPlace, FairQueue, type QueueBounds, type QueueFullness } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 
 /**
@@ -20,19 +20,21 @@ const WOKEN_UNTIMED_MAX = 64;
  */
 const WOKEN_TURN_MS = 5;
 
-interface FairTurnsRules {
+export interface TurnsRules {
   /** How many tasks pass before the clock is read. */
   readonly untimedMax: number;
-  /** Time in a turn for the tasks that pass, and as much again for those that wait. */
+  /** Time in a turn for the tasks that pass, and as much again for those that wait; at least one of these has its turn. */
   readonly turnMs: number;
-  readonly waiting: FairQueueBounds;
+  readonly waiting?: QueueBounds;
+  /** For tasks that nobody is in a hurry for: a rest before each turn, this many times as long as the last one took, up to a bound. */
+  readonly rest?: { readonly factor: number; readonly msMax: number };
 }
 
 /** A task that runs once. Must not throw. */
 type Task = () => void;
 
-export class FairTurns {
-  readonly #rules: FairTurnsRules;
+export class Turns {
+  readonly #rules: TurnsRules;
   readonly #nowMs: () => number;
   readonly #waiting: FairQueue<Task>;
   /** How many more tasks pass before the clock is read: with few tasks, a turn costs nothing. */
@@ -40,11 +42,13 @@ export class FairTurns {
   /** When the time for passing tasks ends; meaningless unless a turn is due. */
   #endMs = 0;
   #isTurnDue = false;
+  /** The rest before the next turn, for the time spent so far. */
+  #restMs = 0;
 
-  constructor(rules: FairTurnsRules, nowMs: () => number = () => performance.now()) {
+  constructor(rules: TurnsRules, nowMs: () => number = () => performance.now()) {
     this.#rules = rules;
     this.#nowMs = nowMs;
-    this.#waiting = new FairQueue(rules.waiting);
+    this.#waiting = new FairQueue(...(rules.waiting ?? []));
     this.#left = rules.untimedMax;
   }
 
@@ -60,14 +64,22 @@ export class FairTurns {
     return true;
   }
 
-  /** For a task that did not pass. @param task runs once, later, unless its place is left first. */
+  /** For a task that did not pass, or that is never to run at once. @param task runs once, later, unless its place is left first. */
   wait(key: string, task: Task): FairPlace<Task> | QueueFullness {
-    return this.#waiting.add(key, task);
+    const place = this.#waiting.add(key, task);
+    this.#plan();
+    return place;
   }
 
   /** Runs the task during this call, or later; during this call also when too many wait. */
   run(key: string, task: Task): void {
     if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();
+  }
+
+  /** Lengthens the rest before the next turn for time that a task took outside its turn. */
+  noteSpent(ms: number): void {
+    const { rest } = this.#rules;
+    if (rest !== undefined) this.#restMs = Math.min(this.#restMs + ms * rest.factor, rest.msMax);
   }
 
   /** Whether more tasks may pass before the next look at the clock. False while any waits: a turn is due then, and its time is over. */
@@ -84,23 +96,31 @@ export class FairTurns {
   }
 
   #plan(): void {
+    if (this.#isTurnDue) return;
     this.#isTurnDue = true;
-    setImmediate(() => {
-      this.#turn();
-      this.#isTurnDue = false;
-      if (this.#waiting.count > 0) this.#plan();
-      else this.#left = this.#rules.untimedMax;
-    });
+    if (this.#rules.rest === undefined) setImmediate(this.#onTurn);
+    else setTimeout(this.#onTurn, this.#restMs).unref();
+    this.#restMs = 0;
   }
 
-  #turn(): void {
+  readonly #onTurn = (): void => {
+    this.#serve();
+    this.#isTurnDue = false;
+    if (this.#waiting.count > 0) this.#plan();
+    else this.#left = this.#rules.untimedMax;
+  };
+
+  #serve(): void {
     if (this.#waiting.count === 0) return;
-    const endMs = this.#nowMs() + this.#rules.turnMs;
+    const startMs = this.#nowMs();
+    let spentMs = 0;
     do {
       const task = this.#waiting.take();
-      if (task === undefined) return;
+      if (task === undefined) break;
       task();
-    } while (this.#nowMs() < endMs);
+      spentMs = this.#nowMs() - startMs;
+    } while (spentMs < this.#rules.turnMs);
+    this.noteSpent(spentMs);
   }
 }
 
@@ -108,8 +128,8 @@ export class FairTurns {
  * For this process: requests that have waited for the same event (an upstream session, a config, a key, an event stream) and are resumed
  * all at once. Each is a request in flight, or has a connection of its own, and the number of these is bounded.
  */
-export const wokenTurns = new FairTurns({
+export const wokenTurns = new Turns({
   untimedMax: WOKEN_UNTIMED_MAX,
   turnMs: WOKEN_TURN_MS,
-  waiting: { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax },
+  waiting: [limits.requestsInFlightMax, limits.requestsInFlightMax],
 });

@@ -3,11 +3,11 @@ export { AnswerRoom } from './answer-room.js';
 export { keepRoom } from './connection-room.js';
 export { counted } from './counted.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
-export { FairPlace, FairQueue, type FairQueueBounds } from './fair-queue.js';
-export { FairTurns, wokenTurns } from './fair-turns.js';
+export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
+export { Turns, type TurnsRules, wokenTurns } from './fair-turns.js';
 export { Fifo } from './fifo.js';
 export { fullRequestShare, fullSessionShare } from './full-share.js';
-export { LARGE_MEMORY_FROM_BYTES, largeMemory, noteReturned } from './large-memory.js';
+export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
 export { ListNode } from './list-node.js';
 export {
   type MessageHold,
@@ -21,5 +21,5 @@ export { OverloadDoor } from './overload-door.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
 export { RecentMap } from './recent-map.js';
-export { BoundedCounts, type ShareBound, type ShareBounds } from './share.js';
+export { Quota, type ShareBound, type ShareBounds } from './share.js';
 export { LENT_BYTES_MAX, copied, joined, joinedForNow, shortMemory } from './short-memory.js';

@@ -44,10 +44,11 @@ export class LargeMemory {
 
   /**
    * Takes back the whole memory behind this view, if it was lent: nobody may read it any more, through any view. Other memory is ignored.
+   * @param isFromThread whether it was lent to a thread, which has transferred it back: another object has the memory then.
    */
-  giveBack({ buffer }: Uint8Array): void {
+  giveBack({ buffer }: Uint8Array, isFromThread = false): void {
     const size = buffer.byteLength;
-    if (!this.#lent.delete(buffer)) return;
+    if (!this.#lent.delete(buffer) && !isFromThread) return;
     const memory = Buffer.from(buffer);
     noteReturned(memory);
     // One very large body must not displace many smaller ones.
@@ -72,6 +73,11 @@ export class LargeMemory {
 
 /** The instance of this process. */
 export const largeMemory = new LargeMemory();
+
+/** @returns at least this many bytes, with arbitrary content; large memory if they are many. */
+export function bodyMemory(bytes: number): Buffer {
+  return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
+}
 
 /** Four sizes per doubling, so that bodies of similar size use the same one. */
 function sizeFor(bytes: number): number {

@@ -8,7 +8,7 @@
 import type { Account, Accounts } from './accounts.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairPlace } from './fair-queue.js';
-import { limits, perSubject } from '../shared/index.js';
+import { limits } from '../shared/index.js';
 import type { Holding, ShareBound } from './share.js';
 
 interface MessageMemoryParts {
@@ -31,10 +31,7 @@ export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => u
 export class MessageMemory {
   readonly #parts: MessageMemoryParts;
   /** While a subject's share is full, its line is held back until it gives something back. */
-  readonly #queue = new FairQueue<MessageHold>({
-    itemsMax: limits.waitingMax,
-    itemsPerKeyMax: perSubject(limits.waitingMax),
-  });
+  readonly #queue = new FairQueue<MessageHold>();
   /** The hold whose turn it is, while there is no room for it in total. */
   #next: MessageHold | undefined;
 

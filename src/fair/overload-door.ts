@@ -8,39 +8,28 @@
 import type { Account, Accounts, ShareName } from './accounts.js';
 import { fullRequestShare, fullSessionShare } from './full-share.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
+import { Quota } from './share.js';
 import type { Overload } from './overload.js';
 import { overloadBounds } from './overload-bounds.js';
 
-/**
- * A rate limiter: lets a few through each second, per key and in total. It stores only the keys let through in the current second,
- * whose number is bounded. Cold path: used only while a process is overloaded.
- */
+/** Lets a few through each second, per key and in total. Cold path: used only while a process is overloaded. */
 export class FewASecond {
-  readonly #perKeyMax: number;
+  readonly #taken: Quota;
   readonly #nowMs: () => number;
-  readonly #counts = new Map<string, number>();
-  #count = 0;
   #second = 0;
 
   /** @param perKeyMax how many per key and second. */
   constructor(perKeyMax: number, nowMs: () => number) {
-    this.#perKeyMax = perKeyMax;
+    this.#taken = new Quota(Infinity, perKeyMax);
     this.#nowMs = nowMs;
   }
 
   /** @param totalMax how many of all keys in this second; may change between calls. */
   tryTake(key: string, totalMax: number): boolean {
     const second = Math.floor(this.#nowMs() / 1_000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#count = 0;
-      this.#counts.clear();
-    }
-    const count = this.#counts.get(key) ?? 0;
-    if (this.#count >= totalMax || count >= this.#perKeyMax) return false;
-    this.#count += 1;
-    this.#counts.set(key, count + 1);
-    return true;
+    if (second !== this.#second) this.#taken.clear();
+    this.#second = second;
+    return this.#taken.tryTake(key, totalMax);
   }
 }
 

@@ -63,7 +63,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#owner = owner;
     this.#bounds = bounds;
     this.#batch = batch;
-    this.#waiting = new FairQueue({ itemsMax: bounds.waitingMax, itemsPerKeyMax: bounds.waitingPerSubjectMax });
+    this.#waiting = new FairQueue(bounds.waitingMax, bounds.waitingPerSubjectMax);
   }
 
   /** The origin, as it was requested. */

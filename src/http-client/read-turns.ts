@@ -9,7 +9,7 @@
 //   let go, and not read from before the turn is used up ──> next: let go before those that wait
 //   reading ── something small came, the time of such is used up ──> waiting among the small ── its turn ──> let go
 //   waiting, next, let go ── the answer is over ──> gone
-import { FairPlace, FairQueue, type FairQueueBounds, ListNode } from '../fair/index.js';
+import { FairPlace, FairQueue, type QueueBounds, ListNode } from '../fair/index.js';
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
@@ -47,10 +47,10 @@ export interface TurnReader {
 }
 
 /** A connection waits at most once, so the queue has room for all of them. */
-const BOUNDS: FairQueueBounds = {
-  itemsMax: limits.upstreamConnectionsTotalMax + BACKEND_STREAMS_MAX + REPLY_CONNECTIONS_MAX,
-  itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
-};
+const BOUNDS: QueueBounds = [
+  limits.upstreamConnectionsTotalMax + BACKEND_STREAMS_MAX + REPLY_CONNECTIONS_MAX,
+  limits.upstreamConnectionsTotalMax,
+];
 
 /** The place of a connection whose answer takes several turns; linked in a list while it is let go or among the next. */
 export class ReadPlace extends ListNode {
@@ -72,9 +72,9 @@ export class ReadPlace extends ListNode {
 
 export class ReadTurns {
   readonly #nowMs: () => number;
-  readonly #waiting = new FairQueue<ReadPlace>(BOUNDS);
+  readonly #waiting = new FairQueue<ReadPlace>(...BOUNDS);
   /** Connections of which a small read is kept. */
-  readonly #small = new FairQueue<ReadPlace>(BOUNDS);
+  readonly #small = new FairQueue<ReadPlace>(...BOUNDS);
   /** How many more small reads are processed before the clock is checked. */
   #smallLeft: number = connectionBounds.upstreamSmallReadsUntimedMax;
   /** When the time budget of this turn's small reads ends; -1 until the clock is first checked. */

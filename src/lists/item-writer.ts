@@ -1,6 +1,6 @@
 // Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
 // everything between one name and the next. Hot path.
-import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../fair/index.js';
+import { bodyMemory } from '../fair/index.js';
 import type { Insertion } from '../messages/index.js';
 
 const COMMA = Buffer.from(',');
@@ -21,7 +21,8 @@ export interface MergedItem {
 export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
   for (const item of items) length += itemBytes(item);
-  const message = memoryFor(length);
+  // Large memory is reused: the exchange that sends it gives it back.
+  const message = bodyMemory(length).subarray(0, length);
   const writer = new ItemWriter(message, message.write(head));
   for (const [index, item] of items.entries()) {
     if (index > 0) writer.separate(item);
@@ -29,12 +30,6 @@ export function writeItems(head: string, items: readonly MergedItem[], tail: str
   }
   message.write(tail, writer.end());
   return message;
-}
-
-/** Large memory is reused: the exchange that sends it gives it back. */
-function memoryFor(bytes: number): Buffer {
-  if (bytes < LARGE_MEMORY_FROM_BYTES) return Buffer.allocUnsafe(bytes);
-  return largeMemory.take(bytes).subarray(0, bytes);
 }
 
 /** The length of the item as callers get it. */

@@ -4,8 +4,7 @@
 // The bytes of a dropped list return to the share once the thread has let go of it. A request that finds no room meanwhile waits for
 // that, as long as the returning bytes are enough for all that wait. Otherwise lists that are read at the same time would be refused one
 // after the other, each for lack of the bytes that the one before has just given up, and none would succeed.
-import { type Accounts, type ShareBound, noteReturned } from '../fair/index.js';
-import { limits } from '../shared/index.js';
+import type { Accounts, ShareBound } from '../fair/index.js';
 
 // A page of a large list, which the list thread keeps. One in the list cache (`--list-cache`) is lent: each merge borrows it, and once the
 // cache has dropped it, it is freed when nobody uses it any more.
@@ -51,26 +50,6 @@ export class LentPage implements KeptPage {
     this.#isInMemory = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
     else this.#owner.onUsedStill(this.bytes);
-  }
-}
-
-// Memory for the parts of large lists, reused from list to list: throwing away memory of this size would cause a full garbage
-// collection every few lists.
-
-/** How many buffers are kept for reuse: more lists than this are seldom sent at once. */
-const SPARES_MAX = 8;
-
-export class PartMemory {
-  readonly #spares: Uint8Array[] = [];
-
-  take(): Uint8Array {
-    return this.#spares.pop() ?? new Uint8Array(limits.listPartBytes);
-  }
-
-  /** @param memory to which nothing may refer any more. */
-  giveBack(memory: Uint8Array): void {
-    noteReturned(memory);
-    if (memory.length === limits.listPartBytes && this.#spares.length < SPARES_MAX) this.#spares.push(memory);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
-import { LentPage, type KeptPage, ListMemory, PartMemory } from './list-memory.js';
+import { LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
 import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '../user-config/index.js';
@@ -32,7 +32,6 @@ export interface MadeCatalogue extends CatalogueOutcome {
 export class ListMerger {
   readonly #pool: ListPool;
   readonly #memory: ListMemory;
-  readonly #partMemory = new PartMemory();
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
@@ -86,7 +85,7 @@ export class ListMerger {
       }
       this.#memory.take(subject, outcome.bytes);
       for (const page of keptPages) this.#giveBack(subject, page);
-      const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
+      const parts = { pool: this.#pool, memory: this.#memory };
       done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
     });
   }

@@ -30,10 +30,7 @@ export class ListPool {
   readonly #onLost: () => void;
   #piscina: Piscina | undefined;
   /** Needs no bound of its own: each list that a task is about counts in its subject's share until it is dropped. */
-  readonly #waiting = new FairQueue<Job>({
-    itemsMax: Number.MAX_SAFE_INTEGER,
-    itemsPerKeyMax: Number.MAX_SAFE_INTEGER,
-  });
+  readonly #waiting = new FairQueue<Job>(Infinity, Infinity);
   #inThreadCount = 0;
   #stuckDeadline: Deadline | undefined;
   #lastKey = 0;

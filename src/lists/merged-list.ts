@@ -1,8 +1,9 @@
 // A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
 // Exactly one of `respondTo` and `drop` is called, once.
+import { largeMemory } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
-import type { ListMemory, PartMemory } from './list-memory.js';
+import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
 import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
 
@@ -24,7 +25,6 @@ const NO_MEMORY = new Uint8Array(0);
 interface LargeListParts {
   readonly pool: ListPool;
   readonly memory: ListMemory;
-  readonly partMemory: PartMemory;
 }
 
 /** A list that the thread keeps. */
@@ -93,7 +93,7 @@ export class LargeList implements MergedList {
     };
     const contentType = this.#list.form === 'event' ? 'text/event-stream' : 'application/json';
     if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
-    this.#ask(this.#parts.partMemory.take());
+    this.#ask(largeMemory.take(limits.listPartBytes));
   }
 
   drop(): void {
@@ -105,14 +105,14 @@ export class LargeList implements MergedList {
   #ask(memory: Uint8Array): void {
     // The exchange may have refused the list synchronously.
     if (this.#state === 'over') {
-      this.#parts.partMemory.giveBack(memory);
+      largeMemory.giveBack(memory, true);
       return;
     }
     if (this.#state === 'waiting') this.#transition('waiting', 'asking');
     const task = { key: this.#list.key, memory };
     this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
-        if (typeof outcome !== 'string') this.#parts.partMemory.giveBack(outcome.memory);
+        if (typeof outcome !== 'string') largeMemory.giveBack(outcome.memory, true);
         return;
       }
       if (typeof outcome === 'string') {
@@ -129,9 +129,9 @@ export class LargeList implements MergedList {
     // Without room, the exchange still refers to the memory.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#state === 'over') {
-      if (hasRoom) this.#parts.partMemory.giveBack(memory);
+      if (hasRoom) largeMemory.giveBack(memory, true);
     } else if (this.#at === this.#list.bytes) {
-      if (hasRoom) this.#parts.partMemory.giveBack(memory);
+      if (hasRoom) largeMemory.giveBack(memory, true);
       this.#transition('asking', 'over');
       this.#parts.memory.give(this.#list.subject, this.#list.bytes);
       exchange.end();

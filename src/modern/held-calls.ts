@@ -2,7 +2,7 @@
 // gateway holds it. A call is found only by its `requestState`. Cold path.
 import { stringValue, jsonKind, type JsonScanner, readings } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
-import { BoundedCounts, type DeadlineWheel } from '../fair/index.js';
+import { Quota, type DeadlineWheel } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
 import { argumentsIn } from '../messages/index.js';
@@ -34,10 +34,7 @@ export class HeldCalls {
   readonly #options: HeldCallsOptions;
   readonly #states: RequestStates;
   readonly #calls = new Map<string, HeldCall>();
-  readonly #counts = new BoundedCounts({
-    totalMax: limits.heldCallsMax,
-    perKeyMax: limits.heldCallsPerSubjectMax,
-  });
+  readonly #quota = new Quota(limits.heldCallsMax, limits.heldCallsPerSubjectMax);
   #isClosed = false;
 
   constructor(options: HeldCallsOptions) {
@@ -57,7 +54,7 @@ export class HeldCalls {
 
   /** @returns `undefined` when closed, or when there is no room for one more call of the subject's. */
   tryHold(plan: HeldCallPlan): HeldCall | undefined {
-    if (this.#isClosed || !this.#counts.tryAdd(plan.account.subject)) return undefined;
+    if (this.#isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
     this.#calls.set(call.key, call);
     return call;
@@ -71,7 +68,7 @@ export class HeldCalls {
 
   /** For `HeldCall`: the call is over. */
   drop(call: HeldCall): void {
-    if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);
+    if (this.#calls.delete(call.key)) this.#quota.give(call.subject);
   }
 
   /** For `HeldCall`. */

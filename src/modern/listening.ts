@@ -11,7 +11,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
 import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
-import { backendTurns, RequestInFlight, type StreamForm } from '../streams/index.js';
+import { visitBackends, RequestInFlight, type StreamForm } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
 import { encodeEvent, readMember } from '../bytes/index.js';
 import type { Session } from '../session/index.js';
@@ -86,7 +86,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     }
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#backends.add(backend);
-    backendTurns.visitAll(caller.subject, backends.values(), {
+    visitBackends(caller.subject, backends, {
       visit: (backend) => this.#await(backend),
       onNoRoom: (backend) => this.#onReady(backend),
     });

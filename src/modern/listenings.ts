@@ -1,7 +1,7 @@
 // The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own; and who may
 // use the extension of tasks, which can be listened to. Cold path.
-import { type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION, TASKS_EXTENSION } from '../mcp/index.js';
-import { type Accounts, BoundedCounts } from '../fair/index.js';
+import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
+import { type Accounts, Quota } from '../fair/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import { OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
 import { answerError, idSpanOf, refuse, type Caller, type Exchange } from '../exchange/index.js';
@@ -38,7 +38,7 @@ interface ListeningsParts {
 
 export class Listenings {
   readonly #parts: ListeningsParts;
-  readonly #counts = new BoundedCounts({ totalMax: limits.listensMax, perKeyMax: limits.listensPerSubjectMax });
+  readonly #open = new Quota(limits.listensMax, limits.listensPerSubjectMax);
   #isDraining = false;
 
   constructor(parts: ListeningsParts) {
@@ -61,7 +61,7 @@ export class Listenings {
       return answerError(exchange, id, error, httpStatusOf(error.code));
     }
     if (exchange.request.answerForms === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
-    if (this.#isDraining || !this.#counts.tryAdd(subject))
+    if (this.#isDraining || !this.#open.tryTake(subject))
       return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
     const session = sessions.create({
       account: accounts.of(subject),
@@ -76,7 +76,7 @@ export class Listenings {
       leasedForMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
-      this.#counts.remove(subject);
+      this.#open.give(subject);
       return refuse(exchange, session);
     }
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
@@ -86,7 +86,7 @@ export class Listenings {
     // The stream may be open for hours, and the request's body is not needed from here on.
     exchange.releaseBody();
     const onOver = (): void => {
-      this.#counts.remove(subject);
+      this.#open.give(subject);
       void sessions.end(session);
     };
     new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, onOver }).start();

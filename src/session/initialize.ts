@@ -1,6 +1,8 @@
 // `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
 // patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (decisions 2.3): unavailable backends are named,
 // and tried again when needed.
+import type { UpstreamContext } from '../upstream/index.js';
+import { metadataFor } from '../exchange/index.js';
 import {
   capabilitiesJson,
   capability,
@@ -11,9 +13,9 @@ import {
 import { ABSENT, AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { limits, PROGRAM_VERSION } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import { backendTurns } from '../streams/index.js';
-import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
-import { type Exchange, metadataFor } from '../exchange/index.js';
+import { visitBackends } from '../streams/index.js';
+import type { ClientIntroduction } from '../upstream/index.js';
+import type { Exchange } from '../exchange/index.js';
 import { experimentalJson, mergeExtensions } from './named.js';
 import type { Session } from './session.js';
 import { missingBackend, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
@@ -103,7 +105,7 @@ export function openUpstreams(
     for (const backend of [...pending]) settle(backend, NOT_READY);
   });
   if (pending.size === 0) finish();
-  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+  visitBackends(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
       // The session has ended or has another config by now: a request that needs the backend opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);

@@ -13,7 +13,7 @@ import {
   type ExchangeRequest,
   metadataFor,
 } from '../exchange/index.js';
-import { backendTurns, RequestInFlight } from '../streams/index.js';
+import { visitBackends, RequestInFlight } from '../streams/index.js';
 import type { Session } from './session.js';
 import { isTold, sendLogLevel } from './own-requests.js';
 import type { UpstreamContext, IdSpan } from '../upstream/index.js';
@@ -56,7 +56,7 @@ export function lowerLogLevel(
   const params = Buffer.concat([LEVEL_HEAD, level, LEVEL_TAIL]);
   if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
   session.logLevel = params;
-  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+  visitBackends(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       if (upstream !== undefined && isTold(upstream))
@@ -94,7 +94,7 @@ class SettingLogLevel extends RequestInFlight {
   start(): void {
     const { session, virtualHost, exchange } = this.#plan;
     session.begin(this);
-    backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visitBackends(session.identity.subject, virtualHost.backends, {
       visit: (backend) => {
         const upstream = session.upstreams.open(backend.name);
         const { logLevel } = session;

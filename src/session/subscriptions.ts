@@ -3,6 +3,7 @@ import { capability } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { allowListHash } from './allow-list-hash.js';
+import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
@@ -119,7 +120,7 @@ export class Subscriptions {
   endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
-      backend.name,
+      upstream,
       () => upstream.state !== 'closed' && upstream.backend === backend,
       (uri) => {
         if (grantByEntries(backend, uri) === 'granted') return;
@@ -135,7 +136,7 @@ export class Subscriptions {
     if (!upstream.declares(capability.resources) || upstream.isModern) return;
     const { record } = upstream;
     this.#eachInTurns(
-      upstream.backend.name,
+      upstream,
       () => upstream.record === record,
       (uri) => {
         if (grantByEntries(upstream.backend, uri) === 'refused') return;
@@ -145,19 +146,12 @@ export class Subscriptions {
   }
 
   /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
-  #eachInTurns(backendName: string, isWanted: () => boolean, visit: (uri: string) => void): void {
-    const uris = [...(this.#uris.get(backendName) ?? [])].values();
-    const takeTurn = (): void => {
-      const endMs = performance.now() + limits.readingTurnMs;
-      for (let next = uris.next(); next.done !== true && isWanted(); next = uris.next()) {
-        if (this.has(backendName, next.value)) visit(next.value);
-        if (performance.now() >= endMs) {
-          setImmediate(takeTurn);
-          return;
-        }
-      }
+  #eachInTurns({ subject, backend }: UpstreamSession, isWanted: () => boolean, visit: (uri: string) => void): void {
+    const { name } = backend;
+    const visitWanted = (uri: string): void => {
+      if (isWanted() && this.has(name, uri)) visit(uri);
     };
-    takeTurn();
+    visitAll(backendPace, subject, this.of(name).values(), { visit: visitWanted, onNoRoom: visitWanted });
   }
 }
 

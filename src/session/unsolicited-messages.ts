@@ -4,7 +4,7 @@
 import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage, type Unhonoured } from '../mcp/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
-import { type AskingStream, backendTurns, SessionStream, type StreamForm } from '../streams/index.js';
+import { type AskingStream, visitBackends, SessionStream, type StreamForm } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { confirmSession } from './own-requests.js';
 import {
@@ -272,7 +272,7 @@ export class UnsolicitedMessages implements Listener {
   #listenToAll(request: ExchangeRequest): void {
     const { virtualHost, identity } = this.#session;
     if (virtualHost === undefined) return;
-    backendTurns.visitAll(identity.subject, virtualHost.backends.values(), {
+    visitBackends(identity.subject, virtualHost.backends, {
       visit: (backend) => {
         // The session may have ended since, or have applied another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;

@@ -3,7 +3,7 @@ export { BackendRequests } from './asking/backend-requests.js';
 export { CallerStream, type StreamOwner } from './caller-stream.js';
 export { PART_NUMBER, ReadingsUnderWay, RequestInFlight, RequestsInFlight } from './in-flight/requests-in-flight.js';
 export { SlowRequests } from './in-flight/slow-requests.js';
-export { backendTurns } from './in-flight/turns.js';
+export { backendPace, visitAll, visitBackends } from './in-flight/turns.js';
 export { type EventId, FINAL_ID, isSessionStream, parseEventId } from './replay-buffer.js';
 export { SessionStream, type StreamForm } from './session-stream.js';
 export { StreamKeeper } from './stream-keeper.js';

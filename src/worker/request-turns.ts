@@ -2,18 +2,18 @@
 // millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
 // turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';
-import { type Account, type Accounts, FairPlace, FairTurns, fullRequestShare } from '../fair/index.js';
+import { type Account, type Accounts, FairPlace, Turns, fullRequestShare } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 
 export class RequestTurns {
   readonly #accounts: Accounts;
-  readonly #turns: FairTurns;
+  readonly #turns: Turns;
 
   constructor(accounts: Accounts, nowMs?: () => number) {
     this.#accounts = accounts;
     const { requestsUntimedMax: untimedMax, turnMs } = limits;
-    const waiting = { itemsMax: limits.requestsWaitingMax, itemsPerKeyMax: limits.requestsWaitingPerSubjectMax };
-    this.#turns = new FairTurns({ untimedMax, turnMs, waiting }, nowMs);
+    const waiting = [limits.requestsWaitingMax, limits.requestsWaitingPerSubjectMax] as const;
+    this.#turns = new Turns({ untimedMax, turnMs, waiting }, nowMs);
   }
 
   /** How many requests wait. */

@@ -1,12 +1,13 @@
 import t from 'tap';
-import { BodyCollector, BODY_RESERVED_BYTES_MAX } from '../../src/bytes/body-collector.js';
+import { BodyCollector, BODY_RESERVED_BYTES_MAX, passingMemory } from '../../src/bytes/body-collector.js';
 import { Random } from '../support/random.js';
+import { bodyMemory } from '../../src/fair/large-memory.js';
 import { SHORT_MEMORY_STRETCH_BYTES } from '../../src/fair/short-memory.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
 t.test('an empty body, and a body of one piece', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX, false);
+  const collector = new BodyCollector(BYTES_MAX, bodyMemory);
   t.equal(collector.length, 0);
   t.equal(collector.bytes.length, 0);
   collector.add(Buffer.alloc(0), 3);
@@ -25,7 +26,7 @@ t.test('a body is collected whole, whatever length was stated and however it is 
   for (let round = 0; round < 2_000; round += 1) {
     const body = Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256)));
     const stated = random.pick([-1, Number.NaN, 0, 1, body.length - 1, body.length, body.length + 1, 1_000]);
-    const collector = new BodyCollector(BYTES_MAX, false);
+    const collector = new BodyCollector(BYTES_MAX, bodyMemory);
     for (const piece of random.pieces(body, 1 + random.below(100))) collector.add(piece, stated);
     if (!collector.bytes.equals(body)) t.fail(`${body.length} bytes, ${stated} stated`);
     if (collector.length !== body.length) t.fail(`length ${collector.length}`);
@@ -33,17 +34,17 @@ t.test('a body is collected whole, whatever length was stated and however it is 
 });
 
 t.test('the memory reserved in advance is bounded, whatever length is stated', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX, false);
+  const collector = new BodyCollector(BYTES_MAX, bodyMemory);
   const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(BODY_RESERVED_BYTES_MAX / 2, index));
   for (const part of parts) collector.add(part, 100 * BODY_RESERVED_BYTES_MAX);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
-  const started = new BodyCollector(BYTES_MAX, false);
+  const started = new BodyCollector(BYTES_MAX, bodyMemory);
   started.add(Buffer.of(1), 100 * BODY_RESERVED_BYTES_MAX);
   t.ok(started.bytes.buffer.byteLength <= BODY_RESERVED_BYTES_MAX);
 });
 
 t.test('a body of the stated length is never moved while it is collected', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX, false);
+  const collector = new BodyCollector(BYTES_MAX, bodyMemory);
   collector.add(Buffer.from('ab'), 4);
   const early = collector.bytes;
   collector.add(Buffer.from('cd'), 4);
@@ -53,7 +54,7 @@ t.test('a body of the stated length is never moved while it is collected', async
 });
 
 t.test('a large body of an unknown length is never copied as a whole', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX, false);
+  const collector = new BodyCollector(BYTES_MAX, bodyMemory);
   const piece = Buffer.alloc(512 * 1024);
   let moves = 0;
   let movedBytes = 0;
@@ -75,7 +76,7 @@ t.test('a large body of an unknown length is never copied as a whole', async (t)
 
 t.test('a kept body has memory of its own; a passing one shares memory with others', async (t) => {
   const memoryOf = (isPassing: boolean): ArrayBufferLike => {
-    const collector = new BodyCollector(BYTES_MAX, isPassing);
+    const collector = new BodyCollector(BYTES_MAX, isPassing ? passingMemory : bodyMemory);
     collector.add(Buffer.alloc(5_000), 5_000);
     return collector.bytes.buffer;
   };

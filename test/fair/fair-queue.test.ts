@@ -4,7 +4,7 @@ import { Random } from '../support/random.js';
 import { FairPlace, FairQueue } from '../../src/fair/fair-queue.js';
 
 function queueOf(bounds: { itemsMax?: number; itemsPerKeyMax?: number } = {}): FairQueue<string> {
-  return new FairQueue<string>({ itemsMax: 1_000, itemsPerKeyMax: 1_000, ...bounds });
+  return new FairQueue<string>(bounds.itemsMax ?? 1_000, bounds.itemsPerKeyMax ?? 1_000);
 }
 
 /** Adds items, each under the key that it begins with. */

@@ -1,7 +1,7 @@
 // Of the tasks of one turn of the event loop the first run, and more while the turn is still short; the rest takes turns by key. Each test
 // sets how long a task takes; the turns are the event loop's own. More is tested in test/worker/request-turns.test.ts.
 import t from 'tap';
-import { FairTurns } from '../../src/fair/fair-turns.js';
+import { Turns } from '../../src/fair/fair-turns.js';
 
 /** A power of two, so that sums are exact. */
 const TASK_MS = 0.25;
@@ -13,8 +13,8 @@ const EACH_TURN = TURN_MS / TASK_MS;
 
 function createScene(itemsPerKeyMax = 1_000) {
   let nowMs = 0;
-  const rules = { untimedMax: UNTIMED_MAX, turnMs: TURN_MS, waiting: { itemsMax: 1_000, itemsPerKeyMax } };
-  const turns = new FairTurns(rules, () => nowMs);
+  const rules = { untimedMax: UNTIMED_MAX, turnMs: TURN_MS, waiting: [1_000, itemsPerKeyMax] as const };
+  const turns = new Turns(rules, () => nowMs);
   const done: string[] = [];
   const run = (key: string, count: number, onDone = (): void => undefined): void => {
     for (let number = 0; number < count; number += 1)

@@ -1,7 +1,6 @@
 // In tests, reusable memory is overwritten with invalid bytes as soon as it is returned: here by loading the module that `npm test` loads
 // into every process.
 import t from 'tap';
-import { PartMemory } from '../../src/lists/list-memory.js';
 import { LargeMemory } from '../../src/fair/large-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { plainRequest } from '../../src/http-client/http-upstream.js';
@@ -29,12 +28,15 @@ t.test('large memory is overwritten, kept or not; memory that was not lent stays
   }
 });
 
-t.test('parts of lists', async (t) => {
-  const memory = new PartMemory();
-  const part = memory.take().fill(1);
+t.test('parts of lists, which come back from a thread', async (t) => {
+  const memory = new LargeMemory();
+  const part = memory.take(limits.listPartBytes);
   t.equal(part.length, limits.listPartBytes);
-  memory.giveBack(part);
-  t.ok(isPoisoned(part));
+  const { buffer } = structuredClone(part, { transfer: [part.buffer as ArrayBuffer] });
+  const back = new Uint8Array(buffer).fill(1);
+  memory.giveBack(back, true);
+  t.ok(isPoisoned(back));
+  t.equal(memory.take(limits.listPartBytes).buffer, buffer, 'and used again');
 });
 
 t.test('bytes read from a backend are overwritten once they were passed on', async (t) => {

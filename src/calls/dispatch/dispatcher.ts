@@ -58,7 +58,7 @@ import {
   type AppNames,
   type TargetReading,
 } from '../targets.js';
-import { backendTurns } from '../../streams/index.js';
+import { visitBackends } from '../../streams/index.js';
 
 // A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
 // own tasks. Cold path.
@@ -110,7 +110,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { length } = exchange.request.body;
   // A large body is replaced: its memory would not be counted while it waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
-  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+  visitBackends(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));

@@ -1,7 +1,8 @@
 // Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
 import type { ListenAddress } from '../../config/index.js';
-import { bodyText, limits, perSubject } from '../../shared/index.js';
+import { bodyText, limits } from '../../shared/index.js';
+import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 interface AdminAnswer {
@@ -23,8 +24,7 @@ const BOUNDS: AdminBounds = {
 export class AdminListener {
   readonly #origin: string;
   readonly #bounds: AdminBounds;
-  readonly #asking = new Map<string, number>();
-  #askingCount = 0;
+  readonly #asking = new Quota(limits.dataplaneQuestionsMax);
 
   constructor({ host, port }: ListenAddress, bounds: AdminBounds = BOUNDS) {
     this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -33,19 +33,12 @@ export class AdminListener {
 
   /** On behalf of a subject, within its share. Throws a `ControlPlaneFault`; 404 counts as an answer. */
   async askFor(subject: string, path: string): Promise<AdminAnswer> {
-    const own = this.#asking.get(subject) ?? 0;
-    if (own >= perSubject(limits.dataplaneQuestionsMax) || this.#askingCount >= limits.dataplaneQuestionsMax) {
+    if (!this.#asking.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
-    }
-    this.#askingCount += 1;
-    this.#asking.set(subject, own + 1);
     try {
       return await this.ask(path, [200, 404]);
     } finally {
-      this.#askingCount -= 1;
-      const left = (this.#asking.get(subject) ?? 1) - 1;
-      if (left === 0) this.#asking.delete(subject);
-      else this.#asking.set(subject, left);
+      this.#asking.give(subject);
     }
   }
 

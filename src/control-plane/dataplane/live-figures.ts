@@ -1,20 +1,20 @@
 // Live figures of the dataplane for everybody who watches: its admin listener is asked at one interval, however many
 // watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
-import { PassThrough, type Readable } from 'node:stream';
 import {
+  figuresShape,
+  readyShape,
+  workersShape,
+  KIB,
   Figures,
   Interval,
   loadOf,
   type LoadRow,
   type TopAnswer,
   limits,
-  perSubject,
-  figuresShape,
-  readyShape,
-  workersShape,
-  KIB,
 } from '../../shared/index.js';
+import { PassThrough, type Readable } from 'node:stream';
+import { Quota } from '../../fair/index.js';
 import type { AdminListener } from './admin-listener.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { understood } from './dataplane-views.js';
@@ -32,7 +32,6 @@ const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
 const LIVE_BACKENDS_MAX = 20;
 
 interface Watcher {
-  readonly subject: string;
   readonly isAdmin: boolean;
   readonly stream: PassThrough;
   readonly untilMs: number;
@@ -49,6 +48,7 @@ export class LiveFigures {
   readonly #listener: Pick<AdminListener, 'ask'>;
   readonly #bounds: LiveBounds;
   readonly #watchers = new Set<Watcher>();
+  readonly #open = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
   #before: Figures | undefined;
   #isReading = false;
@@ -60,12 +60,14 @@ export class LiveFigures {
 
   /** @returns `undefined` when there are too many watchers, in all or of this subject. */
   open(subject: string, isAdmin: boolean): Readable | undefined {
-    const own = [...this.#watchers].filter((each) => each.subject === subject).length;
-    if (own >= perSubject(limits.liveStreamsMax) || this.#watchers.size >= limits.liveStreamsMax) return undefined;
+    if (!this.#open.tryTake(subject)) return undefined;
     const stream = new PassThrough();
-    const watcher = { subject, isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
+    const watcher = { isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
     this.#watchers.add(watcher);
-    stream.once('close', () => this.#watchers.delete(watcher));
+    stream.once('close', () => {
+      this.#watchers.delete(watcher);
+      this.#open.give(subject);
+    });
     stream.on('error', () => {});
     // Sends the response head.
     stream.write(COMMENT);

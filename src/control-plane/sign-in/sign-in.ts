@@ -1,11 +1,12 @@
 // Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token that
 // this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
+import { openText, sealText, SecretKeys, oauthAnswer, toldBy, clientAuth } from '../../credentials/index.js';
 import { randomBytes } from 'node:crypto';
 import type { TokenEndpointResponse, AuthorizationServer } from 'oauth4webapi';
 import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/index.js';
 import type { SignInOptions } from '../../config/index.js';
-import { limits, perSubject, type Logger } from '../../shared/index.js';
-import { oauthAnswer, toldBy, clientAuth, openText, sealText, SecretKeys } from '../../credentials/index.js';
+import { limits, type Logger } from '../../shared/index.js';
+import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
@@ -168,8 +169,7 @@ export class SignIn {
   readonly #begun: BegunSignIns;
   readonly #issuer: URL;
   /** IP address → number of its requests under way. */
-  readonly #underWay = new Map<string, number>();
-  #underWayCount = 0;
+  readonly #underWay = new Quota(limits.signInsAtOnceMax);
 
   constructor(options: SignInOptions, means: SignInMeans) {
     this.#options = options;
@@ -340,18 +340,12 @@ export class SignIn {
   }
 
   async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
-    const own = this.#underWay.get(address) ?? 0;
-    if (own >= perSubject(limits.signInsAtOnceMax) || this.#underWayCount >= limits.signInsAtOnceMax)
+    if (!this.#underWay.tryTake(address))
       throw new ControlPlaneFault('sign-ins-full', 'Too many people are signing in at the moment: try again.');
-    this.#underWay.set(address, own + 1);
-    this.#underWayCount += 1;
     try {
       return await work();
     } finally {
-      this.#underWayCount -= 1;
-      const left = (this.#underWay.get(address) ?? 1) - 1;
-      if (left > 0) this.#underWay.set(address, left);
-      else this.#underWay.delete(address);
+      this.#underWay.give(address);
     }
   }
 }

@@ -9,8 +9,8 @@
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { FairPlace, FairQueue, ListNode } from '../../fair/index.js';
-import { limits, perSubject } from '../../shared/index.js';
+import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
+import { limits } from '../../shared/index.js';
 import { AddressGuard, createGuardedLookup } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
@@ -126,17 +126,11 @@ export class Names {
   readonly #settings;
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
-  readonly #lookUpsMax: number;
-  readonly #lookUpsPerSubjectMax: number;
   /** Ordered by last use, the most recent last. */
   readonly #entries = new Map<string, Entry>();
-  /** Look-ups in progress by subject; subjects with none have no entry. */
-  readonly #asking = new Map<string, number>();
-  readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>({
-    itemsMax: limits.waitingMax,
-    itemsPerKeyMax: perSubject(limits.waitingMax),
-  });
-  #askingCount = 0;
+  /** Look-ups in progress. */
+  readonly #asking: Quota;
+  readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
   #resolver: Resolver | undefined;
   #resolverServers = '';
 
@@ -147,9 +141,9 @@ export class Names {
     this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHostsFile, this.#nowMs);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
-    this.#lookUpsMax = options.lookUpsMax ?? limits.nameLookUpsMax;
-    const share = Math.ceil(this.#lookUpsMax / limits.nameLookUpShareDivisor);
-    this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? share;
+    const { lookUpsMax = limits.nameLookUpsMax } = options;
+    const { lookUpsPerSubjectMax = Math.ceil(lookUpsMax / limits.nameLookUpShareDivisor) } = options;
+    this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
   /** The outcome for a name that is available without a query; `undefined` when the name has to be looked up. */
@@ -238,15 +232,14 @@ export class Names {
   /** Starts the look-up, or queues it until the subject's turn. @returns the fault when it can do neither. */
   #ask(entry: Entry, subject: string): NameFault | undefined {
     if (entry.queuedFor.has(subject)) return undefined;
-    const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;
-    if (!isAtShare && this.#askingCount < this.#lookUpsMax) {
+    if (this.#asking.tryTake(subject)) {
       this.#start(entry, subject);
       return undefined;
     }
     const place = this.#queue.add(subject, { entry, subject });
     if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
-    if (isAtShare) this.#queue.hold(subject);
+    if (this.#asking.isUsedUpBy(subject)) this.#queue.hold(subject);
     // While there are old addresses, callers do not wait long for a turn either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
@@ -254,10 +247,9 @@ export class Names {
     return undefined;
   }
 
+  /** The look-up counts already in its subject's quota. */
   #start(entry: Entry, subject: string): void {
     entry.isAsking = true;
-    this.#askingCount += 1;
-    this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
     // A silent name server is not waited for while there are addresses that were good a moment ago.
     const patience = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
     const end = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
@@ -279,19 +271,16 @@ export class Names {
   }
 
   #release(subject: string): void {
-    this.#askingCount -= 1;
-    const count = (this.#asking.get(subject) ?? 1) - 1;
-    if (count === 0) this.#asking.delete(subject);
-    else this.#asking.set(subject, count);
+    this.#asking.give(subject);
     this.#queue.letGo(subject);
-    while (this.#askingCount < this.#lookUpsMax) {
+    while (this.#asking.hasRoom) {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
       // Another subject may have looked the name up first; the waiters may have left or been given old addresses.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
-      if (isWanted && !next.entry.isAsking) this.#start(next.entry, next.subject);
-      if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);
+      if (isWanted && !next.entry.isAsking && this.#asking.tryTake(next.subject)) this.#start(next.entry, next.subject);
+      if (this.#asking.isUsedUpBy(next.subject)) this.#queue.hold(next.subject);
     }
   }
 

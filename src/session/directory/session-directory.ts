@@ -1,8 +1,8 @@
 // The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
 // write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
 import type { SealedRead, SealedSession, SealedSessions } from '../../store/index.js';
-import { BoundedCounts, FairQueue } from '../../fair/index.js';
-import { limits, perSubject, type Logger, RepeatedLog } from '../../shared/index.js';
+import { Quota, FairQueue } from '../../fair/index.js';
+import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
 import {
   sealRecord,
   sessionKeys,
@@ -93,20 +93,11 @@ export class SessionDirectory {
   readonly #options: SessionDirectoryOptions;
   readonly #log = new RepeatedLog();
   /** Look-ups waiting for their turn, by subject. */
-  readonly #waiting = new FairQueue<() => void>({
-    itemsMax: limits.waitingMax,
-    itemsPerKeyMax: perSubject(limits.waitingMax),
-  });
+  readonly #waiting = new FairQueue<() => void>();
   /** Writes in progress, by subject. */
-  readonly #writesUnderWay = new BoundedCounts({
-    totalMax: limits.waitingMax,
-    perKeyMax: perSubject(limits.waitingMax),
-  });
+  readonly #writesUnderWay = new Quota();
   /** Notifications being passed on, by subject. */
-  readonly #passesUnderWay = new BoundedCounts({
-    totalMax: SESSION_NOTICES_UNDER_WAY_MAX,
-    perKeyMax: SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
-  });
+  readonly #passesUnderWay = new Quota(SESSION_NOTICES_UNDER_WAY_MAX, SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX);
   /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
   /** Keys of sessions that have ended but whose records may not be deleted yet. */
@@ -204,7 +195,7 @@ export class SessionDirectory {
 
   /** @param version of the record that is there now; 0 if there is none. */
   async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
-    if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are in progress');
+    if (!this.#writesUnderWay.tryTake(owner.subject)) return this.#failed('too many writes are in progress');
     try {
       const bytes = encodeSessionRecord(record);
       if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
@@ -214,7 +205,7 @@ export class SessionDirectory {
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
-      this.#writesUnderWay.remove(owner.subject);
+      this.#writesUnderWay.give(owner.subject);
     }
   }
 
@@ -291,12 +282,12 @@ export class SessionDirectory {
     const { peers } = this.#sessions;
     const others = listeners.filter((each) => each !== peers?.listener);
     if (peers === undefined || others.length === 0) return;
-    if (!this.#passesUnderWay.tryAdd(owner.subject)) return;
+    if (!this.#passesUnderWay.tryTake(owner.subject)) return;
     const keys = sessionKeys(sessionId);
     peers
       .pass(keys.place, others, sealRecord(keys, owner, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
-      .finally(() => this.#passesUnderWay.remove(owner.subject));
+      .finally(() => this.#passesUnderWay.give(owner.subject));
   }
 
   unsealPassed(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {

@@ -4,7 +4,7 @@ import { type Account, ListNode } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { AskingStream } from '../asking/awaited-answers.js';
 import type { SlowRequests } from './slow-requests.js';
-import { endingTurnRules, Turns } from './turns.js';
+import { endingPace, visitAll } from './turns.js';
 import type { BackendMessage, ClientMessage } from '../../mcp/index.js';
 import type { UpstreamSession, IdSpan } from '../../upstream/index.js';
 import { idKey, idLikeness } from '../../bytes/index.js';
@@ -147,9 +147,6 @@ export abstract class RequestInFlight extends ListNode {
   abstract endWithSession(): void;
 }
 
-/** The turns of this process, shared by all sessions. */
-const endingTurns = new Turns<RequestInFlight>(endingTurnRules);
-
 export class RequestsInFlight extends ListNode {
   readonly #account: Account;
   readonly #slow: SlowRequests;
@@ -285,7 +282,7 @@ export class RequestsInFlight extends ListNode {
         later.append(work);
       }
     }
-    if (subject !== undefined) endingTurns.visitAll(subject, linkedTo(later), { visit: end, onNoRoom: end });
+    if (subject !== undefined) visitAll(endingPace, subject, linkedTo(later), { visit: end, onNoRoom: end });
   }
 
   #takeAll(): ListNode {

@@ -2,8 +2,7 @@
 // and a virtual host may have hundreds of backends; a session that ends may have a thousand requests in flight. The first few items
 // are visited at once, which is all that most sessions need; the others get a few milliseconds of each turn of the event loop, shared
 // by all sessions, with subjects taking turns. Cold path.
-import { FairPlace, FairQueue, type FairQueueBounds } from '../../fair/index.js';
-import { limits, perSubject } from '../../shared/index.js';
+import { FairPlace, Turns } from '../../fair/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
 /** Requests that end at once with their session, at a tenth of a millisecond each. Beyond it, the others wait for turns. */
@@ -36,62 +35,27 @@ interface Visits<Item> {
   readonly onNoRoom: (item: Item) => void;
 }
 
-interface TurnRules {
+interface Pace {
+  readonly turns: Turns;
   /** How many items of one session are visited at once, before `visitAll` returns. */
   readonly atOnceMax: number;
   /** How many items of one session are visited in a row. */
   readonly perStep: number;
-  readonly turnMs: number;
-  /** Bounds of the queue in which sessions wait, by subject. */
-  readonly waiting: FairQueueBounds;
 }
 
-interface Round<Item> {
-  readonly subject: string;
-  readonly left: Iterator<Item>;
-  readonly visit: (item: Item) => void;
-}
-
-export class Turns<Item> {
-  readonly #rules: TurnRules;
-  readonly #rounds: FairQueue<Round<Item>>;
-  readonly #nowMs: () => number;
-  #isTurnDue = false;
-
-  constructor(rules: TurnRules, nowMs: () => number = () => performance.now()) {
-    this.#rules = rules;
-    this.#rounds = new FairQueue(rules.waiting);
-    this.#nowMs = nowMs;
-  }
-
-  /** Visits the first items at once, and the others soon. @param items may lose items that were not visited yet. */
-  visitAll(subject: string, items: IterableIterator<Item>, { visit, onNoRoom }: Visits<Item>): void {
-    if (!visitSome(items, visit, this.#rules.atOnceMax)) return;
-    const place = this.#rounds.add(subject, { subject, left: items, visit });
-    if (place instanceof FairPlace) this.#plan();
-    else for (const item of items) onNoRoom(item);
-  }
-
-  #plan(): void {
-    if (this.#isTurnDue || this.#rounds.count === 0) return;
-    this.#isTurnDue = true;
-    setImmediate(() => {
-      this.#isTurnDue = false;
-      this.#turn();
-      this.#plan();
-    });
-  }
-
-  #turn(): void {
-    const { turnMs, perStep } = this.#rules;
-    const endMs = this.#nowMs() + turnMs;
-    do {
-      const round = this.#rounds.take();
-      if (round === undefined) return;
-      // The queue has room: the round has just left it.
-      if (visitSome(round.left, round.visit, perStep)) this.#rounds.add(round.subject, round);
-    } while (this.#nowMs() < endMs);
-  }
+/** Visits the first items at once, and the others soon. @param items may lose items that were not visited yet. */
+export function visitAll<Item>(
+  { turns, atOnceMax, perStep }: Pace,
+  subject: string,
+  items: IterableIterator<Item>,
+  { visit, onNoRoom }: Visits<Item>,
+): void {
+  if (!visitSome(items, visit, atOnceMax)) return;
+  const step = (): void => {
+    // The queue has room: the step has just left it.
+    if (visitSome(items, visit, perStep)) turns.wait(subject, step);
+  };
+  if (!(turns.wait(subject, step) instanceof FairPlace)) for (const item of items) onNoRoom(item);
 }
 
 /** @returns whether there may be more. */
@@ -104,24 +68,25 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
   return true;
 }
 
-const waiting: FairQueueBounds = {
-  itemsMax: limits.waitingMax,
-  itemsPerKeyMax: perSubject(limits.waitingMax),
-};
-
-export const backendTurnRules: TurnRules = {
+/** The turns of this process, shared by all sessions. */
+export const backendPace: Pace = {
+  turns: new Turns({ untimedMax: 0, turnMs: BACKEND_TURN_MS }),
   atOnceMax: BACKENDS_AT_ONCE_MAX,
   perStep: BACKENDS_PER_STEP,
-  turnMs: BACKEND_TURN_MS,
-  waiting,
 };
 
-export const endingTurnRules: TurnRules = {
+/** Visits a virtual host's backends. */
+export function visitBackends(
+  subject: string,
+  backends: ReadonlyMap<string, CompiledBackend>,
+  visits: Visits<CompiledBackend>,
+): void {
+  visitAll(backendPace, subject, backends.values(), visits);
+}
+
+/** Requests of ended sessions, in turns that all sessions share. */
+export const endingPace: Pace = {
+  turns: new Turns({ untimedMax: 0, turnMs: REQUEST_END_TURN_MS }),
   atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,
   perStep: REQUESTS_ENDED_PER_STEP,
-  turnMs: REQUEST_END_TURN_MS,
-  waiting,
 };
-
-/** The turns of this process, shared by all sessions. */
-export const backendTurns = new Turns<CompiledBackend>(backendTurnRules);

@@ -9,7 +9,14 @@
 //
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
-import { BodyCollector, EventStreamParser, type LargeEventTaker, type Reading } from '../../bytes/index.js';
+import { redirectFault, upstreamFault, type UpstreamFault } from '../../http-client/index.js';
+import {
+  BodyCollector,
+  passingMemory,
+  EventStreamParser,
+  type LargeEventTaker,
+  type Reading,
+} from '../../bytes/index.js';
 import {
   readBackendAnswer,
   readBackendMessage,
@@ -19,13 +26,7 @@ import {
 } from '../../mcp/index.js';
 import type { DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
-import {
-  type HttpUpstream,
-  type UpstreamCall,
-  redirectFault,
-  upstreamFault,
-  type UpstreamFault,
-} from '../../http-client/index.js';
+import type { HttpUpstream, UpstreamCall } from '../../http-client/index.js';
 import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
@@ -66,7 +67,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   /** Sends the request. The handler is never called synchronously from the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     super(deadlines, plan, handler);
-    this.#received = new BodyCollector(this.answerBytesMax, true);
+    this.#received = new BodyCollector(this.answerBytesMax, passingMemory);
     if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.call = this.dispatch(http);
   }

@@ -9,8 +9,14 @@
 //
 // Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
 import { BodyCollector } from '../../bytes/index.js';
+import {
+  bodyMemory,
+  type MessageHold,
+  type MessageMemory,
+  type RoomWaiter,
+  type ShareBound,
+} from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
-import type { MessageHold, MessageMemory, RoomWaiter, ShareBound } from '../../fair/index.js';
 import type { HttpResponse } from './http-library.js';
 
 /** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */
@@ -45,7 +51,7 @@ export class RequestBody implements RoomWaiter {
     this.#lengthBytes = lengthBytes;
     this.#bytesMax = bytesMax;
     this.#receiver = receiver;
-    this.#received = new BodyCollector(bytesMax, false);
+    this.#received = new BodyCollector(bytesMax, bodyMemory);
     if (lengthBytes > bytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }
@@ -182,9 +188,7 @@ export class RequestBody implements RoomWaiter {
   }
 
   #handOver(outcome: BodyOutcome): void {
-    const { bytes } = this.#received;
-    this.#received.clear();
-    this.#receiver.onBody(outcome, bytes);
+    this.#receiver.onBody(outcome, this.#received.take());
   }
 
   /** The only place that changes the state. */

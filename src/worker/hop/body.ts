@@ -1,6 +1,7 @@
 // Assembles a body of known size from its parts. The parts are copied, so that a small body does not keep the whole piece alive
 // that it arrived in. Its memory is allocated with the first part, not on the word of the head.
-import { largeMemory, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
+import { BodyCollector } from '../../bytes/index.js';
+import { bodyMemory } from '../../fair/index.js';
 import { StreamFault } from './frames.js';
 import { Inflow } from './flow.js';
 import type { HopSocket } from './socket.js';
@@ -8,33 +9,31 @@ import type { HopSocket } from './socket.js';
 export class HopBody {
   readonly #inflow: Inflow;
   readonly #totalBytes: number;
-  #filledBytes = 0;
+  readonly #received: BodyCollector;
   /** There is no room for the body yet: its bytes are not returned as credit, so at most one window of it arrives. */
   #isHeld = false;
   #heldBytes = 0;
-  #bytes: Buffer = Buffer.alloc(0);
 
   constructor(socket: HopSocket, stream: number, totalBytes: number) {
     this.#inflow = new Inflow(socket, stream);
     this.#totalBytes = totalBytes;
+    this.#received = new BodyCollector(totalBytes, () => bodyMemory(totalBytes));
   }
 
   get isComplete(): boolean {
-    return this.#filledBytes === this.#totalBytes;
+    return this.#received.length === this.#totalBytes;
   }
 
   /** The body, once complete. Its last owner may give large memory back (large-memory.ts). */
   get bytes(): Buffer {
-    return this.#bytes.length === this.#totalBytes ? this.#bytes : this.#bytes.subarray(0, this.#totalBytes);
+    return this.#received.bytes;
   }
 
   /** @throws {StreamFault} when the part exceeds the declared size. */
   add(part: Buffer): void {
-    if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');
+    if (part.length > this.#totalBytes - this.#received.length) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);
-    if (this.#filledBytes === 0) this.#bytes = memoryFor(this.#totalBytes);
-    part.copy(this.#bytes, this.#filledBytes);
-    this.#filledBytes += part.length;
+    this.#received.add(part, this.#totalBytes);
     if (this.#isHeld) this.#heldBytes += part.length;
     else if (!this.isComplete) this.#inflow.release(part.length);
   }
@@ -49,8 +48,4 @@ export class HopBody {
     if (!this.isComplete) this.#inflow.release(this.#heldBytes);
     this.#heldBytes = 0;
   }
-}
-
-function memoryFor(bytes: number): Buffer {
-  return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }

@@ -3,11 +3,11 @@
 import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/index.js';
-import { type Logger, isPrivateFolder, limits, perSubject } from '../../shared/index.js';
+import { type Logger, isPrivateFolder, limits } from '../../shared/index.js';
 import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
-import { BoundedCounts } from '../../fair/index.js';
+import { Quota } from '../../fair/index.js';
 import { hopBounds } from './hop-bounds.js';
 
 /**
@@ -15,7 +15,7 @@ import { hopBounds } from './hop-bounds.js';
  * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
  */
 export class OwnerWaits {
-  readonly #counts = new BoundedCounts({ totalMax: limits.waitingMax, perKeyMax: perSubject(limits.waitingMax) });
+  readonly #waiting = new Quota();
 
   /**
    * @param sinceMs when the request was first passed on, on the clock of `performance.now()`.
@@ -23,9 +23,9 @@ export class OwnerWaits {
    * @returns false when it has waited long enough, or when too many requests wait, of its subject or in total.
    */
   tryWait(subject: string, sinceMs: number, again: () => void): boolean {
-    if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#counts.tryAdd(subject)) return false;
+    if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#waiting.tryTake(subject)) return false;
     setTimeout(() => {
-      this.#counts.remove(subject);
+      this.#waiting.give(subject);
       again();
     }, hopBounds.ownerRetryMs);
     return true;

@@ -1,17 +1,17 @@
 import t from 'tap';
 import {
-  backendTurnRules,
-  Turns,
+  visitAll,
   BACKEND_TURN_MS,
   BACKENDS_PER_STEP,
   BACKENDS_AT_ONCE_MAX,
 } from '../../../src/streams/in-flight/turns.js';
+import { Turns } from '../../../src/fair/fair-turns.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
 
 const backendsAtOnceMax = BACKENDS_AT_ONCE_MAX;
-const ROOM = { itemsMax: 8, itemsPerKeyMax: 2 };
+const ROOM = [8, 2] as const;
 
 function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
   const members = Array.from({ length: count }, (_, n) => [`b${n}`, {}] as const);
@@ -20,16 +20,20 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 
 /** Records which backends are visited, and which are refused for want of room. */
 function scene(nowMs?: () => number) {
-  const turns = new Turns<CompiledBackend>({ ...backendTurnRules, waiting: ROOM }, nowMs);
+  const pace = {
+    turns: new Turns({ untimedMax: 0, turnMs: BACKEND_TURN_MS, waiting: ROOM }, nowMs),
+    atOnceMax: BACKENDS_AT_ONCE_MAX,
+    perStep: BACKENDS_PER_STEP,
+  };
   const visited: string[] = [];
   const refused: string[] = [];
-  const visitAll = (subject: string, count: number): void => {
-    turns.visitAll(subject, backendsOf(count).values(), {
+  const visit = (subject: string, count: number): void => {
+    visitAll(pace, subject, backendsOf(count).values(), {
       visit: ({ name }) => void visited.push(`${subject} ${name}`),
       onNoRoom: ({ name }) => void refused.push(`${subject} ${name}`),
     });
   };
-  return { visitAll, visited, refused };
+  return { visit, visited, refused };
 }
 
 function namesOf(subject: string, count: number): string[] {
@@ -37,10 +41,10 @@ function namesOf(subject: string, count: number): string[] {
 }
 
 t.test('the first backends are visited at once, the others soon and in order', async (t) => {
-  const { visitAll, visited } = scene();
-  visitAll('few', backendsAtOnceMax);
+  const { visit, visited } = scene();
+  visit('few', backendsAtOnceMax);
   t.same(visited.splice(0), namesOf('few', backendsAtOnceMax));
-  visitAll('many', backendsAtOnceMax + 50);
+  visit('many', backendsAtOnceMax + 50);
   t.same(visited, namesOf('many', backendsAtOnceMax), 'no more from within');
   await until(() => visited.length === backendsAtOnceMax + 50, 'all visits');
   t.same(visited, namesOf('many', backendsAtOnceMax + 50));
@@ -49,9 +53,9 @@ t.test('the first backends are visited at once, the others soon and in order', a
 t.test('a turn ends when its time is over', async (t) => {
   let nowMs = 0;
   // Each look at the clock advances it by a millisecond, so that a step takes one.
-  const { visitAll, visited } = scene(() => nowMs++);
+  const { visit, visited } = scene(() => nowMs++);
   const stepsPerTurn = BACKEND_TURN_MS;
-  visitAll('many', backendsAtOnceMax + 10 * stepsPerTurn * BACKENDS_PER_STEP);
+  visit('many', backendsAtOnceMax + 10 * stepsPerTurn * BACKENDS_PER_STEP);
   visited.length = 0;
   for (let turn = 1; turn <= 5; turn++) {
     await new Promise(setImmediate);
@@ -60,10 +64,10 @@ t.test('a turn ends when its time is over', async (t) => {
 });
 
 t.test('subjects take turns, so that one with many backends does not delay another', async (t) => {
-  const { visitAll, visited } = scene();
-  visitAll('attacker', 1_000);
-  visitAll('attacker', 1_000);
-  visitAll('victim', backendsAtOnceMax + 20);
+  const { visit, visited } = scene();
+  visit('attacker', 1_000);
+  visit('attacker', 1_000);
+  visit('victim', backendsAtOnceMax + 20);
   const last = `victim b${backendsAtOnceMax + 19}`;
   await until(() => visited.includes(last), 'the last of the victim');
   const before = visited.slice(0, visited.indexOf(last)).filter((who) => who.startsWith('attacker')).length;
@@ -72,10 +76,10 @@ t.test('subjects take turns, so that one with many backends does not delay anoth
 });
 
 t.test('a backend for which there is no room to wait is refused at once', async (t) => {
-  const { visitAll, visited, refused } = scene();
-  for (let round = 0; round < 3; round++) visitAll('attacker', backendsAtOnceMax + 2);
+  const { visit, visited, refused } = scene();
+  for (let round = 0; round < 3; round++) visit('attacker', backendsAtOnceMax + 2);
   t.same(refused, [`attacker b${backendsAtOnceMax}`, `attacker b${backendsAtOnceMax + 1}`]);
-  visitAll('victim', backendsAtOnceMax + 2);
+  visit('victim', backendsAtOnceMax + 2);
   await until(() => visited.length === 4 * backendsAtOnceMax + 3 * 2, 'all visits');
   t.equal(refused.length, 2, 'others have room');
 });

@@ -1,18 +1,18 @@
 import t from 'tap';
-import { BoundedCounts } from '../../src/fair/share.js';
+import { Quota } from '../../src/fair/share.js';
 
 t.test('the number in progress is bounded, per key and in all', async (t) => {
-  const counts = new BoundedCounts({ totalMax: 5, perKeyMax: 3 });
+  const quota = new Quota(5, 3);
   const added = (key: string, tries: number): number =>
-    Array.from({ length: tries }, () => counts.tryAdd(key)).filter((isAdded) => isAdded).length;
+    Array.from({ length: tries }, () => quota.tryTake(key)).filter((isAdded) => isAdded).length;
   t.equal(added('a', 10), 3);
   t.equal(added('b', 10), 2, 'no more of all');
-  counts.remove('b');
+  quota.give('b');
   t.equal(added('a', 10), 0, 'there is room, but not for this key');
   t.equal(added('c', 10), 1);
-  counts.remove('a');
+  quota.give('a');
   t.equal(added('a', 10), 1);
-  for (const key of ['a', 'a', 'a', 'b', 'c']) counts.remove(key);
-  t.throws(() => counts.remove('c'));
+  for (const key of ['a', 'a', 'a', 'b', 'c']) quota.give(key);
+  t.throws(() => quota.give('c'));
   t.equal(added('b', 10), 3, 'and nothing of what is over counts');
 });
