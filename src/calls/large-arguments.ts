@@ -31,9 +31,11 @@ export function argumentsToRead({
   bareName,
 }: RelayedRequestPlan): readonly MirroredParam[] | undefined {
   const isSmall = outgoing.body.length + (outgoing.putIn?.length ?? 0) <= limits.readAtOnceBytesMax;
-  if (isSmall || message.method !== 'tools/call') return undefined;
+  if (isSmall) return undefined;
   // Legacy clients send no such headers, and legacy backends look at none.
-  return upstream.isModern || message.envelope !== undefined ? upstream.mirrors?.of(bareName) : undefined;
+  return upstream.isModern || message.envelope !== undefined
+    ? upstream.mirroredBy(message.method, bareName)
+    : undefined;
 }
 
 /** @param done called once, never from within. */

@@ -8,7 +8,7 @@ import { withHead, type OutgoingMessage } from '../http-client/index.js';
 import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index.js';
 import { argumentsToRead } from './large-arguments.js';
 import type { MirrorReading } from './mirror-refresh.js';
-import { headersOf, valuesIn, type ReadArguments, modernMessage } from '../messages/index.js';
+import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
 import { InputRounds, type InputOwner } from './input-rounds.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { Session } from '../session/index.js';
@@ -81,9 +81,7 @@ export class ModernLeg {
   /** The headers that repeat arguments (N03); `undefined` if they are too long to be sent. */
   #paramsOf(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
-    const known = call.method === 'tools/call' ? upstream.mirrors?.of(bareName) : undefined;
-    const values = known && (read?.known === known ? read.sent : valuesIn(outgoing, known));
-    return known === undefined || values === undefined ? NO_PARAMS : headersOf(known, values);
+    return paramHeaders(upstream.mirroredBy(call.method, bareName), outgoing, read);
   }
 
   /** Whether the headers would differ now that the list was read again; for a large call, which must be read first, whether they might. */

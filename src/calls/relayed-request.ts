@@ -181,19 +181,18 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { uriName } = upstream.backend;
     // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
-    const instead = form.insteadOf(bytes, message, this.plan, era);
-    if (typeof instead === 'string') return this.#finish(resultMessage(this.callersId, instead));
-    if (instead !== undefined) return this.#refuse(instead);
+    const formed = form.formed(bytes, message, this.plan, era);
+    if (typeof formed === 'string') return this.#finish(resultMessage(this.callersId, formed));
+    if (formed !== undefined && 'code' in formed) return this.#refuse(formed);
     const tasks = session.taskForm(upstream);
-    const taskPlaces = form.taskPlacesIn(this.plan.taskPlaces, bytes, message, upstream, era);
-    const more = form.answerEdits(bytes, message, era);
+    const { taskPlaces } = formed ?? this.plan;
+    const more = formed?.edits;
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are joined, which copies them: only a message without parts is still in place.
-      const status = message.isError ? form.answerStatus(bytes, message, era) : 200;
-      this.#finish(bytes, parts, status, isInPlace && parts === undefined);
+      this.#finish(bytes, parts, formed?.status, isInPlace && parts === undefined);
     }
     if (this.request?.isSent === true) this.plan.exchange.releaseBody();
   }
@@ -437,9 +436,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** Ends with an error of the gateway's that is no fault of the backend. */
   #refuse(error: RpcError): void {
     const { form } = this.plan;
-    const own = form.ownError(error);
+    const { error: own, status } = form.ownError(error);
     this.exchange.watcher?.onOutcome('rpc-error', own.code, -1);
-    this.#finish(errorMessage(this.callersId, own), undefined, form.statusOf(own));
+    this.#finish(errorMessage(this.callersId, own), undefined, status);
   }
 
   #fail(fault: UpstreamFault): void {

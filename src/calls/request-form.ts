@@ -49,22 +49,35 @@ export interface RequestForm {
   callersId(first: IdSpan): IdSpan;
   /** The backend has asked something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
-  /** What the caller gets in place of this answer, if anything: an error, or a result as JSON. @param era in which the request was sent. */
-  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined;
   /**
-   * Where in an answer ids of tasks are the backend's.
-   * @param places bits of `taskPlace`, as the request's method has them. @param era as above, here and below.
+   * An answer in the form for the caller; `undefined` if that is how it came.
+   * @param era in which the request was sent.
+   * @returns what the caller gets in its place: an error, or a result as JSON; or how it differs.
    */
-  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number;
-  /** The changes to an answer beside those of ids and URIs. */
-  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[];
-  /** The HTTP status for an error of this backend's. @param message an error. */
-  answerStatus(bytes: Buffer, message: BackendMessage, era: Era): number;
-  /** An error of the gateway's in the form for the caller's era; and the HTTP status for it. */
-  ownError(error: RpcError): RpcError;
-  statusOf(error: RpcError): number;
+  formed(
+    bytes: Buffer,
+    message: BackendMessage,
+    plan: RelayedRequestPlan,
+    era: Era,
+  ): RpcError | string | FormedAnswer | undefined;
+  /** An error of the gateway's in the form for the caller's era, with the HTTP status for it. */
+  ownError(error: RpcError): OwnError;
   /** The request is answered. */
   onOver(): void;
+}
+
+/** How the caller's answer differs from its backend's, beside ids and URIs. */
+export interface FormedAnswer {
+  /** Bits of `taskPlace`: where in it ids of tasks are the backend's. */
+  readonly taskPlaces: number;
+  readonly edits: readonly Edit[];
+  /** Of HTTP. */
+  readonly status: number;
+}
+
+interface OwnError {
+  readonly error: RpcError;
+  readonly status: number;
 }
 
 /** Takes what a backend asks of a client that can be asked only by the answer to its request. */
@@ -115,17 +128,16 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   withCallersToken: (bytes: Buffer) => bytes,
   callersId: (first: IdSpan) => first,
   onUnoffered: () => undefined,
-  insteadOf: () => undefined,
-  taskPlacesIn: (places: number) => places,
-  answerEdits: () => NO_EDITS,
-  answerStatus: () => 200,
-  ownError: (error: RpcError) => error,
-  statusOf: () => 200,
+  formed: () => undefined,
+  ownError: (error: RpcError) => ({ error, status: 200 }),
   onOver: () => undefined,
 });
+
+/** The form of legacy calls that came inside a call of `call_tool`. */
+export const LEGACY_WRAPPED_FORM: RequestForm = Object.freeze({ ...LEGACY_FORM, isWrapped: true });
 
 /** Answers with an error of the gateway's. */
 export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: RequestForm): void {
   const own = form.ownError(error);
-  answerError(exchange, id, own, form.statusOf(own));
+  answerError(exchange, id, own.error, own.status);
 }

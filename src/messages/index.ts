@@ -9,7 +9,7 @@ export {
   type ReadArguments,
   TOO_LONG,
   disagreement,
-  headersOf,
+  paramHeaders,
   scalarText,
   valuesIn,
 } from './mirrored-params.js';

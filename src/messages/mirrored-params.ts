@@ -122,13 +122,27 @@ export function valuesIn(message: OutgoingMessage, params: readonly MirroredPara
 }
 
 /**
+ * The headers for a message that goes out.
+ * @param known its tool's parameters, if there are any. @param read what was read of a large message. @param passed as for `headersOf`.
+ */
+export function paramHeaders(
+  known: readonly MirroredParam[] | undefined,
+  message: OutgoingMessage,
+  read: ReadArguments | undefined,
+  passed = NO_HEADERS,
+): readonly string[] | undefined {
+  const values = known && (read?.known === known ? read.sent : valuesIn(message, known));
+  return known && values ? headersOf(known, values, passed) : passed;
+}
+
+/**
  * @param passed headers that the call came with; those that the tool does not name are passed on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
-export function headersOf(
+function headersOf(
   params: readonly MirroredParam[],
   values: MirroredValues,
-  passed: readonly string[] = NO_HEADERS,
+  passed: readonly string[],
 ): readonly string[] | undefined {
   const headers: string[] = [];
   let bytes = 0;

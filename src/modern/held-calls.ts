@@ -92,15 +92,7 @@ export class HeldCalls {
     const state = requestStateIn(body, message);
     if (state === undefined || !isStateForm(state)) return false;
     const { subject, virtualHost } = caller;
-    const argsHash = argumentsHash(argumentsIn(body, message));
-    const origin = {
-      subject,
-      virtualHostId: virtualHost.id,
-      method: message.method,
-      name: nameIn(body, message),
-      argsHash,
-      headersHash: headersHash(exchange.request.passthroughHeaders),
-    };
+    const origin = originOf(subject, virtualHost.id, exchange, message);
     const place = this.#states.open(origin, state);
     if (place === undefined) return false;
     if (place === 'expired') this.#fail(exchange, message);
@@ -147,9 +139,18 @@ export class HeldCalls {
   }
 }
 
-/** The name of the tool or prompt, or the URI, as the caller has it; `''` for none. */
-export function nameIn(body: Buffer, { nameStart, nameEnd }: ClientMessage): string {
-  return nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
+/** @param args of the request, if they are known already. */
+export function originOf(
+  subject: string,
+  virtualHostId: string,
+  { request: { body, passthroughHeaders } }: Exchange,
+  message: ClientMessage,
+  args = argumentsIn(body, message),
+): StateOrigin {
+  const { method, nameStart, nameEnd } = message;
+  const name = nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
+  const headers = headersHash(passthroughHeaders);
+  return { subject, virtualHostId, method, name, argsHash: argumentsHash(args), headersHash: headers };
 }
 
 /** The request's state; `undefined` if it has none, or one that is no string or longer than any of the gateway's. */

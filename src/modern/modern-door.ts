@@ -33,8 +33,9 @@ import {
   isTaskMethod,
   mayAskForInput,
   targetMethods,
+  whenOpened,
 } from '../calls/index.js';
-import { lowerLogLevel, Session, mergeGreetings, openUpstreams, hasRoom } from '../session/index.js';
+import { lowerLogLevel, Session, mergeGreetings, hasRoom } from '../session/index.js';
 import { CALL_TOOL, unwrapCall, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
 import { envelopeFault, versionIn, ModernForm } from './modern-form.js';
 import { declaresTasks, TASKS_REQUIRED, type Listenings } from './listenings.js';
@@ -43,7 +44,6 @@ import type { Leases } from './leases.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import { RequestInFlight } from '../streams/index.js';
 import { RESULT_META } from './modern-results.js';
 
 // `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
@@ -60,37 +60,12 @@ interface DiscoverPlan {
   readonly eras: ServedEras;
 }
 
-/** In the lease's list so that the lease does not count as idle meanwhile, and ends this request if it ends first. */
-class DiscoverInFlight extends RequestInFlight {
-  readonly id: IdSpan;
-  readonly isCancellable = false;
-  readonly #exchange: Exchange;
-
-  constructor({ id, exchange }: DiscoverPlan) {
-    super();
-    this.id = id;
-    this.#exchange = exchange;
-  }
-
-  cancel(): void {
-    // Nothing to cancel: the request is answered soon in any case.
-  }
-
-  endWithSession(): void {
-    answerError(this.#exchange, this.id, rpcErrors.discoverEnding);
-  }
-}
-
 function discover(context: UpstreamContext, plan: DiscoverPlan): void {
-  const { session, virtualHost, exchange, id } = plan;
+  const { session, exchange, id } = plan;
   if (!hasRoom(session, exchange, id)) return;
-  const work = new DiscoverInFlight(plan);
-  session.begin(work);
-  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
-    if (!work.isLinked) return;
-    session.finish(work);
-    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable)));
-  });
+  whenOpened(context, { ...plan, ending: rpcErrors.discoverEnding }, (unavailable) =>
+    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable))),
+  );
 }
 
 function discoverResult(
@@ -239,8 +214,7 @@ export class ModernDoor {
     const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
-    else if (isModernTarget(method))
-      dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
+    else if (isModernTarget(method)) dispatcher.relayRequest(method, obeying, lease, exchange, message, form);
     else dispatcher.relayNamed(virtualHost, lease, exchange, message, form);
   }
 }

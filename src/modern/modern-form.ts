@@ -9,7 +9,6 @@ import {
   type ClientMessage,
   severityOf,
   type Era,
-  type MirroredParam,
   taskPlace,
   CLIENT_CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
@@ -22,19 +21,12 @@ import { errorsToBackends, rpcErrors, type RpcError, limits } from '../shared/in
 import { withHead, type OutgoingMessage } from '../http-client/index.js';
 import { type OwnIds, type IdSpan, type UpstreamSession, modernHead } from '../upstream/index.js';
 import { idSpanOf, type ResultExtras, type Exchange } from '../exchange/index.js';
-import {
-  partsOf,
-  type Edit,
-  type ReadArguments,
-  disagreement,
-  headersOf,
-  valuesIn,
-  argumentsIn,
-} from '../messages/index.js';
+import { partsOf, type ReadArguments, disagreement, paramHeaders, valuesIn, argumentsIn } from '../messages/index.js';
 import {
   type RelayedRequestPlan,
   NO_EDITS,
   type AskedAside,
+  type FormedAnswer,
   type HoldableRequest,
   type RequestForm,
   mayAskForInput,
@@ -42,16 +34,15 @@ import {
 import { allowListHash, type Session } from '../session/index.js';
 import { legacyMessage } from './legacy-message.js';
 import type { HeldCall, PresentCaller } from './held-call.js';
-import { nameIn, type HeldCalls } from './held-calls.js';
-import { headersHash } from './headers-hash.js';
+import { originOf, type HeldCalls } from './held-calls.js';
 import { headerText } from './mirror-check.js';
-import { argumentsHash, type StateOrigin } from './request-state.js';
+import type { StateOrigin } from './request-state.js';
 import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
   isTaskHandle,
   listExtras,
-  modernErrorEdit,
+  modernErrorEdits,
   passedEdits,
   resultExtras,
   resultEdits,
@@ -164,15 +155,8 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#held?.withdraw(id);
   }
 
-  #originIn({ identity }: Session): StateOrigin {
-    const { subject, virtualHostId } = identity;
-    const [exchange, message] = [this.#exchange, this.#message];
-    const { body } = exchange.request;
-    const argsHash = argumentsHash(this.#args ?? argumentsIn(body, message));
-    return {
-      ...{ subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash },
-      headersHash: headersHash(exchange.request.passthroughHeaders),
-    };
+  #originIn({ identity: { subject, virtualHostId } }: Session): StateOrigin {
+    return originOf(subject, virtualHostId, this.#exchange, this.#message, this.#args);
   }
 
   #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
@@ -203,29 +187,12 @@ export class ModernForm implements RequestForm, AskedAside {
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
     // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
     if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
-    const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
+    const known = this.isWrapped ? undefined : upstream.mirroredBy(this.#message.method, bareName);
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
     const values = read?.known === known ? read.own : valuesIn({ body }, known);
     const fault = values && disagreement(known, values, mirror.params, headerText);
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
-  }
-
-  #mirrorsAt(upstream: UpstreamSession, bareName: string): readonly MirroredParam[] | undefined {
-    return this.#message.method === 'tools/call' ? upstream.mirrors?.of(bareName) : undefined;
-  }
-
-  /** The `mcp-param-*` headers as they came, except for arguments that the config fixes. */
-  #paramsOf(
-    message: OutgoingMessage,
-    upstream: UpstreamSession,
-    bareName: string,
-    read: ReadArguments | undefined,
-  ): readonly string[] {
-    const { params } = this.#exchange.request.mirror;
-    const known = this.#mirrorsAt(upstream, bareName);
-    const values = known && (read?.known === known ? read.sent : valuesIn(message, known));
-    return (known && values && headersOf(known, values, params)) ?? params;
   }
 
   get sentToken(): Buffer | undefined {
@@ -242,8 +209,11 @@ export class ModernForm implements RequestForm, AskedAside {
     if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
     if (upstream.isModern) {
       this.#own = undefined;
-      const params = this.#paramsOf(message, upstream, bareName, read);
-      return withHead(message, modernHead(this.#message.method, bareName, params));
+      const { method } = this.#message;
+      const { params } = this.#exchange.request.mirror;
+      // As they came, except for arguments that the config fixes.
+      const sent = paramHeaders(upstream.mirroredBy(method, bareName), message, read, params) ?? params;
+      return withHead(message, modernHead(method, bareName, sent));
     }
     // A new id for each try: no id is used twice in an upstream session (S32).
     this.#own = this.#parts.ids.next();
@@ -290,8 +260,35 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
   }
 
+  formed(
+    bytes: Buffer,
+    message: BackendMessage,
+    plan: RelayedRequestPlan,
+    era: Era,
+  ): RpcError | string | FormedAnswer | undefined {
+    const instead = this.#insteadOf(bytes, message, plan, era);
+    if (instead !== undefined) return instead;
+    const { method } = this.#message;
+    const { isError, bodyStart, bodyEnd } = message;
+    const { upstream, taskPlaces } = plan;
+    if (era === 'legacy') {
+      const edits = isError ? modernErrorEdits(bytes, message) : resultEdits(bytes, message, method);
+      return { taskPlaces, edits, status: 200 };
+    }
+    return {
+      taskPlaces: this.#taskPlacesIn(taskPlaces, bytes, message, upstream),
+      edits: isError ? NO_EDITS : passedEdits(bytes, message, method),
+      status: isError ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
+    };
+  }
+
   /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
-  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined {
+  #insteadOf(
+    bytes: Buffer,
+    message: BackendMessage,
+    plan: RelayedRequestPlan,
+    era: Era,
+  ): RpcError | string | undefined {
     if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
       if (elicitations !== undefined) return this.#elicited(elicitations, plan);
@@ -308,29 +305,14 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
-  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number {
-    if (era === 'legacy') return places;
+  #taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
     const later = places & ~taskPlace.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
     return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
   }
 
-  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[] {
-    if (era === 'modern') return message.isError ? NO_EDITS : passedEdits(bytes, message, this.#message.method);
-    if (!message.isError) return resultEdits(bytes, message, this.#message.method);
-    const edit = modernErrorEdit(bytes, message);
-    return edit === undefined ? NO_EDITS : [edit];
-  }
-
-  answerStatus(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, era: Era): number {
-    return era === 'modern' ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200;
-  }
-
-  ownError(error: RpcError): RpcError {
-    return modernError(error);
-  }
-
-  statusOf({ code }: RpcError): number {
-    return httpStatusOf(code);
+  ownError(error: RpcError): { error: RpcError; status: number } {
+    const own = modernError(error);
+    return { error: own, status: httpStatusOf(own.code) };
   }
 }

@@ -214,13 +214,15 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
 }
 
 /** Replaces an error code that only the legacy era has with the modern one (M27). */
-export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
+export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): readonly Edit[] {
   const error = bytes.subarray(bodyStart, bodyEnd);
-  if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return undefined;
+  if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return NO_EDITS;
   const node = findMember(scanner, error, 0, 'code');
   const code = node < 0 ? '' : error.toString('latin1', scanner.start(node), scanner.end(node));
   const putIn = CODES_NOW.get(code);
-  return putIn && { start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn };
+  return putIn === undefined
+    ? NO_EDITS
+    : [{ start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn }];
 }
 
 const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([

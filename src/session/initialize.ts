@@ -80,7 +80,7 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens every backend's upstream session; `done` gets the backends that are unavailable. A backend that takes longer than the patience
+ * Opens the upstream session of every backend, or of these; `done` gets those that are unavailable. A backend that takes longer than the patience
  * is still being opened in the background: the next request that needs it waits for that.
  */
 export function openUpstreams(
@@ -89,9 +89,10 @@ export function openUpstreams(
   virtualHost: CompiledVirtualHost,
   exchange: Exchange,
   done: (unavailable: readonly UnavailableBackend[]) => void,
+  backends = virtualHost.backends,
 ): void {
   const unavailable: UnavailableBackend[] = [];
-  const pending = new Set(virtualHost.backends.values());
+  const pending = new Set(backends.values());
   const finish = (): void => {
     patience.cancel();
     done(unavailable);
@@ -105,7 +106,7 @@ export function openUpstreams(
     for (const backend of [...pending]) settle(backend, NOT_READY);
   });
   if (pending.size === 0) finish();
-  visitBackends(session.identity.subject, virtualHost.backends, {
+  visitBackends(session.identity.subject, backends, {
     visit: (backend) => {
       // The session has ended or has another config by now: a request that needs the backend opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);

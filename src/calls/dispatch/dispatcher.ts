@@ -45,9 +45,9 @@ import { ListInFlight, listAll } from '../listing.js';
 import { MirrorRefresh } from '../mirror-refresh.js';
 import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
-import { MethodSearch } from '../method-search.js';
+import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
-import { answerOwnError, LEGACY_FORM, type RequestForm } from '../request-form.js';
+import { answerOwnError, LEGACY_FORM, LEGACY_WRAPPED_FORM, type RequestForm } from '../request-form.js';
 import { isForSearchTool } from '../search-tools.js';
 import {
   isSessionTarget,
@@ -224,7 +224,7 @@ export class Dispatcher {
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
       else {
         const obeying = { ...caller, virtualHost: session.virtualHost ?? caller.virtualHost };
-        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_FORM, true);
+        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_WRAPPED_FORM);
       }
       session.readings.end(number);
     });
@@ -254,11 +254,11 @@ export class Dispatcher {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
     } else if (hasRoom(session, exchange, id)) {
-      const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
+      const ending = rpcErrors.methodSearchSessionEnded;
+      whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's config may have changed by now.
         this.relayNamed(session.virtualHost ?? virtualHost, session, exchange, message, form, true),
       );
-      search.start();
     }
   }
 
@@ -321,16 +321,15 @@ export class Dispatcher {
     exchange: Exchange,
     message: ClientMessage,
     form: RequestForm,
-    isWrapped = false,
   ): void {
     const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
-    if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
+    if (isSearched && this.#isAnswered(caller, session, exchange, message, form)) return;
     const { virtualHost } = caller;
     const apps: AppNames = (name) => session.upstreams.withApp(virtualHost, name);
     const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
     const { target } = reading;
     if ('error' in target) {
-      if (this.#isOwners(method, caller, session, exchange, message, form, isWrapped)) return;
+      if (this.#isOwners(method, caller, session, exchange, message, form)) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerOwnError(
@@ -357,7 +356,6 @@ export class Dispatcher {
     exchange: Exchange,
     message: ClientMessage,
     form: RequestForm,
-    isWrapped: boolean,
   ): boolean {
     const { virtualHost } = caller;
     const { body } = exchange.request;
@@ -365,7 +363,7 @@ export class Dispatcher {
       this.#findTools(caller, session, exchange, message, form);
       return true;
     }
-    if (!isWrapped) return false;
+    if (!form.isWrapped) return false;
     const { target, name, nameKind } = readTarget('tools/call', virtualHost, body, message);
     if (!('error' in target) || target.isUnknownTool !== true) return false;
     exchange.watcher?.onIdentified(message.method, '', name, nameKind);

@@ -6,6 +6,7 @@ import {
   ANY_TASKS,
   type NamedCapability,
   type BackendMessage,
+  type MirroredParam,
   type ToolMirrors,
 } from '../../mcp/index.js';
 import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
@@ -200,6 +201,11 @@ export class UpstreamSession extends UpstreamOpening {
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
     this.mirrors?.learn(tools, apps);
+  }
+
+  /** The parameters that a request for this repeats in headers, as far as the backend has listed them here. */
+  mirroredBy(method: string, name: string): readonly MirroredParam[] | undefined {
+    return method === 'tools/call' ? this.mirrors?.of(name) : undefined;
   }
 
   /** The tools are about to be listed because this tool's headers are unknown. */
