@@ -3,6 +3,7 @@ export { AnswerRoom } from './answer-room.js';
 export { keepRoom } from './connection-room.js';
 export { counted } from './counted.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
+export { FairCache } from './fair-cache.js';
 export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
 export { Turns, type TurnsRules, wokenTurns } from './fair-turns.js';
 export { Fifo } from './fifo.js';

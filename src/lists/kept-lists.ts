@@ -2,7 +2,7 @@
 // dropped when a backend says that its lists have changed, when it is too old, or when others need the room. A list that is reported as
 // changed is read again, even if it was being read at that moment.
 import type { ListKindName } from '../mcp/index.js';
-import type { Deadline, DeadlineWheel } from '../fair/index.js';
+import { FairCache, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 
 interface KeptListsRules<Value> {
@@ -18,41 +18,36 @@ interface Entry<Value> {
   readonly key: string;
   readonly value: Value;
   readonly kind: ListKindName;
-  readonly bytes: number;
   readonly expiresAtMs: number;
-  readonly places: readonly Place<Value>[];
+  /** Of the backends whose lists it was made from. */
+  readonly urls: Iterable<string>;
 }
 
 /** The entries and reads that involve the lists at one URL. */
 interface Place<Value> {
-  readonly url: string;
   readonly entries: Set<Entry<Value>>;
   readonly reads: Set<KeptRead<Value>>;
 }
 
-interface Held<Value> {
-  bytes: number;
-  /** In order of age, the oldest first. */
-  readonly entries: Map<string, Entry<Value>>;
+/** What is made from lists for one subject. */
+interface ListsIdentity {
+  readonly subject: string;
 }
 
-/** The subject, kind and backends of lists that are read to be kept. */
-interface KeptPlace {
-  readonly subject: string;
-  readonly kind: ListKindName;
-  readonly backends: Iterable<CompiledBackend>;
+interface EndedRead<Value> {
+  readonly key: string;
+  readonly value: Value;
+  readonly bytes: number;
+  readonly ageMs: number;
 }
 
 /** A read in progress, whose result is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
 export class KeptRead<Value> {
   readonly kind: ListKindName;
   isStale = false;
-  readonly #end: (entry: { key: string; value: Value; bytes: number; ageMs: number } | undefined) => boolean;
+  readonly #end: (ended: EndedRead<Value> | undefined) => boolean;
 
-  constructor(
-    kind: ListKindName,
-    end: (entry: { key: string; value: Value; bytes: number; ageMs: number } | undefined) => boolean,
-  ) {
+  constructor(kind: ListKindName, end: (ended: EndedRead<Value> | undefined) => boolean) {
     this.kind = kind;
     this.#end = end;
   }
@@ -67,51 +62,40 @@ export class KeptRead<Value> {
   }
 }
 
-export class KeptLists<Value> {
+export abstract class KeptLists<Identity extends ListsIdentity, Value> {
   readonly #rules: KeptListsRules<Value>;
   readonly #deadlines: DeadlineWheel;
   readonly #nowMs: () => number;
-  readonly #bySubject = new Map<string, Held<Value>>();
+  readonly #kept: FairCache<Entry<Value>>;
   readonly #places = new Map<string, Place<Value>>();
-  #bytes = 0;
   #sweep: Deadline | undefined;
 
   constructor(rules: KeptListsRules<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
     this.#rules = rules;
     this.#deadlines = deadlines;
     this.#nowMs = nowMs;
+    this.#kept = new FairCache(rules, (entry) => this.#onDropped(entry));
   }
+
+  /** Differs for identities of one subject that differ in anything else. */
+  protected abstract shownOf(identity: Identity): string;
 
   /** The size of everything kept, in bytes. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#kept.bytes;
   }
 
-  find(subject: string, key: string): Value | undefined {
-    const entry = this.#bySubject.get(subject)?.entries.get(key);
-    if (entry === undefined) return undefined;
-    if (this.#nowMs() < entry.expiresAtMs) return entry.value;
-    this.#drop(entry);
+  find(identity: Identity): Value | undefined {
+    const key = this.keyOf(identity);
+    const entry = this.#kept.get(key);
+    if (entry === undefined || this.#nowMs() < entry.expiresAtMs) return entry?.value;
+    this.#kept.delete(key);
     return undefined;
   }
 
-  /** The lists are requested now: a change reported from now on makes the read stale. */
-  begin({ subject, kind, backends }: KeptPlace): KeptRead<Value> {
-    const urls = new Set(Array.from(backends, urlOf));
-    const read = new KeptRead<Value>(kind, (ended) => {
-      for (const url of urls) this.#places.get(url)?.reads.delete(read);
-      const isKept = ended !== undefined && this.#keep({ subject, kind, urls, ...ended });
-      for (const url of urls) this.#tidy(url);
-      return isKept;
-    });
-    for (const url of urls) this.#placeOf(url).reads.add(read);
-    return read;
-  }
-
   /** Drops an entry that is of no use any more. */
-  remove(subject: string, key: string): void {
-    const entry = this.#bySubject.get(subject)?.entries.get(key);
-    if (entry !== undefined) this.#drop(entry);
+  remove(identity: Identity): void {
+    this.#kept.delete(this.keyOf(identity));
   }
 
   /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
@@ -119,70 +103,46 @@ export class KeptLists<Value> {
     const place = this.#places.get(urlOf(backend));
     if (place === undefined) return;
     for (const read of place.reads) if (kinds?.includes(read.kind) !== false) read.isStale = true;
-    for (const entry of [...place.entries]) if (kinds?.includes(entry.kind) !== false) this.#drop(entry);
+    for (const { kind, key } of [...place.entries]) if (kinds?.includes(kind) !== false) this.#kept.delete(key);
   }
 
   /** Any list may have changed: drops everything. */
   clear(): void {
-    for (const { entries, reads } of [...this.#places.values()]) {
-      for (const read of reads) read.isStale = true;
-      for (const entry of [...entries]) this.#drop(entry);
-    }
+    for (const { reads } of this.#places.values()) for (const read of reads) read.isStale = true;
+    for (const { key } of this.#kept.values()) this.#kept.delete(key);
   }
 
-  #keep(fresh: {
-    readonly subject: string;
-    readonly kind: ListKindName;
-    readonly urls: Iterable<string>;
-    readonly key: string;
-    readonly value: Value;
-    readonly bytes: number;
-    readonly ageMs: number;
-  }): boolean {
-    const { subject, key, value, kind, bytes, urls } = fresh;
-    if (bytes > this.#rules.bytesPerSubjectMax) return false;
-    this.remove(subject, key);
-    this.#makeRoom(subject, bytes);
-    const expiresAtMs = this.#nowMs() + Math.min(fresh.ageMs, this.#rules.ageMs);
-    const places = Array.from(urls, (url) => this.#placeOf(url));
-    const entry = { subject, key, value, kind, bytes, expiresAtMs, places };
-    const held = this.#heldBy(subject);
-    held.entries.set(key, entry);
-    held.bytes += bytes;
-    this.#bytes += bytes;
-    for (const place of places) place.entries.add(entry);
+  protected keyOf(identity: Identity): string {
+    return JSON.stringify([identity.subject, this.shownOf(identity)]);
+  }
+
+  /** The lists are requested now: a change reported from now on makes the read stale. */
+  protected beginRead(subject: string, kind: ListKindName, backends: Iterable<CompiledBackend>): KeptRead<Value> {
+    const urls = new Set(Array.from(backends, urlOf));
+    const read = new KeptRead<Value>(kind, (ended) => {
+      for (const url of urls) this.#places.get(url)?.reads.delete(read);
+      const isKept = ended !== undefined && this.#keep(subject, kind, urls, ended);
+      for (const url of urls) this.#tidy(url);
+      return isKept;
+    });
+    for (const url of urls) this.#placeOf(url).reads.add(read);
+    return read;
+  }
+
+  #keep(subject: string, kind: ListKindName, urls: Iterable<string>, ended: EndedRead<Value>): boolean {
+    const { key, value, bytes, ageMs } = ended;
+    const expiresAtMs = this.#nowMs() + Math.min(ageMs, this.#rules.ageMs);
+    const entry = { subject, key, value, kind, expiresAtMs, urls };
+    if (!this.#kept.set(subject, key, entry, bytes)) return false;
+    for (const url of urls) this.#placeOf(url).entries.add(entry);
     this.#sweep ??= this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
     return true;
   }
 
-  /** Drops the subject's own oldest entries first, and then the oldest of the subject that holds most. */
-  #makeRoom(subject: string, bytes: number): void {
-    const own = this.#heldBy(subject);
-    while (own.bytes + bytes > this.#rules.bytesPerSubjectMax && this.#dropOldest(own));
-    while (this.#bytes + bytes > this.#rules.bytesMax) {
-      let most = own;
-      for (const held of this.#bySubject.values()) if (held.bytes > most.bytes) most = held;
-      if (!this.#dropOldest(most)) return;
-    }
-  }
-
-  #dropOldest({ entries }: Held<Value>): boolean {
-    for (const entry of entries.values()) {
-      this.#drop(entry);
-      return true;
-    }
-    return false;
-  }
-
-  #drop(entry: Entry<Value>): void {
-    const held = this.#bySubject.get(entry.subject);
-    if (held?.entries.delete(entry.key) !== true) return;
-    held.bytes -= entry.bytes;
-    this.#bytes -= entry.bytes;
-    if (held.entries.size === 0) this.#bySubject.delete(entry.subject);
-    for (const place of entry.places) {
-      place.entries.delete(entry);
-      this.#tidy(place.url);
+  #onDropped(entry: Entry<Value>): void {
+    for (const url of entry.urls) {
+      this.#places.get(url)?.entries.delete(entry);
+      this.#tidy(url);
     }
     this.#rules.onDropped?.(entry.subject, entry.value);
   }
@@ -191,25 +151,14 @@ export class KeptLists<Value> {
   #onSweep(): void {
     this.#sweep = undefined;
     const nowMs = this.#nowMs();
-    for (const { entries } of [...this.#bySubject.values()]) {
-      for (const entry of [...entries.values()]) if (nowMs >= entry.expiresAtMs) this.#drop(entry);
-    }
-    if (this.#bySubject.size > 0) this.#sweep = this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
-  }
-
-  #heldBy(subject: string): Held<Value> {
-    let held = this.#bySubject.get(subject);
-    if (held === undefined) {
-      held = { bytes: 0, entries: new Map() };
-      this.#bySubject.set(subject, held);
-    }
-    return held;
+    for (const { key, expiresAtMs } of this.#kept.values()) if (nowMs >= expiresAtMs) this.#kept.delete(key);
+    if (this.#kept.count > 0) this.#sweep = this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
   }
 
   #placeOf(url: string): Place<Value> {
     let place = this.#places.get(url);
     if (place === undefined) {
-      place = { url, entries: new Set(), reads: new Set() };
+      place = { entries: new Set(), reads: new Set() };
       this.#places.set(url, place);
     }
     return place;

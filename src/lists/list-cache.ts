@@ -10,18 +10,13 @@ import { KeptLists, type KeptRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
 
 /** Numbers that stand for objects in keys, for as long as the objects live. */
-class ObjectNumbers<Thing extends object> {
-  readonly #numbers = new WeakMap<Thing, number>();
-  #count = 0;
+const numbers = new WeakMap<object, number>();
+let lastNumber = 0;
 
-  of(thing: Thing): number {
-    let number = this.#numbers.get(thing);
-    if (number === undefined) {
-      number = this.#count += 1;
-      this.#numbers.set(thing, number);
-    }
-    return number;
-  }
+function numberOf(thing: object): number {
+  const number = numbers.get(thing) ?? (lastNumber += 1);
+  numbers.set(thing, number);
+  return number;
 }
 
 /** What identifies a kept list. */
@@ -69,49 +64,30 @@ export class ListRead {
 /** Small pages are copies that are never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
-export class ListCache {
-  readonly #kept: KeptLists<readonly CachedPage[]>;
-  readonly #configs = new ObjectNumbers<CompiledBackend>();
-
+export class ListCache extends KeptLists<ListIdentity, readonly CachedPage[]> {
   /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
     const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
       for (const page of pages) if (page instanceof LentPage) page.onDropped();
     };
-    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
-  }
-
-  /** The size of everything kept, in bytes. */
-  get bytes(): number {
-    return this.#kept.bytes;
+    super({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
   }
 
   /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
-  find(identity: ListIdentity): readonly CachedPage[] | undefined {
-    const pages = this.#kept.find(identity.subject, this.#keyOf(identity));
+  override find(identity: ListIdentity): readonly CachedPage[] | undefined {
+    const pages = super.find(identity);
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
     return pages;
   }
 
-  /** The list is requested now: a change reported from now on makes the read stale. */
   begin(identity: ListIdentity): ListRead {
     const { subject, kind, backend } = identity;
-    return new ListRead(this.#keyOf(identity), this.#kept.begin({ subject, kind, backends: [backend] }));
+    return new ListRead(this.keyOf(identity), this.beginRead(subject, kind, [backend]));
   }
 
-  /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
-  onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
-    this.#kept.onChanged(backend, kinds);
-  }
-
-  /** Any list may have changed: drops everything. */
-  clear(): void {
-    this.#kept.clear();
-  }
-
-  #keyOf({ backend, kind, shown }: ListIdentity): string {
-    return `${this.#configs.of(backend)} ${kind} ${shown}`;
+  protected override shownOf({ backend, kind, shown }: ListIdentity): string {
+    return `${numberOf(backend)} ${kind} ${shown}`;
   }
 }
 
@@ -140,50 +116,28 @@ export interface CatalogueIdentity {
   readonly shown: string;
 }
 
-export class Catalogues {
-  /** The list thread's keys of the catalogues. */
-  readonly #kept: KeptLists<number>;
-  readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
-
+/** The list thread's keys of the catalogues. */
+export class Catalogues extends KeptLists<CatalogueIdentity, number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
     const {
       catalogueAgeMs: ageMs,
       catalogueBytesMax: bytesMax,
       catalogueBytesPerSubjectMax: bytesPerSubjectMax,
     } = limits;
-    const rules = { ageMs, bytesMax, bytesPerSubjectMax, onDropped };
-    this.#kept = new KeptLists(rules, deadlines, () => deadlines.nowMs());
+    super({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, () => deadlines.nowMs());
   }
 
-  find(identity: CatalogueIdentity): number | undefined {
-    return this.#kept.find(identity.subject, this.#keyOf(identity));
-  }
-
-  /** The lists are requested now: a change reported from now on makes the read stale. */
   begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
-    return this.#kept.begin({ subject, kind: 'tools', backends: backends.values() });
+    return this.beginRead(subject, 'tools', backends.values());
   }
 
   /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
   keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
     const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
-    return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
+    return read.keep(this.keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
   }
 
-  /** The thread no longer has the catalogue. */
-  remove(identity: CatalogueIdentity): void {
-    this.#kept.remove(identity.subject, this.#keyOf(identity));
-  }
-
-  onChanged(...changed: Parameters<KeptLists<number>['onChanged']>): void {
-    this.#kept.onChanged(...changed);
-  }
-
-  clear(): void {
-    this.#kept.clear();
-  }
-
-  #keyOf({ virtualHost, shown }: CatalogueIdentity): string {
-    return `${this.#configs.of(virtualHost)} ${shown}`;
+  protected override shownOf({ virtualHost, shown }: CatalogueIdentity): string {
+    return `${numberOf(virtualHost)} ${shown}`;
   }
 }

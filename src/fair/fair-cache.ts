@@ -1,0 +1,98 @@
+// What a process keeps for subjects as long as there is room: bounded for each subject and in total, by entries and by bytes. A subject that
+// would have too much loses its own oldest entries; where all together would, the subject with the most loses its oldest. Cold path.
+
+interface CacheBounds {
+  readonly entriesMax?: number;
+  readonly entriesPerSubjectMax?: number;
+  readonly bytesMax: number;
+  readonly bytesPerSubjectMax: number;
+}
+
+interface Entry<Value> {
+  readonly share: CacheShare;
+  readonly value: Value;
+  readonly bytes: number;
+}
+
+interface CacheShare {
+  readonly subject: string;
+  /** Oldest first. */
+  readonly keys: Set<string>;
+  bytes: number;
+}
+
+export class FairCache<Value> {
+  readonly #bounds: CacheBounds;
+  readonly #onDropped: ((value: Value) => void) | undefined;
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #shares = new Map<string, CacheShare>();
+  #bytes = 0;
+
+  /** @param onDropped called for each value that is no longer kept. */
+  constructor(bounds: CacheBounds, onDropped?: (value: Value) => void) {
+    this.#bounds = bounds;
+    this.#onDropped = onDropped;
+  }
+
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  values(): Value[] {
+    return Array.from(this.#entries.values(), ({ value }) => value);
+  }
+
+  /**
+   * Keeps a value as the newest of its subject, in place of the one under this key.
+   * @returns false when it is larger than all that one subject may have: then nothing changes.
+   */
+  set(subject: string, key: string, value: Value, bytes: number): boolean {
+    if (bytes > this.#bounds.bytesPerSubjectMax) return false;
+    this.delete(key);
+    const share = this.#shares.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
+    this.#makeRoom(share, bytes);
+    this.#shares.set(subject, share);
+    share.keys.add(key);
+    share.bytes += bytes;
+    this.#bytes += bytes;
+    this.#entries.set(key, { share, value, bytes });
+    return true;
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const { share, value, bytes } = entry;
+    this.#entries.delete(key);
+    share.keys.delete(key);
+    share.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (share.keys.size === 0) this.#shares.delete(share.subject);
+    this.#onDropped?.(value);
+  }
+
+  #makeRoom(own: CacheShare, bytes: number): void {
+    const { entriesMax = Infinity, entriesPerSubjectMax = Infinity, bytesMax, bytesPerSubjectMax } = this.#bounds;
+    while (own.keys.size >= entriesPerSubjectMax || own.bytes + bytes > bytesPerSubjectMax) this.#dropOldest(own);
+    while (this.#entries.size >= entriesMax) this.#dropOldest(this.#most(own, ({ keys }) => keys.size));
+    while (this.#bytes + bytes > bytesMax) this.#dropOldest(this.#most(own, (share) => share.bytes));
+  }
+
+  #most(own: CacheShare, measure: (share: CacheShare) => number): CacheShare {
+    let most = own;
+    for (const share of this.#shares.values()) if (measure(share) > measure(most)) most = share;
+    return most;
+  }
+
+  #dropOldest({ keys }: CacheShare): void {
+    for (const oldest of keys) return this.delete(oldest);
+  }
+}
