@@ -60,7 +60,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected holdAnswer(give: () => void): void {
     this.request = undefined;
     this.#giveAnswer = give;
-    this.plan.deadlines.after(LATE_REPORT_MS, () => this.giveHeldAnswer());
+    this.plan.context.deadlines.after(LATE_REPORT_MS, () => this.giveHeldAnswer());
   }
 
   protected giveHeldAnswer(): void {
@@ -178,9 +178,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** The request's body stays in memory, but its count ended with the caller's first connection: `DetachedCall` counts it again. */
   #noteGone(): DetachedCall {
     if (this.#detached !== undefined) return this.#detached;
-    const { session, deadlines } = this.plan;
+    const { session, context } = this.plan;
     const { length } = this.id.bytes;
-    return (this.#detached = new DetachedCall(session.account, length, deadlines, () => this.giveUp()));
+    return (this.#detached = new DetachedCall(session.account, length, context.deadlines, () => this.giveUp()));
   }
 
   /** For `RpcRequest`. */

@@ -5,12 +5,10 @@ import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readInputRequired, type InputRequest, type InputRequired } from '../mcp/index.js';
 import type { Reading } from '../bytes/index.js';
-import type { Deadline, DeadlineWheel } from '../fair/index.js';
+import type { Deadline } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
-import type { RequestMetadata } from '../http-client/index.js';
-import type { OwnIds, UpstreamSession } from '../upstream/index.js';
 import type { AskingStream } from '../streams/index.js';
-import type { Session } from '../session/index.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
 
 /** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
@@ -31,16 +29,8 @@ interface InputRound {
   readonly members: Buffer;
 }
 
-interface InputRoundsPlan {
-  readonly ids: OwnIds;
-  readonly session: Session;
-  readonly upstream: UpstreamSession;
-  readonly metadata: RequestMetadata;
-  readonly deadlines: DeadlineWheel;
-}
-
 export class InputRounds {
-  readonly #plan: InputRoundsPlan;
+  readonly #plan: RelayedRequestPlan;
   readonly #owner: InputOwner;
   #count = 0;
   #round: InputRound | undefined;
@@ -51,7 +41,7 @@ export class InputRounds {
   #isAsking = false;
   #isOver = false;
 
-  constructor(plan: InputRoundsPlan, owner: InputOwner) {
+  constructor(plan: RelayedRequestPlan, owner: InputOwner) {
     this.#plan = plan;
     this.#owner = owner;
   }
@@ -92,7 +82,7 @@ export class InputRounds {
 
   /** The backend asks for nothing, but wants the request to be made again. */
   #waitAndGoOn({ requestState }: InputRequired): void {
-    this.#pause = this.#plan.deadlines.after(INPUT_PAUSE_MS, () => this.#goOn([], requestState));
+    this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#goOn([], requestState));
   }
 
   #ask({ requests, requestState }: InputRequired): void {
@@ -128,7 +118,7 @@ export class InputRounds {
     for (const [index, answer] of answers.entries()) parts.push(index === 0 ? RESPONSES : COMMA, answer);
     if (answers.length > 0) parts.push(CLOSE);
     if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
-    this.#round = { id: this.#plan.ids.next(), members: Buffer.concat(parts) };
+    this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
     this.#owner.onInput();
   }
 

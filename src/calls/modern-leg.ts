@@ -1,13 +1,20 @@
 // A session's request on its way to a backend of MCP 2026-07-28: its headers, what of the session goes into its bytes, and answers that
 // are not final yet. For a modern client's call that came through `call_tool`, the headers alone. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
-import { errorCodeIn, type BackendMessage, LOG_LEVEL_KEY, type MirroredParam, readResultType } from '../mcp/index.js';
+import {
+  errorCodeIn,
+  type BackendMessage,
+  listKinds,
+  LOG_LEVEL_KEY,
+  type MirroredParam,
+  readResultType,
+} from '../mcp/index.js';
 import { readMember, type Reading } from '../bytes/index.js';
 import { rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import { withHead, type OutgoingMessage } from '../http-client/index.js';
 import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index.js';
 import { argumentsToRead } from './large-arguments.js';
-import type { MirrorReading } from './mirror-refresh.js';
+import { ListPages } from '../lists/index.js';
 import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
 import { InputRounds, type InputOwner } from './input-rounds.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
@@ -35,7 +42,7 @@ export class ModernLeg {
   /** Of a large call: the parameters with headers, as they were known when it was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
   /** The reading of the backend's tools after it has refused the headers. */
-  #refresh: MirrorReading | undefined;
+  #refresh: ListPages | undefined;
   #isRefreshed = false;
   #isOver = false;
 
@@ -121,15 +128,18 @@ export class ModernLeg {
 
   /** A backend that has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
-    const { upstream, bareName, metadata, mirrorRefresh, message: call } = this.#plan;
+    const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
     if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
     this.#isRefreshed = true;
-    this.#refresh = mirrorRefresh.read(upstream, bareName, metadata, () => {
+    upstream.missMirrors(bareName);
+    this.#refresh = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
+      merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;
       if (this.#isRefreshUseful) this.#owner.onInput();
       else this.#owner.onWhole(bytes, message);
     });
+    this.#refresh.start();
     return true;
   }
 
@@ -147,8 +157,7 @@ export class ModernLeg {
   }
 
   get #madeRounds(): InputRounds {
-    const { ids, session, upstream, metadata, deadlines } = this.#plan;
-    return (this.#rounds ??= new InputRounds({ ids, session, upstream, metadata, deadlines }, this.#owner));
+    return (this.#rounds ??= new InputRounds(this.#plan, this.#owner));
   }
 }
 

@@ -30,6 +30,7 @@ import {
   type UpstreamSessionRecord,
 } from '../upstream/index.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import { silenceMsMax } from './targets.js';
 
 /**
  * Time for a backend to answer a cancelled call, which it need not do. After it, the call is cut, and the caller is answered `Request
@@ -138,7 +139,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       return;
     }
     // A backend need not answer what was cancelled, and many never end the stream either.
-    this.#cancelDeadline ??= this.plan.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
+    this.#cancelDeadline ??= this.plan.context.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
   }
 
   #endCancelled(): void {
@@ -358,7 +359,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** @param read the arguments of a large call that its headers repeat. */
   #send(read?: ReadArguments): void {
-    const { session, upstream, metadata, idleTimeoutMs } = this.plan;
+    const { session, upstream, metadata, message, context } = this.plan;
     // The upstream session may have been lost while the request was at the gate.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
@@ -383,7 +384,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing(read);
     if ('code' in outgoing) return this.#refuse(outgoing);
-    this.noteSent(upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this));
+    const silenceMs = silenceMsMax(message.method, context.options);
+    this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
     // Only what was asked in the upstream session in which the request goes out now excuses silence.
     this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();

@@ -42,7 +42,6 @@ import {
 import { answerToolError, findTools, readQuestion } from '../find-tools.js';
 import { Gate } from '../gate.js';
 import { ListInFlight, listAll } from '../listing.js';
-import { MirrorRefresh } from '../mirror-refresh.js';
 import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { whenOpened } from '../opening-request.js';
@@ -52,7 +51,6 @@ import { isForSearchTool } from '../search-tools.js';
 import {
   isSessionTarget,
   readTarget,
-  silenceMsMax,
   type Target,
   type TargetMethod,
   type AppNames,
@@ -134,7 +132,6 @@ type ModernTaker = (caller: Caller, exchange: Exchange, message: ClientMessage, 
 export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
-  readonly #mirrorRefresh: MirrorRefresh;
   readonly #logger: Logger;
   /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
   onModern: ModernTaker | undefined = undefined;
@@ -144,7 +141,6 @@ export class Dispatcher {
   constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
     this.#context = context;
     this.#merger = merger;
-    this.#mirrorRefresh = new MirrorRefresh(context, merger);
     this.#logger = logger;
   }
 
@@ -410,21 +406,19 @@ export class Dispatcher {
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
     const request = new RelayedRequest({
+      context: this.#context,
+      merger: this.#merger,
       session,
       upstream,
       exchange,
       message,
       outgoing,
       bareName,
-      ids: this.#context.ids,
-      mirrorRefresh: this.#mirrorRefresh,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onSettled,
       uriPlaces,
       taskPlaces,
       metadata,
-      deadlines: this.#context.deadlines,
-      idleTimeoutMs: silenceMsMax(method, this.#context.options),
       form,
     });
     if (session.passOn === undefined || upstream.isSessionless) request.start();
