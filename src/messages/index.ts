@@ -13,7 +13,7 @@ export {
   scalarText,
   valuesIn,
 } from './mirrored-params.js';
-export { modernMessage, wholeMessage } from './modern-message.js';
+export { modernMessage, withEditsFor } from './modern-message.js';
 export { callersParts } from './rewriting.js';
 export { SUBSCRIPTION_ID_KEY, taggedNotification, untaggedNotification } from './tagged-notification.js';
 export { type TaskForm, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';

@@ -15,26 +15,32 @@ import type { OutgoingMessage } from '../http-client/index.js';
 import { withEdits } from './bare-body.js';
 import { type Edit, partsOf } from './edits.js';
 
-interface WholeMessage {
-  readonly outgoing: OutgoingMessage;
-  readonly message: ClientMessage;
-}
-
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
- * @returns `undefined` where the message is too large to be parsed at once.
+ * A request with further edits. Where they lie within a change made so far, the message is joined and parsed again, so that both can be made.
+ * @param editsOf finds the edits; `undefined` where they cannot be made.
+ * @returns `undefined` also where the message would have to be parsed again and is too large for it.
  */
-export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage): WholeMessage | undefined {
+export function withEditsFor(
+  outgoing: OutgoingMessage,
+  message: ClientMessage,
+  editsOf: (body: Buffer, message: ClientMessage) => readonly Edit[] | undefined,
+): OutgoingMessage | undefined {
+  const { body, leftOut } = outgoing;
+  const edits = editsOf(body, message);
+  const isWithin = ({ start, end }: Edit): boolean =>
+    leftOut !== undefined && start < leftOut.end && leftOut.start < end;
+  if (edits === undefined || !edits.some(isWithin)) return edits && withEdits(outgoing, edits);
   if (body.length > limits.readAtOnceBytesMax) return undefined;
-  const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? NOTHING }]));
+  const { putIn = NOTHING, requestId, trace, head } = outgoing;
+  const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn }]));
   const reading = readClientMessage(whole);
   if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
-  return { outgoing: { ...rest, body: whole }, message: reading };
+  const again = editsOf(whole, reading);
+  return again && withEdits({ body: whole, requestId, trace, head }, again);
 }
 
-/** What is added to the message. */
 interface ModernAdditions {
   /** Members of `_meta`. */
   readonly envelope: Buffer;
@@ -60,24 +66,7 @@ export function modernMessage(
   message: ClientMessage,
   additions: ModernAdditions,
 ): OutgoingMessage | undefined {
-  if (!overlaps(outgoing, message)) return edited(outgoing, outgoing.body, message, additions);
-  const whole = wholeMessage(outgoing);
-  return whole && edited(whole.outgoing, whole.outgoing.body, whole.message, additions);
-}
-
-function edited(
-  outgoing: OutgoingMessage,
-  body: Buffer,
-  message: ClientMessage,
-  additions: ModernAdditions,
-): OutgoingMessage | undefined {
-  const edits = editsOf(body, message, additions);
-  return edits && withEdits(outgoing, edits);
-}
-
-/** Whether an earlier change overlaps `_meta`, which is to be changed now. */
-function overlaps({ leftOut }: OutgoingMessage, { metaStart, metaEnd }: ClientMessage): boolean {
-  return leftOut !== undefined && metaStart !== -1 && metaStart < leftOut.end && leftOut.start < metaEnd;
+  return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, additions));
 }
 
 function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {

@@ -2,7 +2,7 @@
 // envelope and what a retry brings for the gateway. Servers that know both eras go by the envelope before they look at the session.
 import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
-import { withEdits, addInOrder, type Edit, wholeMessage } from '../messages/index.js';
+import { addInOrder, type Edit, withEditsFor } from '../messages/index.js';
 
 const NOTHING = Buffer.alloc(0);
 const QUOTE = 0x22;
@@ -18,14 +18,7 @@ export function legacyMessage(
   message: ClientMessage,
   own: Buffer,
 ): OutgoingMessage | undefined {
-  const edits = editsOf(outgoing.body, message, own);
-  if (!overlaps(outgoing, edits)) return withEdits(outgoing, edits);
-  const whole = wholeMessage(outgoing);
-  return whole && withEdits(whole.outgoing, editsOf(whole.outgoing.body, whole.message, own));
-}
-
-function overlaps({ leftOut }: OutgoingMessage, edits: readonly Edit[]): boolean {
-  return leftOut !== undefined && edits.some(({ start, end }) => start < leftOut.end && leftOut.start < end);
+  return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, own));
 }
 
 function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {

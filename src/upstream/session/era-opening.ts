@@ -14,15 +14,13 @@ import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
 
-export type EraOpeningPlan = Omit<HandshakePlan, 'stream'>;
-
-export interface EraOpeningHandler {
+interface EraOpeningHandler {
   onOpen(result: HandshakeResult): void;
   onFault(fault: UpstreamFault): void;
 }
 
 /** Starts the opening; the handler is never called synchronously. */
-export function openInEra(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler): Handshake {
+export function openInEra(context: UpstreamContext, plan: HandshakePlan, handler: EraOpeningHandler): Handshake {
   return new EraOpening(context, plan, handler);
 }
 
@@ -42,7 +40,7 @@ class EraOpening implements Handshake, HandshakeHandler {
   /** The fault of the first try, once there is a second. */
   #firstFault: UpstreamFault | undefined;
 
-  constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
+  constructor(context: UpstreamContext, plan: HandshakePlan, handler: EraOpeningHandler) {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;

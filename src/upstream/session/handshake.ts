@@ -31,7 +31,7 @@ import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoint
 import type { UpstreamContext } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler } from '../rpc/request-plan.js';
-import type { SseStream } from '../sse/sse-stream.js';
+import { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
 export interface HandshakeResult {
@@ -39,7 +39,7 @@ export interface HandshakeResult {
   /** Headers of every later request in the session: name, value, … */
   readonly headers: readonly string[];
   /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
-  readonly stream?: SseStream;
+  readonly stream?: SseStream | undefined;
 }
 
 export interface HandshakeHandler {
@@ -76,12 +76,10 @@ export interface HandshakePlan {
   readonly isUnauthorizedFault: boolean;
   /** Whether the session keeps the cookies that the backend sets. */
   readonly keepsCookies?: boolean;
-  /** The `set-cookie` lines of what came before the handshake. */
-  readonly cookies?: string;
+  /** Whether the server has the 2024-11-05 transport: first comes its stream, on which it names the URL for messages. */
+  readonly isSse?: boolean;
   /** The time by which it must be over, on the context's clock. */
   readonly dueMs: number;
-  /** For a backend of transport SSE: takes everything, wherever its server wants it. */
-  readonly stream?: SseStream;
 }
 
 /** Starts a handshake; the handler is never called synchronously. */
@@ -99,16 +97,40 @@ class Opening implements Handshake, RequestHandler {
   #other: string | undefined;
   #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
-  #noticeDeadline: Deadline | undefined;
+  /** Of the stream, until the server has named its URL, and later of the notice. */
+  #deadline: Deadline | undefined;
+  /** For a server of the 2024-11-05 transport: takes everything, wherever the server wants it. */
+  #stream: SseStream | undefined;
   #result: HandshakeResult | undefined;
   #cookies = '';
+  #isOver = false;
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
-    this.noteHead('', plan.cookies);
-    this.#request = this.#ask();
+    if (plan.isSse === true) this.#openStream();
+    else this.#request = this.#ask();
+  }
+
+  #openStream(): void {
+    const { subject, target, endpoint, headers, isUnauthorizedFault: hasCredentials, dueMs } = this.#plan;
+    const stream = (this.#stream = new SseStream(
+      this.#context,
+      { subject, target, endpoint, headers, hasCredentials },
+      {
+        onNamed: (cookies) => {
+          this.#deadline?.cancel();
+          this.noteHead('', cookies);
+          this.#request = this.#ask();
+        },
+        onLost: (fault) => this.#fail(fault),
+      },
+    ));
+    // The server has not responded at all, or has begun its stream without an `endpoint` event.
+    this.#deadline = this.#context.deadlines.after(dueMs - this.#context.nowMs(), () =>
+      this.#fail(upstreamFault(stream.isAnswered ? 'endpoint-missing' : 'answer-timeout')),
+    );
   }
 
   #ask(): RpcRequest {
@@ -118,7 +140,7 @@ class Opening implements Handshake, RequestHandler {
     const deadlineMs = plan.dueMs - this.#context.nowMs();
     const idSpan = { bytes: id, start: 0, end: id.length };
     return new RpcRequest(
-      plan.stream?.wayOf(idSpan) ?? http,
+      this.#stream?.wayOf(idSpan) ?? http,
       deadlines,
       {
         subject: plan.subject,
@@ -140,16 +162,35 @@ class Opening implements Handshake, RequestHandler {
 
   noteHead(_sessionId: string, lines = ''): void {
     if (lines === '' || this.#plan.keepsCookies !== true) return;
-    const { endpoint, target, stream } = this.#plan;
-    this.#cookies = withCookies(this.#cookies, lines, stream?.target ?? endpoint.moved ?? target);
+    this.#cookies = withCookies(this.#cookies, lines, this.#target);
   }
 
   abort(): void {
-    this.#request?.abort();
-    this.#notice?.abort();
-    this.#noticeDeadline?.cancel();
+    if (!this.#end()) return;
     const record = this.#result?.record;
     if (record !== undefined) this.#endSession(record.sessionId, record.protocolVersion);
+    this.#stream?.close();
+  }
+
+  #fail(fault: UpstreamFault, isOtherEra = false): void {
+    if (!this.#end()) return;
+    this.#stream?.close();
+    this.#handler.onFault(fault, isOtherEra);
+  }
+
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#request?.abort();
+    this.#notice?.abort();
+    this.#deadline?.cancel();
+    return true;
+  }
+
+  /** Where messages go. */
+  get #target(): UpstreamTarget {
+    const { endpoint, target } = this.#plan;
+    return this.#stream?.target ?? endpoint.moved ?? target;
   }
 
   onMessage(): void {
@@ -165,7 +206,7 @@ class Opening implements Handshake, RequestHandler {
       if (message.isError) this.#noteOther(error);
       if (this.#tryOther()) return;
       const isInternal = message.isError && readSaidError(error).code === rpcCodes.internalError;
-      this.#handler.onFault(record, isOfOtherEra(record) && !isInternal);
+      this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
     }
     this.#result = resultOf(record);
@@ -178,7 +219,7 @@ class Opening implements Handshake, RequestHandler {
     // Whatever its words, a caller that asked with its own version would not have got this answer for the version's sake.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
       this.#other ??= offerable(this.#plan.protocolVersion);
-    if (!this.#tryOther()) this.#handler.onFault(fault, isOfOtherEra(fault));
+    if (!this.#tryOther()) this.#fail(fault, isOfOtherEra(fault));
   }
 
   #noteOther(error: Buffer): void {
@@ -204,29 +245,28 @@ class Opening implements Handshake, RequestHandler {
   #confirm(result: HandshakeResult): void {
     const remainingMs = this.#plan.dueMs - this.#context.nowMs();
     let isVersionRefused = false;
-    let isSettled = false;
     const settle = (fault: UpstreamFault | undefined): void => {
-      if (isSettled) return;
-      isSettled = true;
-      if (fault === undefined) {
-        this.#handler.onOpen(this.#result ?? result);
-      } else {
+      if (this.#isOver) return;
+      if (fault !== undefined) {
         this.#endSession(result.record.sessionId, result.record.protocolVersion);
-        this.#handler.onFault(fault, isVersionRefused);
+        this.#fail(fault, isVersionRefused);
+      } else {
+        this.#isOver = true;
+        this.#handler.onOpen({ ...(this.#result ?? result), stream: this.#stream });
       }
     };
-    this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
-      end();
-      settle(upstreamFault('answer-timeout'));
-    });
     const end = (): void => {
-      this.#noticeDeadline?.cancel();
+      this.#deadline?.cancel();
       this.#notice?.abort();
       this.#notice = undefined;
     };
+    this.#deadline = this.#context.deadlines.after(remainingMs, () => {
+      end();
+      settle(upstreamFault('answer-timeout'));
+    });
     let refusal: UpstreamFault | undefined;
-    const { subject, endpoint, stream } = this.#plan;
-    const target = stream?.target ?? endpoint.moved ?? this.#plan.target;
+    const { subject } = this.#plan;
+    const target = this.#target;
     const handler: UpstreamHandler = {
       onHead: (status, contentType, named, _bodyBytes, hint) => {
         const { record } = result;

@@ -15,9 +15,9 @@ import { Backoff } from '../../shared/index.js';
 import { wokenTurns, type Deadline, type DeadlineWheel } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from '../../credentials/index.js';
-import { openInEra, type EraOpeningPlan, type EraOpeningHandler } from './era-opening.js';
+import { openInEra } from './era-opening.js';
 import { openModernHandshake } from './modern-handshake.js';
-import { type Handshake, type HandshakeResult, openHandshake } from './handshake.js';
+import { type Handshake, type HandshakePlan, type HandshakeResult, openHandshake } from './handshake.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import {
   keepsCookies,
@@ -27,80 +27,7 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { SseStream } from '../sse/sse-stream.js';
 import { ERA_KNOWN_MS } from '../reach/era-memory.js';
-
-// The opening of a session with a server of the 2024-11-05 transport: first its stream, on which it names the URL for messages, and then
-// the handshake of any session (C05, C06). One deadline covers everything. Cold path: once per session with such a server.
-
-/** Starts the opening; the handler is never called synchronously. */
-function openSse(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler): Handshake {
-  return new SseOpening(context, plan, handler);
-}
-
-class SseOpening implements Handshake {
-  readonly #context: UpstreamContext;
-  readonly #plan: EraOpeningPlan;
-  readonly #handler: EraOpeningHandler;
-  readonly #stream: SseStream;
-  /** Limits the time until the server has named the URL for messages. */
-  readonly #deadline: Deadline;
-  #handshake: Handshake | undefined;
-  #isOver = false;
-
-  constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
-    this.#context = context;
-    this.#plan = plan;
-    this.#handler = handler;
-    const { subject, target, endpoint, headers, isUnauthorizedFault } = plan;
-    this.#stream = new SseStream(
-      context,
-      { subject, target, endpoint, headers, hasCredentials: isUnauthorizedFault },
-      { onNamed: (cookies) => this.#onNamed(cookies), onLost: (fault) => this.#fail(fault) },
-    );
-    this.#deadline = context.deadlines.after(plan.dueMs - context.nowMs(), () => this.#onSilence());
-  }
-
-  abort(): void {
-    if (!this.#end()) return;
-    this.#handshake?.abort();
-    this.#stream.close();
-  }
-
-  #onNamed(cookies: string): void {
-    const stream = this.#stream;
-    this.#deadline.cancel();
-    this.#handshake = openHandshake(
-      this.#context,
-      { ...this.#plan, stream, cookies },
-      {
-        onOpen: (result) => {
-          if (this.#end()) this.#handler.onOpen({ ...result, stream });
-        },
-        onFault: (fault) => this.#fail(fault),
-      },
-    );
-  }
-
-  /** The server has not responded at all, or has begun its stream without an `endpoint` event. */
-  #onSilence(): void {
-    this.#fail(upstreamFault(this.#stream.isAnswered ? 'endpoint-missing' : 'answer-timeout'));
-  }
-
-  #fail(fault: UpstreamFault): void {
-    if (!this.#end()) return;
-    this.#handshake?.abort();
-    this.#stream.close();
-    this.#handler.onFault(fault);
-  }
-
-  #end(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
-    this.#deadline.cancel();
-    return true;
-  }
-}
 
 /** Requests that wait for something to finish, for a short time at most. Cold path. */
 class Hold {
@@ -337,14 +264,14 @@ export abstract class UpstreamOpening {
   }
 
   #startHandshake(metadata: RequestMetadata): void {
-    const open = this.#backend.transport === 'SSE' ? openSse : openInEra;
+    const open = this.#backend.transport === 'SSE' ? openHandshake : openInEra;
     this.#handshake = open(this.context, this.#openingPlan(metadata), {
       onOpen: (result) => this.#onOpen(result, metadata),
       onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
     });
   }
 
-  #openingPlan(metadata: RequestMetadata): EraOpeningPlan {
+  #openingPlan(metadata: RequestMetadata): HandshakePlan {
     return {
       subject: this.subject,
       target: this.#backend.target,
@@ -353,6 +280,7 @@ export abstract class UpstreamOpening {
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
       isUnauthorizedFault: this.credentials !== undefined,
       keepsCookies: keepsCookies(this.#backend),
+      isSse: this.#backend.transport === 'SSE',
       protocolVersion: this.#protocolVersion,
       dueMs: this.context.nowMs() + this.context.options.initializeTimeoutMs,
     };
