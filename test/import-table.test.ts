@@ -193,7 +193,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   // answer to probes, where the SDK's client takes its schemas.
   zod: ['user-config/', 'cli/', 'control-plane/prober/', 'shared/dataplane-answers.ts'],
   minisearch: 'lists/tool-catalogue.ts',
-  'jsonc-parser': 'cli/json-text.ts',
+  'jsonc-parser': 'cli/input-file.ts',
   'smol-toml': 'cli/settings-text.ts',
   yaml: 'cli/settings-text.ts',
   '@modelcontextprotocol/sdk': 'control-plane/prober/',

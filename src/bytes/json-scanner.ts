@@ -4,8 +4,16 @@
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
-import type { NodeFilter } from './node-filter.js';
 import { PlainText } from './plain-text.js';
+
+// Selects what a scanner records when only part of a document is wanted.
+
+export interface NodeFilter {
+  /** Whether the contents of a container are recorded, by the position of its key; -1 for the root and array elements. */
+  readonly wants: (keyStart: number, keyEnd: number) => boolean;
+  /** Replaces `limits.jsonNodesMax`. */
+  readonly nodesMax: number;
+}
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
 

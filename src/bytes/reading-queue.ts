@@ -3,8 +3,7 @@
 // and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
 import { isUtf8 } from 'node:buffer';
 import { limits, KIB } from '../shared/index.js';
-import { JsonScanner } from './json-scanner.js';
-import type { NodeFilter } from './node-filter.js';
+import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
 /** Bytes of one slice of a large message that is scanned in slices. A slice ends before a character that would exceed it. */
 export const READING_SLICE_BYTES = 64 * KIB;

@@ -1,5 +1,5 @@
 // Settings written by people, in JSON, TOML or YAML. As in json-text.ts, a fault names its line and column, and never a piece of the text.
-import { readJsonWithComments, type JsonReading } from './json-text.js';
+import { readJsonWithComments, type JsonReading } from './input-file.js';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 

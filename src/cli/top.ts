@@ -14,7 +14,7 @@ import {
   Interval,
 } from '../shared/index.js';
 import type { watchingOptions, ValuesOf } from '../config/index.js';
-import { AdminConnection } from './admin-connection.js';
+import { AdminConnection } from './admin-commands.js';
 import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';
 import type { Columns } from './views.js';
 

@@ -1,14 +1,22 @@
 // The dataplane's options, in the form in which all code after start-up sees them: checked, with defaults, frozen; plain data that is sent
 // to the workers in one IPC message. Times are in milliseconds, sizes in bytes, and files have been read. This file says which options
 // there are; what each of them is, is in table/, by topic.
-import type { ValueOf, ValuesOf } from './option.js';
+import { type ValueOf, type ValuesOf, section } from './option.js';
 import { answerOptions, eraOptions } from './table/answer-options.js';
-import { connectionOptions, upstreamOptions } from './table/backend-options.js';
-import { listenerOptions, requestOptions, slowReaderTimeout } from './table/listener-options.js';
-import { processOptions, sessionDirectory, traceOptions, workerOptions } from './table/process-options.js';
-import { sharesOf } from './table/share-options.js';
+import { connectionOptions, upstreamOptions, upstreamMode } from './table/backend-options.js';
+import { listenerOptions, requestOptions, slowReaderTimeout, listenAddress } from './table/listener-options.js';
+import {
+  processOptions,
+  sessionDirectory,
+  traceOptions,
+  workerOptions,
+  controlPlaneMemory,
+  registryOptions,
+} from './table/process-options.js';
+import { sharesOf, composerOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
-import { protectedResourceOptions, tokenOptions, type standingOptions } from './table/token-options.js';
+import { protectedResourceOptions, tokenOptions, standingOptions } from './table/token-options.js';
+import { signInOptions } from './table/sign-in-options.js';
 
 export type { IssuerKeySource } from './issuer-key-sources.js';
 export type { RedisPlace, RedisTls, StoreOptions } from './table/store-options.js';
@@ -47,3 +55,26 @@ export type AnswerOptions = ValuesOf<typeof answerOptions>;
 export type ShareOptions = DataplaneOptions['shares'];
 export type ConnectionOptions = ValueOf<typeof connectionOptions>;
 export type TraceOptions = Exclude<ValueOf<typeof traceOptions>, undefined>;
+
+// The control plane's options, in the form in which all code after start-up sees them, as dataplane-options.ts has the dataplane's.
+
+export const controlPlaneOptions = {
+  address: listenAddress('127.0.0.1:4444'),
+  ...planeOptions,
+  token: section(
+    { token: tokenOptions, standing: standingOptions },
+    { arrange: ({ token, standing }) => ({ ...token, standing }) },
+  ),
+  signIn: signInOptions,
+  // Registered servers may be http or https (decisions 3).
+  upstream: { ...planeOptions.upstream, mode: upstreamMode('plain-text-or-tls') },
+  ...registryOptions,
+  memoryBytes: controlPlaneMemory,
+  composerShares: composerOptions,
+  shares: sharesOf(controlPlaneMemory),
+  ...processOptions,
+};
+
+export type ControlPlaneOptions = ValuesOf<typeof controlPlaneOptions>;
+export type ComposerShares = ValuesOf<typeof composerOptions>;
+export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;

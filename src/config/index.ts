@@ -27,22 +27,20 @@ export {
   groups,
 } from './command.js';
 export {
-  type ComposerShares,
-  type ControlPlaneOptions,
-  type SignInOptions,
-  controlPlaneOptions,
-} from './control-plane-options.js';
-export {
   type AnswerOptions,
+  type ComposerShares,
   type ConnectionOptions,
+  type ControlPlaneOptions,
   type DataplaneOptions,
   type EraOptions,
   type KeyPaths,
   type ShareOptions,
+  type SignInOptions,
   type StandingClaims,
   type TokenOptions,
   type TraceOptions,
   type UpstreamOptions,
+  controlPlaneOptions,
   dataplaneOptions,
 } from './dataplane-options.js';
 export { childEnvironment, operatorName, serviceManager, workerEnvironment } from './environment.js';

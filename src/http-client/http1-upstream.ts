@@ -4,12 +4,11 @@ import { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
-import { trustOf, ConnectionTarget, type ConnectionMeans } from './connection-target.js';
+import { trustOf, ConnectionTarget, type ConnectionMeans, TlsSessions } from './connection-target.js';
 import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
 import { ReadTurns } from './read-turns.js';
-import { TlsSessions } from './tls-sessions.js';
 import { WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';
 

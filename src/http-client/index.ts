@@ -6,7 +6,9 @@ export {
   type ByteSpan,
   type HttpUpstream,
   type ModernHead,
+  NO_METADATA,
   type OutgoingMessage,
+  type RequestMetadata,
   type TraceHeaders,
   type UpstreamCall,
   type UpstreamHandler,
@@ -19,8 +21,7 @@ export { type AddressGuard, isHostRefused } from './names/address-guard.js';
 export { Names, guardedLookupOf } from './names/names.js';
 export { Notices } from './notices.js';
 export { movedTarget, redirectPath } from './redirect-place.js';
-export { NO_METADATA, type RequestMetadata } from './request-metadata.js';
-export { encodingIn, isForNow } from './response-words.js';
+export { encodingIn, isForNow } from './response-parser.js';
 export {
   type SaidRefusal,
   type UpstreamFault,

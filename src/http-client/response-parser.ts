@@ -10,8 +10,24 @@
 //
 // An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
 import { HTTP_TOKEN, limits } from '../shared/index.js';
-import { encodingIn, isForNow } from './response-words.js';
 import { connectionBounds } from './connection-bounds.js';
+
+// What words in the head of a response mean, wherever it is read.
+
+/** Whether a status refuses for now only: its response may say when to try again. */
+export function isForNow(status: number): boolean {
+  return status === 429 || status === 503;
+}
+
+/**
+ * No encoding is ever requested; some servers, and networks in front of them, encode all the same.
+ * @param value of `content-encoding`; `''` when absent.
+ * @returns the encoding, in words that can be told to people; `''` when the body is plain.
+ */
+export function encodingIn(value: string): string {
+  if (value === '' || value.toLowerCase() === 'identity') return '';
+  return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
+}
 
 /** Different `content-type` values of answers that are cached as parsed, per worker. Beyond it, all are forgotten and parsed again. */
 const MEDIA_TYPES_MAX = 256;

@@ -47,7 +47,7 @@ export class Views {
     );
     return asked.map(({ worker, ...standing }) => {
       const text = worker && answers.get(worker);
-      return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : JSON.parse(text) };
+      return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
     });
   }
 

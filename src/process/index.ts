@@ -1,5 +1,11 @@
-export { type PrimaryChannel, connectToPrimary, receiveFromWorker, sendToWorker } from './channel.js';
-export { heartbeatPeriodMs, sendHeartbeats } from './heartbeat.js';
+export {
+  type PrimaryChannel,
+  connectToPrimary,
+  heartbeatPeriodMs,
+  receiveFromWorker,
+  sendHeartbeats,
+  sendToWorker,
+} from './channel.js';
 export { StartFault, formatAddress, listenFault } from './listen-fault.js';
 export type { FromWorker, StartMessage, ToWorker, ViewQuestion } from './messages.js';
 export { type ServiceManager, ServiceNotice } from './service-notice.js';

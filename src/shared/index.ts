@@ -26,6 +26,7 @@ export {
   LineShares,
   type LogLevel,
   type Logger,
+  OutsideFault,
   RepeatedLog,
   createLogger,
   flushLog,
@@ -34,11 +35,8 @@ export {
   setLogLevel,
   subjectHash,
 } from './logger.js';
-export { makeDirectory } from './make-directory.js';
-export { OutsideFault } from './outside-fault.js';
 export { PROGRAM_VERSION } from './program-version.js';
 export { METADATA_PATH, ProtectedResource, type RequestOrigin, metadataCorsHeaders } from './protected-resource.js';
-export { RandomPool } from './random-pool.js';
 export {
   type Refusal,
   headerUnreadable,
@@ -51,7 +49,7 @@ export {
 export { RequestIds } from './request-ids.js';
 export { type Role, isRoleEnough, roles } from './roles.js';
 export { type RpcError, errorsToBackends, refusalAsError, rpcErrors } from './rpc-errors.js';
-export { SEAL_BYTES, SEAL_KEY_BYTES, joinedParts, seal, sealParts, unseal } from './sealing.js';
+export { RandomPool, SEAL_BYTES, SEAL_KEY_BYTES, joinedParts, seal, sealParts, unseal } from './sealing.js';
 export {
   HOSTS_FILE_SUFFIX,
   SECRET_NAME_RULE,
@@ -60,5 +58,5 @@ export {
   isSecretValue,
   readSecretPlace,
 } from './secret-name.js';
-export { StandingSocket, isPrivateFolder, preparedSocketPath } from './standing-socket.js';
+export { StandingSocket, isPrivateFolder, makeDirectory, preparedSocketPath } from './standing-socket.js';
 export { TaskThread } from './task-thread.js';

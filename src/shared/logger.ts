@@ -4,8 +4,13 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
-import { OutsideFault } from './outside-fault.js';
 import { KIB, MIB } from './limits/units.js';
+
+// A fault of something outside of this process, such as the store. It is logged without a stack trace: where it was noticed is of no use.
+
+export class OutsideFault extends Error {
+  override readonly name: string = 'OutsideFault';
+}
 
 /** Interval between log lines about failed requests to one backend. After it, failures in between are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;

@@ -1,8 +1,35 @@
 // Seals bytes that pass through hands which must neither read nor change them: AES-256-GCM with a fresh nonce each time. The use is
 // authenticated as well, so that sealed bytes cannot be opened for another use. The callers own the key and choose how the result is
 // stored. Cold path: a few times per session, or on a person's action.
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { RandomPool } from './random-pool.js';
+import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
+
+// Random bytes, drawn for many uses at once, because a call for random bytes costs far more than the bytes.
+
+const DRAWS = 256;
+
+export class RandomPool {
+  readonly #pool: Buffer;
+  readonly #bytes: number;
+  #used: number;
+
+  /** @param bytes that each `next` returns. */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+    this.#pool = Buffer.alloc(bytes * DRAWS);
+    this.#used = this.#pool.length;
+  }
+
+  /** Bytes that were never returned before. They belong to the caller only until the next call, which may refill the pool. */
+  next(): Buffer {
+    if (this.#used === this.#pool.length) {
+      randomFillSync(this.#pool);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += this.#bytes;
+    return this.#pool.subarray(from, this.#used);
+  }
+}
 
 export const SEAL_KEY_BYTES = 32;
 

@@ -1,7 +1,7 @@
 // What a token's claims say about its bearer: rows of claims, with values of every JSON type.
 import t from 'tap';
 import { standingOf, CLAIM_VALUES_MAX, TokenVerifier } from '../../src/auth/token-verifier.js';
-import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/standing-claims.js';
+import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/table/token-options.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Role } from '../../src/shared/roles.js';
 import { mint } from '../support/tokens.js';

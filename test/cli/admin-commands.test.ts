@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { AdminConnection } from '../../src/cli/admin-connection.js';
+import { AdminConnection } from '../../src/cli/admin-commands.js';
 import * as commands from '../../src/cli/admin-commands.js';
 import { sessionHash } from '../../src/shared/logger.js';
 import { mintSessionId } from '../../src/worker/session-id.js';

@@ -1,7 +1,6 @@
 // By default, no response is silent for as long as a proxy in front waits that gives up after 20 s.
 import t from 'tap';
-import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
-import { dataplaneOptions } from '../../src/config/dataplane-options.js';
+import { controlPlaneOptions, dataplaneOptions } from '../../src/config/dataplane-options.js';
 import { optionLoader } from './option-loader.js';
 
 const PROXY_MS = 20_000;

@@ -1,7 +1,7 @@
 // Options shared with the dataplane are tested there; these tests cover the control plane's own.
 import t from 'tap';
 import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
-import { controlPlaneOptions } from '../../src/config/control-plane-options.js';
+import { controlPlaneOptions } from '../../src/config/dataplane-options.js';
 import { commonDefaults, optionLoader } from './option-loader.js';
 
 const { load, faults } = optionLoader('control-plane', controlPlaneOptions);

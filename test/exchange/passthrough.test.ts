@@ -3,7 +3,7 @@ import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js
 import { NO_MIRROR, type ExchangeRequest } from '../../src/exchange/exchange.js';
 import { metadataFor } from '../../src/exchange/passthrough.js';
 import { tracedMessage } from '../../src/messages/trace-passing.js';
-import { NO_METADATA } from '../../src/http-client/request-metadata.js';
+import { NO_METADATA } from '../../src/http-client/http-upstream.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 

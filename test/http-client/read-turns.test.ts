@@ -3,8 +3,8 @@
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamHandler } from '../../src/http-client/http-upstream.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
-import { ReadPace } from '../../src/http-client/read-pace.js';
 import {
+  ReadPace,
   ReadPlace,
   ReadTurns,
   UPSTREAM_TURN_BYTES_MAX,

@@ -4,7 +4,7 @@ import {
   TLS_SESSIONS_MAX,
   TLS_SESSION_BYTES_MAX,
   TLS_SESSION_MS_MAX,
-} from '../../src/http-client/tls-sessions.js';
+} from '../../src/http-client/connection-target.js';
 
 const SESSION = Buffer.from('session');
 

@@ -11,7 +11,7 @@ import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
 import { until } from '../support/until.js';
-import { AdminConnection } from '../../src/cli/admin-connection.js';
+import { AdminConnection } from '../../src/cli/admin-commands.js';
 import { watchDataplane } from '../../src/cli/top.js';
 
 /** Runs a command in a terminal of its own, with the program `script`. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { heartbeatPeriodMs } from '../../src/process/heartbeat.js';
+import { heartbeatPeriodMs } from '../../src/process/channel.js';
 import { HangWatch } from '../../src/primary/fleet.js';
 
 const HANG_TIMEOUT_MS = 10_000;

@@ -1,8 +1,7 @@
 // A worker that serves nothing and behaves as its plan says. It records what happens to it in a journal file, from which tests read its
 // process id and the order of events among workers.
 import { appendFileSync, existsSync } from 'node:fs';
-import { connectToPrimary } from '../../src/process/channel.js';
-import { sendHeartbeats } from '../../src/process/heartbeat.js';
+import { connectToPrimary, sendHeartbeats } from '../../src/process/channel.js';
 import type { StartMessage, ToWorker } from '../../src/process/messages.js';
 
 export interface StubPlan {

@@ -13,7 +13,7 @@ import { RelayScene } from '../relay/relay-scene.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
-import { NO_METADATA } from '../../src/http-client/request-metadata.js';
+import { NO_METADATA } from '../../src/http-client/http-upstream.js';
 
 const RELATED = '"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}';
 const INTRODUCTION = JSON.stringify({

@@ -18,7 +18,7 @@ import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 import { WiredRelay } from '../relay/wired-relay.js';
-import { NO_METADATA } from '../../src/http-client/request-metadata.js';
+import { NO_METADATA } from '../../src/http-client/http-upstream.js';
 
 const RESULT = JSON.stringify({
   jsonrpc: '2.0',

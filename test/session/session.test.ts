@@ -13,7 +13,7 @@ import { createAccounts } from '../support/shares.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
-import { NO_METADATA } from '../../src/http-client/request-metadata.js';
+import { NO_METADATA } from '../../src/http-client/http-upstream.js';
 
 const REQUEST: ExchangeRequest = {
   method: 'POST',

@@ -26,7 +26,7 @@ t.test('a subject that is not valid text has a hash, too', async (t) => {
 t.test('a fault of something outside has no stack trace in the log, and one of the program has', async (t) => {
   const program = [
     `import { createLogger, flushLog } from ${JSON.stringify(new URL('../../src/shared/logger.js', import.meta.url).href)};`,
-    `import { OutsideFault } from ${JSON.stringify(new URL('../../src/shared/outside-fault.js', import.meta.url).href)};`,
+    `import { OutsideFault } from ${JSON.stringify(new URL('../../src/shared/logger.js', import.meta.url).href)};`,
     `const logger = createLogger('info', {});`,
     `logger.warn({ err: new OutsideFault('lost') }, 'one'); logger.warn({ err: new TypeError('wrong') }, 'two');`,
     `await flushLog();`,

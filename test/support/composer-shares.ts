@@ -1,5 +1,5 @@
 // Limits on the registry and the compositions of a test: the options' defaults, except for those that the test sets.
-import { controlPlaneOptions, type ComposerShares } from '../../src/config/control-plane-options.js';
+import { controlPlaneOptions, type ComposerShares } from '../../src/config/dataplane-options.js';
 import { optionLoader } from '../config/option-loader.js';
 
 export function composerShares(bounds: Partial<ComposerShares> = {}): ComposerShares {

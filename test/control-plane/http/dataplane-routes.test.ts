@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
+import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
 import { AdminListener } from '../../../src/control-plane/dataplane/admin-listener.js';
 import { DataplaneViews } from '../../../src/control-plane/dataplane/dataplane-views.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';

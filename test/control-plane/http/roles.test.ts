@@ -1,7 +1,7 @@
 // Who may do what: every operation with every role, and every change of records that belong to somebody else, on both stores.
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
+import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';

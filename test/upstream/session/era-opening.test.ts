@@ -2,7 +2,7 @@
 import { capability } from '../../../src/mcp/capabilities.js';
 import t, { type Test } from 'tap';
 import type { Era } from '../../../src/mcp/protocol-versions.js';
-import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
+import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';

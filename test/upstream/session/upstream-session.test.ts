@@ -3,19 +3,19 @@
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
-import type { UpstreamSessionState } from '../../../src/upstream/session/upstream-opening.js';
+import {
+  type UpstreamSessionState,
+  UPSTREAM_RETRY_DELAY_MS_MIN,
+  UPSTREAM_RETRY_DELAY_MS_MAX,
+  BACKEND_STREAM_PATIENCE_MS,
+} from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import type { WordMemory } from '../../../src/upstream/session/upstream-session-record.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
-import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
-import {
-  UPSTREAM_RETRY_DELAY_MS_MIN,
-  UPSTREAM_RETRY_DELAY_MS_MAX,
-  BACKEND_STREAM_PATIENCE_MS,
-} from '../../../src/upstream/session/upstream-opening.js';
+import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
 import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
 import { MIRRORS_CHARS_MAX } from '../../../src/upstream/session/known-mirrors.js';
 

@@ -3,8 +3,8 @@
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { limits } from '../../../src/shared/limits.js';
-import { NO_METADATA } from '../../../src/http-client/request-metadata.js';
-import type { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
+import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
+import { type RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 import type { UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { Secrets } from '../../../src/credentials/secrets.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
@@ -13,7 +13,6 @@ import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
-import { ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 
 const URL_OF_STREAM = 'https://b.example/at/sse?tenant=7';
 const BACKEND = backendOf(virtualHostOf({ b: { url: URL_OF_STREAM, transport: 'SSE' } }), 'b');
