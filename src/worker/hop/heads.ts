@@ -18,9 +18,11 @@ export interface ForwardedIdentity {
   readonly virtualHostId: string;
 }
 
-export interface ForwardedRequestHead extends Omit<ExchangeRequest, 'body'> {
+export interface ForwardedRequestHead {
   readonly hop: ForwardedIdentity;
   readonly bodyBytes: number;
+  /** Its body is empty until it has arrived. */
+  readonly request: Omit<ExchangeRequest, 'body'> & { body: Buffer };
 }
 
 export interface RespondHead {
@@ -37,6 +39,7 @@ interface BodyHead {
   readonly bodyBytes: number;
 }
 
+const NO_BODY = Buffer.alloc(0);
 const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
 const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
@@ -89,37 +92,35 @@ function mirrorOf(strings: readonly string[]): MirrorHeaders {
   return { protocolVersion, method, name, params };
 }
 
+/** The request's own strings, in the order in which they are sent. */
+type OwnStrings = readonly [string, string, string, string, string, string, string, ...string[]];
+const OWN_STRINGS = 7;
+
 export function readRequestHead(payload: Buffer): ForwardedRequestHead {
   if (payload.length < 8) throw new StreamFault('request head too short');
   const method = METHODS[payload[4] as number];
   const answerForms = ANSWER_FORMS[payload[5] as number];
-  const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate, ...more] = readStrings(
-    payload,
-    8,
-  );
-  const mirrorLength = payload.readUInt16LE(6);
   if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
-  if (subject === undefined || virtualHostId === undefined) throw new StreamFault('request head incomplete');
-  if (sessionId === undefined || lastEventId === undefined || requestId === undefined)
-    throw new StreamFault('request head incomplete');
-  if (traceparent === undefined || tracestate === undefined) throw new StreamFault('request head incomplete');
-  if (more.length < mirrorLength) throw new StreamFault('request head incomplete');
-  const bodyBytes = payload.readUInt32LE(0);
-  const mirror = mirrorOf(mirrorLength === 0 ? NO_STRINGS : more.slice(0, mirrorLength));
-  const passthroughHeaders = mirrorLength === 0 ? more : more.slice(mirrorLength);
-  const hop = { subject, virtualHostId };
+  const strings = readStrings(payload, 8);
+  const mirrorEnd = OWN_STRINGS + payload.readUInt16LE(6);
+  if (strings.length < mirrorEnd) throw new StreamFault('request head incomplete');
+  const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate] =
+    strings as unknown as OwnStrings;
   return {
-    hop,
-    bodyBytes,
-    method,
-    sessionId,
-    lastEventId,
-    requestId,
-    traceparent,
-    tracestate,
-    answerForms,
-    mirror,
-    passthroughHeaders,
+    hop: { subject, virtualHostId },
+    bodyBytes: payload.readUInt32LE(0),
+    request: {
+      method,
+      sessionId,
+      lastEventId,
+      requestId,
+      traceparent,
+      tracestate,
+      answerForms,
+      mirror: mirrorOf(strings.slice(OWN_STRINGS, mirrorEnd)),
+      passthroughHeaders: strings.slice(mirrorEnd),
+      body: NO_BODY,
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // The owner's end of one link: checks the secret, assembles requests, and hands each to `onExchange` as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Exchange, ExchangeRequest } from '../../exchange/index.js';
+import type { Exchange } from '../../exchange/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import type { MessageMemory } from '../../fair/index.js';
 import { HopBody } from './body.js';
@@ -166,8 +166,8 @@ export class HopIntake implements HopSocketHandler {
   /** A request is delivered even if its caller left before the body was complete: a disconnect is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const { subject } = head.hop;
-    const request = requestOf(head, body.bytes);
-    const exchange = new HopExchange(this.#socket, stream, request, this.#forget, this.#answerMemory, subject);
+    head.request.body = body.bytes;
+    const exchange = new HopExchange(this.#socket, stream, head.request, this.#forget, this.#answerMemory, subject);
     if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
     this.#onExchange(head.hop, exchange);
     if (isAborted) exchange.abort();
@@ -178,20 +178,4 @@ export class HopIntake implements HopSocketHandler {
     if (request === undefined) this.#exchanges.get(stream)?.abort();
     else request.isAborted = true;
   }
-}
-
-/** Copies member by member: an object spread would cost more than parsing the whole head. */
-function requestOf(head: ForwardedRequestHead, body: Buffer): ExchangeRequest {
-  return {
-    method: head.method,
-    sessionId: head.sessionId,
-    lastEventId: head.lastEventId,
-    requestId: head.requestId,
-    traceparent: head.traceparent,
-    tracestate: head.tracestate,
-    answerForms: head.answerForms,
-    mirror: head.mirror,
-    passthroughHeaders: head.passthroughHeaders,
-    body,
-  };
 }
