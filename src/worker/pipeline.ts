@@ -47,7 +47,7 @@ import type { Hops, OwnerWaits } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
-import type { BodyOutcome } from './edge/request-body.js';
+import type { BodyOutcome } from './edge/incoming-request.js';
 
 // Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
 // that the request declares connection-specific. Hot path: does nothing for a virtual host that lists none.

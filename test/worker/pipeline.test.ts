@@ -10,7 +10,7 @@ import { AccessLog } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
-import type { BodyOutcome } from '../../src/worker/edge/request-body.js';
+import type { BodyOutcome } from '../../src/worker/edge/incoming-request.js';
 import { RequestTurns } from '../../src/worker/request-turns.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
 import type { Hops, OwnerWaits } from '../../src/worker/hop/hops.js';

@@ -101,82 +101,21 @@ export class ReaderWatch {
   }
 }
 
-/** The request head and the response head of an exchange. Hot path. */
-abstract class EdgeHeads extends ExchangeHooks {
-  readonly head: RequestHead;
-  readonly incoming: IncomingRequest;
-  readonly isTls: boolean;
-  readonly isPart = false;
-  protected readonly context: EdgeContext;
-  protected readonly res: HttpResponse;
-  protected readonly isHead: boolean;
-  #corsHeaders: readonly string[] = NO_HEADERS;
-
-  /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
-  constructor(
-    context: EdgeContext,
-    res: HttpResponse,
-    isTls: boolean,
-    method: ExchangeRequest['method'],
-    head: RequestHead,
-    isHead: boolean,
-  ) {
-    super();
-    this.context = context;
-    this.res = res;
-    this.isHead = isHead;
-    this.isTls = isTls;
-    this.head = head;
-    this.incoming = new IncomingRequest(context, res, method, head);
-  }
-
-  get request(): ExchangeRequest {
-    return this.incoming.request;
-  }
-
-  /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
-  override get takesLent(): boolean {
-    return this.context.isCopiedAtOnce && !this.head.isAmbiguous;
-  }
-
-  /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
-  allowOrigin(corsHeaders: readonly string[]): void {
-    this.#corsHeaders = corsHeaders;
-  }
-
-  /** Nothing to do: only a part of a batch passes its reading on. */
-  onRead(): void {}
-
-  releaseBody(): void {
-    this.incoming.releaseBody();
-  }
-
-  /** Call within a `cork`. */
-  protected writeHead(
-    status: number,
-    contentType: string,
-    sessionId: string | undefined,
-    headers: readonly string[],
-  ): void {
-    writeHead(this.res, status, contentType, sessionId, headers);
-    const { requestId } = this.incoming.request;
-    if (requestId !== '') this.res.writeHeader('x-request-id', requestId);
-    writeHeaders(this.res, this.#corsHeaders);
-  }
-
-  /** While draining, for answers after which the library cannot close the connection by itself. */
-  protected writeCloseHeader(): void {
-    if (this.context.isDraining) this.res.writeHeader('connection', 'close');
-  }
-}
-
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
 /** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
 const FLUSHED_BYTES_MAX = LENT_BYTES_MAX;
 
-export class EdgeExchange extends EdgeHeads implements Exchange {
+export class EdgeExchange extends ExchangeHooks implements Exchange {
+  readonly head: RequestHead;
+  readonly incoming: IncomingRequest;
+  readonly isTls: boolean;
+  readonly isPart = false;
+  readonly #context: EdgeContext;
+  readonly #res: HttpResponse;
+  readonly #isHead: boolean;
+  #corsHeaders: readonly string[] = NO_HEADERS;
   #state: State = 'open';
   #isAborted = false;
   /** The status in the answer's head; 0 before there is one. */
@@ -191,6 +130,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
   #headDue: BodyType | undefined;
   #watch: ReaderWatch | undefined;
 
+  /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
   constructor(
     context: EdgeContext,
     res: HttpResponse,
@@ -199,15 +139,47 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     head: RequestHead,
     isHead = false,
   ) {
-    super(context, res, isTls, method, head, isHead);
+    super();
+    this.#context = context;
+    this.#res = res;
+    this.#isHead = isHead;
+    this.isTls = isTls;
+    this.head = head;
+    this.incoming = new IncomingRequest(context, res, method, head);
     context.openCount += 1;
     res.onAborted(() => this.#abort());
+  }
+
+  get request(): ExchangeRequest {
+    return this.incoming.request;
   }
 
   get isAborted(): boolean {
     return this.#isAborted;
   }
 
+  /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
+  override get takesLent(): boolean {
+    return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
+  }
+
+  /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
+  allowOrigin(corsHeaders: readonly string[]): void {
+    this.#corsHeaders = corsHeaders;
+  }
+
+  /** Nothing to do: only a part of a batch passes its reading on. */
+  onRead(): void {}
+
+  releaseBody(): void {
+    this.incoming.releaseBody();
+  }
+
+  /**
+   * It is uncertain where an ambiguous request ends, so the bytes after it must not be taken for another request. Until the response is
+   * written, the library closes the connection if the same piece seems to hold another request; the response then closes the connection
+   * as well.
+   */
   respond(
     status: number,
     contentType: string,
@@ -218,7 +190,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     if (!this.#begin(status)) return;
     this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.incoming.drop();
-    if (this.head.isAmbiguous) this.#respondBehind(status, contentType, body, headers);
+    if (this.head.isAmbiguous) setImmediate(() => this.#respondNow(status, contentType, body, sessionId, headers));
     else this.#respondNow(status, contentType, body, sessionId, headers);
   }
 
@@ -229,58 +201,43 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    if (this.isHead || status === 204) {
-      this.#respondWithoutBody(status, contentType, body, sessionId, headers);
-      return;
-    }
-    if (body.length > FLUSHED_BYTES_MAX) {
+    const hasBody = !this.#isHead && status !== 204;
+    if (hasBody && body.length > FLUSHED_BYTES_MAX) {
       const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-      this.#respondAsRead(status, contentType, bytes, sessionId, headers);
-      return;
+      return this.#respondAsRead(status, contentType, bytes, sessionId, headers);
     }
-    this.#finish('open', 'whole');
-    this.res.cork(() => {
-      this.writeHead(status, contentType, sessionId, headers);
-      this.res.end(body, this.context.isDraining);
-    });
-  }
-
-  /**
-   * It is uncertain where an ambiguous request ends, so the bytes after it must not be taken for
-   * another request. Until the response is written, the library closes the connection if the same
-   * piece seems to hold another request; the response then closes the connection as well.
-   */
-  #respondBehind(status: number, contentType: string, body: Uint8Array | string, headers: readonly string[]): void {
-    setImmediate(() => {
-      if (!this.#finish('open', 'whole')) return;
-      this.res.cork(() => {
-        this.writeHead(status, contentType, undefined, headers);
-        if (this.isHead) this.res.endWithoutBody();
-        else this.res.end(body, true);
-      });
+    if (!this.#finish('open', 'whole')) return;
+    this.#res.cork(() => {
+      this.#writeHead(status, contentType, sessionId, headers);
+      if (hasBody) return void this.#res.end(body, this.#isLast);
+      this.#writeCloseHeader();
+      // A 204 has no content length either (RFC 9110, 8.6).
+      if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
+      // Without arguments: given a length, the library would wait for the body, and it reads `undefined` as 2^63.
+      this.#res.endWithoutBody();
     });
   }
 
   openStream(sessionId?: string): void {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
     forgetHeaders(this.head);
-    this.#stream = new StreamWriter(this.res, () => {
-      this.writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
-      this.writeCloseHeader();
+    this.#stream = new StreamWriter(this.#res, () => {
+      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
+      this.#writeCloseHeader();
     });
-    this.res.onWritable(() => {
+    this.#res.onWritable(() => {
       this.#onStreamWritable();
       return true;
     });
-    this.#keepAlive = this.context.deadlines.after(this.context.streamKeepAliveMs, () => this.#onSilence());
+    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
     if (!this.#begin(200) || !this.#transition('open', 'body')) return;
     this.#answerBytes = bodyBytes;
     this.#headDue = contentType;
-    this.#parts = new PartWriter(this.res, bodyBytes);
-    this.res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.#parts = new PartWriter(this.#res, bodyBytes);
+    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
   }
 
   write(bytes: Uint8Array): boolean {
@@ -319,25 +276,25 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
     this.#isAborted = true;
-    this.res.close();
+    this.#res.close();
   }
 
-  /** For HEAD requests and 204 responses. A 204 has no content length either (RFC 9110, 8.6). */
-  #respondWithoutBody(
-    status: number,
-    contentType: string,
-    body: Uint8Array | string,
-    sessionId: string | undefined,
-    headers: readonly string[],
-  ): void {
-    this.#finish('open', 'whole');
-    this.res.cork(() => {
-      this.writeHead(status, contentType, sessionId, headers);
-      this.writeCloseHeader();
-      if (status !== 204) this.res.writeHeader('content-length', String(Buffer.byteLength(body)));
-      // Without arguments: given a length, the library would wait for the body, and it reads `undefined` as 2^63.
-      this.res.endWithoutBody();
-    });
+  /** Call within a `cork`. */
+  #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
+    writeHead(this.#res, status, contentType, sessionId, headers);
+    const { requestId } = this.incoming.request;
+    if (requestId !== '') this.#res.writeHeader('x-request-id', requestId);
+    writeHeaders(this.#res, this.#corsHeaders);
+  }
+
+  /** Whether the answer is the last one on its connection. */
+  get #isLast(): boolean {
+    return this.#context.isDraining || this.head.isAmbiguous;
+  }
+
+  /** For answers after which the library cannot close the connection by itself. */
+  #writeCloseHeader(): void {
+    if (this.#isLast) this.#res.writeHeader('connection', 'close');
   }
 
   /** Writes a large body as fast as the caller reads it. */
@@ -348,13 +305,13 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    const parts = (this.#parts = new PartWriter(this.res, body.length));
+    const parts = (this.#parts = new PartWriter(this.#res, body.length));
     this.#transition('open', 'flushing');
-    this.res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
     let isTaken = true;
-    this.res.cork(() => {
-      this.writeHead(status, contentType, sessionId, headers);
-      this.writeCloseHeader();
+    this.#res.cork(() => {
+      this.#writeHead(status, contentType, sessionId, headers);
+      this.#writeCloseHeader();
       isTaken = this.#onProgress(parts.write(body));
     });
     if (!isTaken) this.#roomOfAnswer().countUnread(body.length);
@@ -369,16 +326,16 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
   }
 
   #roomOfAnswer(): AnswerRoom {
-    return (this.#answerRoom ??= new AnswerRoom(this.context.answerMemory, this.incoming.subject));
+    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.incoming.subject));
   }
 
   #writePart(part: Uint8Array): boolean {
     let hasRoom = true;
-    this.res.cork(() => {
+    this.#res.cork(() => {
       if (this.#headDue !== undefined) {
         const headers = this.#headDue === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
-        this.writeHead(200, this.#headDue, undefined, headers);
-        this.writeCloseHeader();
+        this.#writeHead(200, this.#headDue, undefined, headers);
+        this.#writeCloseHeader();
         this.#headDue = undefined;
       }
       hasRoom = this.#onProgress(this.#parts?.write(part) ?? 'room');
@@ -431,23 +388,23 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
 
   #watchReader(): void {
     if (this.#watch !== undefined) return this.#watch.start();
-    const { deadlines, slowReaderTimeoutMs } = this.context;
+    const { deadlines, slowReaderTimeoutMs } = this.#context;
     const tryMore = (): boolean => (this.#stream === undefined ? this.#tryMoreOfBody() : this.#tryMoreOfStream());
     this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
   }
 
   #tryMoreOfBody(): boolean {
-    const offset = this.res.getWriteOffset();
+    const offset = this.#res.getWriteOffset();
     let hasRoom = false;
-    this.res.cork(() => {
+    this.#res.cork(() => {
       hasRoom = this.#onProgress(this.#parts?.tryMore(offset) ?? 'room');
     });
     if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom || this.#state === 'done' || this.res.getWriteOffset() > offset;
+    return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
   }
 
   #onStalled(): void {
-    const { logger, slowReaderTimeoutMs } = this.context;
+    const { logger, slowReaderTimeoutMs } = this.#context;
     const { virtualHostId } = this.head;
     logger.warn(
       { virtualHostId, slowReaderTimeoutMs },
@@ -489,15 +446,15 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     this.#answerRoom?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();
-    this.context.openCount -= 1;
-    if (this.context.gets.size > 0) this.context.gets.delete(this);
+    this.#context.openCount -= 1;
+    if (this.#context.gets.size > 0) this.#context.gets.delete(this);
     if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
-    if (this.context.openCount === 0) this.context.onIdle?.();
+    if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;
   }
 
   #handedBytes(ending: ExchangeEnding): number {
-    if (this.isHead) return 0;
+    if (this.#isHead) return 0;
     if (this.#stream !== undefined) return this.#stream.writtenBytes;
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }

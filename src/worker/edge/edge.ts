@@ -184,10 +184,11 @@ export class Edge {
   #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     const onMcp = (res: HttpResponse, req: HttpRequest): void => this.#onMcp(res, req, isTls);
-    for (const path of this.#mcpPaths) router.any(path, onMcp);
+    const onHealth = (res: HttpResponse, req: HttpRequest): void =>
+      this.#onHealth(this.#exchangeOfAny(res, req, isTls));
+    for (const path of this.#mcpPaths) router.route('any', path, onMcp);
     for (const prefix of new Set([pathPrefix, ''])) {
-      router.get(`${prefix}/health`, (res) => this.#onHealth(res, false));
-      router.head(`${prefix}/health`, (res) => this.#onHealth(res, true));
+      for (const method of ['get', 'head'] as const) router.route(method, `${prefix}/health`, onHealth);
     }
     if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(router, isTls);
     for (const endpoint of this.#endpoints) {
@@ -198,10 +199,10 @@ export class Edge {
         const exchange = isGet ? this.#exchangeOfAny(res, req, isTls) : this.#exchange(res, req, isTls, 'POST');
         this.#handler.onEndpoint(endpoint, exchange, parameter);
       };
-      router[endpoint.method === 'GET' ? 'get' : 'post'](pattern, onEndpoint);
-      if (endpoint.method === 'GET') router.head(pattern, onEndpoint);
+      router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpoint);
+      if (endpoint.method === 'GET') router.route('head', pattern, onEndpoint);
     }
-    router.any('/*', (res, req) => {
+    router.route('any', '/*', (res, req) => {
       this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.pathUnknown);
     });
   }
@@ -217,7 +218,7 @@ export class Edge {
       this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', ...this.#mcpPaths]) {
       const pattern = `${METADATA_PATH}${path}`;
-      router.get(pattern, onMetadata).head(pattern, onMetadata).options(pattern, onMetadata);
+      for (const method of ['get', 'head', 'options'] as const) router.route(method, pattern, onMetadata);
     }
   }
 
@@ -246,21 +247,11 @@ export class Edge {
     this.#handler.onRequest(exchange);
   }
 
-  #onHealth(res: HttpResponse, isHead: boolean): void {
-    const { isDraining } = this.#context;
+  #onHealth(exchange: EdgeExchange): void {
     // A retired worker has a successor, so it reports the gateway as healthy.
-    const isRefusing = (isDraining && !this.#isRetired) || this.#isDrainAnnounced;
+    const isRefusing = (this.#context.isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
-    const body = refusal?.body ?? '{"status":"healthy"}';
-    if (refusal !== undefined) res.writeStatus(`${refusal.status} Service Unavailable`);
-    res.writeHeader('content-type', 'application/json');
-    if (!isHead) {
-      res.end(body, isDraining);
-      return;
-    }
-    // Without arguments: given a length, the library would wait for the body.
-    res.writeHeader('content-length', String(body.length));
-    res.endWithoutBody();
+    exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
   }
 
   /** For requests that never reach the relay; only these can be HEAD requests, whose answers have no body. */

@@ -35,13 +35,11 @@ export interface HttpResponse {
 
 export type HttpHandler = (res: HttpResponse, req: HttpRequest) => void;
 
+export type RoutedMethod = 'any' | 'get' | 'head' | 'post' | 'options';
+
 /** The routes of one listener: the first match takes a request. In a pattern, `:name` matches a segment and a final `*` the rest. */
 export interface HttpRouter {
-  any(pattern: string, handler: HttpHandler): HttpRouter;
-  get(pattern: string, handler: HttpHandler): HttpRouter;
-  head(pattern: string, handler: HttpHandler): HttpRouter;
-  post(pattern: string, handler: HttpHandler): HttpRouter;
-  options(pattern: string, handler: HttpHandler): HttpRouter;
+  route(method: RoutedMethod, pattern: string, handler: HttpHandler): void;
 }
 
 export interface TlsFiles {

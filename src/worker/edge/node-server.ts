@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import { limits, refusals, type Refusal } from '../../shared/index.js';
-import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, TlsFiles } from './http-library.js';
+import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import { statusLine } from './answer-head.js';
 
@@ -33,8 +33,7 @@ export const nodeLibrary: HttpLibrary = {
 };
 
 interface Route {
-  /** `undefined` matches every method. */
-  readonly method: string | undefined;
+  readonly method: RoutedMethod;
   readonly path: RegExp;
   readonly handler: HttpHandler;
 }
@@ -75,24 +74,10 @@ class NodeListener implements HttpListener, HttpRouter {
     return this;
   }
 
-  any(pattern: string, handler: HttpHandler): this {
-    return this.#add(undefined, pattern, handler);
-  }
-
-  get(pattern: string, handler: HttpHandler): this {
-    return this.#add('get', pattern, handler);
-  }
-
-  head(pattern: string, handler: HttpHandler): this {
-    return this.#add('head', pattern, handler);
-  }
-
-  post(pattern: string, handler: HttpHandler): this {
-    return this.#add('post', pattern, handler);
-  }
-
-  options(pattern: string, handler: HttpHandler): this {
-    return this.#add('options', pattern, handler);
+  route(method: RoutedMethod, pattern: string, handler: HttpHandler): void {
+    const escaped = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+    const source = escaped.replace(/\*$/, '.*').replace(/:[^/]+/g, '([^/]+)');
+    this.#routes.push({ method, path: new RegExp(`^${source}$`, 's'), handler });
   }
 
   onConnection(onChange: (change: number) => void): void {
@@ -114,13 +99,6 @@ class NodeListener implements HttpListener, HttpRouter {
     });
   }
 
-  #add(method: string | undefined, pattern: string, handler: HttpHandler): this {
-    const escaped = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
-    const source = escaped.replace(/\*$/, '.*').replace(/:[^/]+/g, '([^/]+)');
-    this.#routes.push({ method, path: new RegExp(`^${source}$`, 's'), handler });
-    return this;
-  }
-
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
     // Neither of two pipelined requests is answered: requests queued behind an unanswered one would be unbounded.
@@ -136,7 +114,7 @@ class NodeListener implements HttpListener, HttpRouter {
     const response = new NodeResponse(req, res, () => this.#current.delete(socket));
     this.#current.set(socket, response);
     for (const route of this.#routes) {
-      if (route.method !== undefined && route.method !== method) continue;
+      if (route.method !== 'any' && route.method !== method) continue;
       const match = route.path.exec(path);
       if (match === null) continue;
       route.handler(response, new NodeRequest(req, method, match[1]));

@@ -3,7 +3,7 @@
 
 import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
-import type { HttpLibrary } from './http-library.js';
+import type { HttpLibrary, HttpRouter } from './http-library.js';
 
 type Uws = typeof uWebSockets;
 
@@ -85,7 +85,8 @@ export async function loadUwsLibrary(): Promise<HttpLibrary> {
       const onConnection = (onChange: (change: number) => void): void => {
         app.filter((_, change) => onChange(change));
       };
-      return { router: app, onConnection, listen };
+      const router: HttpRouter = { route: (method, pattern, handler) => void app[method](pattern, handler) };
+      return { router, onConnection, listen };
     },
   };
 }

@@ -50,7 +50,7 @@ export async function startEdge(
     ...overrides,
   };
   const server = library.createListener();
-  server.router.any('/*', (res, req) => {
+  server.router.route('any', '/*', (res, req) => {
     onResponse(res);
     onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
   });

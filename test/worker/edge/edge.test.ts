@@ -2,13 +2,16 @@
 import t from 'tap';
 import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { createMessageMemories } from '../../../src/fair/message-memory.js';
+import { createMessageMemories, type MessageMemories } from '../../../src/fair/message-memory.js';
 import { refusals } from '../../../src/shared/refusals.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
 import { chooseListener, loadLibrary } from '../../../src/worker/edge/choose-listener.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
 import { canSharePort } from '../../../src/worker/edge/node-server.js';
-import { RequestBody } from '../../../src/worker/edge/request-body.js';
+import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
+import { IncomingRequest } from '../../../src/worker/edge/incoming-request.js';
+import type { RequestHead } from '../../../src/worker/edge/request-head.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { edgeScene as scene, MCP, requestOf } from './edge-scene.js';
@@ -348,6 +351,19 @@ t.test('node: of two requests at once neither is answered, because any number co
   await connection.waitForEnd();
 });
 
+function incomingOf(
+  res: HttpResponse,
+  contentLength: number,
+  { requests: requestMemory }: MessageMemories,
+): IncomingRequest {
+  const context = {
+    requestIds: new RequestIds('off'),
+    bodyBytesMax: 1_000_000,
+    requestMemory,
+  } as unknown as EdgeContext;
+  return new IncomingRequest(context, res, 'POST', { contentLength: String(contentLength) } as unknown as RequestHead);
+}
+
 t.test('a body that can never have room is refused before it is read', async (t) => {
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
@@ -364,14 +380,14 @@ t.test('a body that can never have room is refused before it is read', async (t)
     [100_001, ['subjectMax']],
   ] as const) {
     const outcomes: string[] = [];
-    const body = new RequestBody(res, bytes, 1_000_000, { onBody: (outcome) => outcomes.push(outcome) });
-    body.hold();
-    body.admit(createMessageMemories(accounts, deadlines).requests, 'alice');
-    body.hand();
+    const incoming = incomingOf(res, bytes, createMessageMemories(accounts, deadlines));
+    incoming.hold();
+    incoming.admit('alice', 'both', []);
+    incoming.receive((outcome) => outcomes.push(outcome));
     t.same(outcomes, told, `${bytes} bytes`);
     t.equal(accounts.of('alice').requestBytes.held, told.length === 0 ? bytes : 0);
     listeners.at(-1)?.(new ArrayBuffer(1), false);
-    body.drop();
+    incoming.drop();
     listeners.at(-1)?.(new ArrayBuffer(bytes - 1), true);
     t.same(outcomes, told, 'nothing more is told of it, nor of one that was answered before it was there');
     t.equal(accounts.of('alice').requestBytes.held, 0);
@@ -381,16 +397,15 @@ t.test('a body that can never have room is refused before it is read', async (t)
 t.test('a body without room at the moment is read once there is some', async (t) => {
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
-  const { requests } = createMessageMemories(createAccounts({ subjectBytesInFlightMax: 100_000 }), deadlines);
+  const memories = createMessageMemories(createAccounts({ subjectBytesInFlightMax: 100_000 }), deadlines);
   const calls: string[] = [];
   const res = { onData: () => undefined, pause: () => calls.push('pause'), resume: () => calls.push('resume') };
   const outcomes: string[] = [];
   const [first, second] = [60_000, 60_000].map((bytes) => {
-    const onBody = (outcome: string): unknown => outcomes.push(outcome);
-    const body = new RequestBody(res as unknown as HttpResponse, bytes, 1_000_000, { onBody });
-    body.admit(requests, 'alice');
-    body.hand();
-    return body;
+    const incoming = incomingOf(res as unknown as HttpResponse, bytes, memories);
+    incoming.admit('alice', 'both', []);
+    incoming.receive((outcome) => outcomes.push(outcome));
+    return incoming;
   });
   await until(() => calls.length > 0, 'the pause of the second');
   t.same([calls, outcomes], [['pause'], []]);

@@ -15,7 +15,7 @@ async function listen(t: Test, handler: HttpHandler, tls?: TlsFiles): Promise<{ 
   probe.close();
   await once(probe, 'close');
   const listener = nodeLibrary.createListener(tls);
-  listener.router.any('/*', handler);
+  listener.router.route('any', '/*', handler);
   let open = 0;
   listener.onConnection((change) => void (open += change));
   const close = await listener.listen('127.0.0.1', port);
