@@ -7,14 +7,14 @@ import type { Caller } from '../exchange/index.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
-type OnFound = (found: Session | Refusal) => void;
+type Found = Session | Refusal;
 
 export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
   /** By session and owner: a caller that asks for another's session does not wait together with that one's requests. */
-  readonly #underWay = new Map<string, OnFound[]>();
+  readonly #underWay = new Map<string, Promise<Found>>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
     this.#directory = directory;
@@ -27,48 +27,38 @@ export class Adoption {
    * @param present the caller's session, if this process has it.
    * @param onFound called once, perhaps synchronously.
    */
-  find(sessionId: string, caller: Caller, present: Session | undefined, onFound: OnFound): void {
-    if (present !== undefined) return this.#refresh(present, caller, onFound);
-    const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    // This process has it, but it belongs to another caller.
-    if (this.#sessions.has(sessionId)) return onFound(refusals.sessionUnknown);
-    const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
-    const waiting = this.#underWay.get(key);
-    if (waiting !== undefined) return this.#wait(waiting, caller, onFound);
-    const lookUp = this.#directory.find(sessionId, owner);
-    if (!(lookUp instanceof Promise)) return onFound(this.#adopt(sessionId, caller, lookUp));
-    const begun: OnFound[] = [];
-    this.#wait(begun, caller, onFound);
-    this.#underWay.set(key, begun);
-    void lookUp.then(async (outcome) => {
-      this.#underWay.delete(key);
-      const found = this.#adopt(sessionId, caller, outcome);
-      // Before the first request is served, any process that may end the session must know that it is here.
-      if (found instanceof Session && found.isStale) await found.entry?.settle();
-      for (const each of begun) wokenTurns.run(owner.subject, () => each(found));
-    });
-  }
-
-  /** Another process has changed the record of a session that is here. */
-  #refresh(session: Session, caller: Caller, onFound: OnFound): void {
-    const waiting: OnFound[] = [];
-    this.#wait(waiting, caller, onFound);
-    void session.entry?.settle().then(() => {
-      for (const each of waiting) wokenTurns.run(caller.subject, () => each(session));
-    });
-  }
-
-  /** A waiting request is held in memory, so it counts as a request in flight. */
-  #wait(waiting: OnFound[], { subject }: Caller, onFound: OnFound): void {
-    const account = this.#accounts.of(subject);
+  find(sessionId: string, caller: Caller, present: Session | undefined, onFound: (found: Found) => void): void {
+    const found = present === undefined ? this.#lookUp(sessionId, caller) : settled(present);
+    if (!(found instanceof Promise)) return onFound(found);
+    // A waiting request is held in memory, so it counts as a request in flight.
+    const account = this.#accounts.of(caller.subject);
     const refusal = fullRequestShare(account);
     if (refusal !== undefined) return onFound(refusal);
     account.requests.take(1);
-    waiting.push((found) => {
+    const goOn = (each: Found): void => {
       account.requests.give(1);
       // An earlier one of the waiting requests may have ended the session.
-      onFound(found instanceof Session && found.isEnded ? refusals.sessionUnknown : found);
+      onFound(each instanceof Session && each.isEnded ? refusals.sessionUnknown : each);
+    };
+    void found.then((each) => wokenTurns.run(caller.subject, () => goOn(each)));
+  }
+
+  #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {
+    // This process has it, but it belongs to another caller.
+    if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
+    const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
+    const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const lookUp = this.#directory.find(sessionId, owner);
+    if (!(lookUp instanceof Promise)) return this.#adopt(sessionId, caller, lookUp);
+    const adopted = lookUp.then((outcome) => {
+      this.#underWay.delete(key);
+      const found = this.#adopt(sessionId, caller, outcome);
+      return found instanceof Session && found.isStale ? settled(found) : found;
     });
+    this.#underWay.set(key, adopted);
+    return adopted;
   }
 
   #adopt(sessionId: string, caller: Caller, outcome: LookUp): Session | Refusal {
@@ -96,4 +86,10 @@ export class Adoption {
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }
+}
+
+/** Before the next request is served, any process that may end the session must know that it is here. */
+async function settled(session: Session): Promise<Session> {
+  await session.entry?.settle();
+  return session;
 }

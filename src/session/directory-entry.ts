@@ -2,17 +2,23 @@
 // contents change, one write at a time. A process that finds that another process has written meanwhile takes over the other's changes
 // and then writes its own. Cold path: a few times per session.
 //
-//   unbegun ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
-//   unbegun ── made of what is written ──> resting
-//   unbegun, resting ── the session ends, or lives on elsewhere ──> over
+//   opening ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
+//   opening ── made of what is written ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
+//   opening, resting, reading ── the session ends, or lives on elsewhere ──> over
 //   writing ── the session ends, or lives on elsewhere ──> leaving ── done, or failed ──> over
 //   over ── `initialize` has its outcome after the session has ended ──> leaving
 //
-// In any state, another process may have changed the record: then it is read, and nothing is written until it has been read.
+// In any state, another process may have changed the record: it is read before the next request is served, and before the next write.
 //
 // Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process makes
 // sure that it is listed before it serves its first request: a process that ends the session waits until all of them have heard of it.
-import type { FoundSession, LookUp, SessionDirectory, WriteOutcome } from './directory/session-directory.js';
+import type {
+  LookUp,
+  FoundSession,
+  SessionDirectory,
+  SessionWatcher,
+  WriteOutcome,
+} from './directory/session-directory.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import type { SessionIdentity } from './session-plan.js';
@@ -37,15 +43,11 @@ interface RecordedSession {
   merge(theirs: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void;
 }
 
-/** How many times a record is read, at most, while others keep changing it; then the session continues with what was read last. */
-const READS_MAX = 3;
 /**
- * How many writes in a row other processes may overtake before the next change or renewal is waited for: a stored record that cannot
- * be read would overtake every write.
+ * How many times in a row other processes may overtake a write, or a read, before the next change, renewal or request is waited for: a
+ * stored record that cannot be read would overtake every write.
  */
-const OVERTAKEN_MAX = 8;
-/** How many writes a request waits for, at most, after the record was read. */
-const WRITES_MAX = 3;
+const TRIES_MAX = 8;
 
 interface EntryEvents {
   /** Another process has ended the session. */
@@ -54,9 +56,9 @@ interface EntryEvents {
   onPassed(bytes: Buffer): void;
 }
 
-type State = 'unbegun' | 'resting' | 'writing' | 'leaving' | 'over';
+type State = 'opening' | 'resting' | 'writing' | 'reading' | 'leaving' | 'over';
 
-export class DirectoryEntry {
+export class DirectoryEntry implements SessionWatcher {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
   readonly #events: EntryEvents;
@@ -64,21 +66,19 @@ export class DirectoryEntry {
   #version: number;
   /** The upstream sessions in that record; kept only where other processes may change them. */
   #base: readonly UpstreamRecord[] = [];
-  #state: State = 'unbegun';
-  /** Overtaken writes since the record was last written, changed or renewed. */
-  #overtakenCount = 0;
+  #state: State = 'opening';
+  #triesLeft = TRIES_MAX;
   /** Whether the session has changed since the current or latest write began. */
   #isDirty = false;
-  /** Called when the record has been removed, which waits for the write in progress. */
-  #onRemoved: (() => void) | undefined;
-  #onBegun: (() => void) | undefined;
   /** Whether another process has changed the record since it was read. */
   #isOutdated = false;
+  /** Whether it is read next. */
+  #isReadDue = false;
   #isEndedElsewhere = false;
-  #refreshing: Promise<void> | undefined;
-  #settling: Promise<void> | undefined;
-  /** Callbacks that wait for the current write, or the next one. */
-  #onWrite: ((outcome: WriteOutcome) => void)[] = [];
+  /** Called when the record has been removed, which waits for the write in progress. */
+  #onRemoved: (() => void) | undefined;
+  /** Those who wait until the session is up to date and the record lists this process, or that has failed. */
+  #waiting: (() => void)[] = [];
   /** The processes that the record lists. */
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
@@ -99,14 +99,10 @@ export class DirectoryEntry {
     this.#version = begun?.version ?? 0;
     this.#setBase(begun?.record.upstreams ?? []);
     this.#listeners = begun?.record.listeners ?? [];
-    if (begun !== undefined) this.#transition('unbegun', 'resting');
+    if (begun !== undefined) this.#transition(['opening'], 'resting');
     this.#wasShared = begun !== undefined;
-    directory.watch(session.identity.id, {
-      onChanged: () => this.#onChangedElsewhere(),
-      onEnded: () => this.#onEndedElsewhere(),
-      onPassed: (sealed) => this.#onPassed(sealed),
-    });
-    if (begun?.isStale === true) this.#onChangedElsewhere();
+    directory.watch(session.identity.id, this);
+    if (begun?.isStale === true) this.onChangedElsewhere();
     if (begun !== undefined && !this.isListed) session.isStale = true;
   }
 
@@ -120,13 +116,9 @@ export class DirectoryEntry {
     return this.#state === 'leaving' || this.#state === 'over';
   }
 
-  get #isWriting(): boolean {
-    return this.#state === 'writing' || this.#state === 'leaving';
-  }
-
   /** Whether the record is current: another process would continue the session as it is now. */
   get isWritten(): boolean {
-    return this.#version > 0 && !this.#isDirty && !this.#isWriting;
+    return this.#version > 0 && !this.#isDirty && this.#state !== 'writing' && this.#state !== 'leaving';
   }
 
   /** Whether another process could continue the session, perhaps from a slightly older state. */
@@ -147,34 +139,29 @@ export class DirectoryEntry {
 
   /** Writes the first record. @param onSettled called once: when it is written, could not be written, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
-    const deadline = deadlines.after(SESSION_WRITE_WAIT_MS_MAX, () => this.#endBeginning());
-    this.#onBegun = () => {
+    const deadline = deadlines.after(SESSION_WRITE_WAIT_MS_MAX, () => this.#endWaiting());
+    this.#waiting.push(() => {
       deadline.cancel();
       onSettled();
-    };
+    });
     this.#write();
   }
 
   /** Something that the record contains has changed. */
   onChanged(): void {
-    if (this.#isOver || this.#state === 'unbegun') return;
+    if (this.#isOver || this.#state === 'opening') return;
     this.#isDirty = true;
-    this.#overtakenCount = 0;
-    this.#writeIfDirty();
+    this.#triesLeft = TRIES_MAX;
+    this.#goOn();
   }
 
   /** The session was used recently: renews its record. */
   renew(): void {
     if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
-    this.#overtakenCount = 0;
-    if (this.#isDirty) this.#writeIfDirty();
-    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || void this.refresh());
-  }
-
-  /** Reads a record that another process has changed. Always resolves: when the session is up to date or over, or the read has failed. */
-  refresh(): Promise<void> {
-    return (this.#refreshing ??= this.#refresh());
+    this.#triesLeft = TRIES_MAX;
+    if (this.#isDirty) this.#goOn();
+    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#readAgain());
   }
 
   /**
@@ -182,42 +169,29 @@ export class DirectoryEntry {
    * or the session is over.
    */
   settle(): Promise<void> {
-    return (this.#settling ??= this.#settle());
-  }
-
-  async #settle(): Promise<void> {
-    for (let writesLeft = WRITES_MAX; writesLeft > 0; writesLeft -= 1) {
-      if (this.#isOutdated) await this.refresh();
-      if (this.#isOver || this.isListed || (await this.#written()) === 'failed') break;
-    }
-    this.#session.isStale = this.#isOutdated;
-    this.#settling = undefined;
-  }
-
-  #written(): Promise<WriteOutcome> {
-    return new Promise((resolve) => {
-      this.#onWrite.push(resolve);
-      if (this.#isWriting) return;
-      this.#isDirty = true;
-      this.#writeIfDirty();
-    });
+    if (this.#isOver) return Promise.resolve();
+    this.#isReadDue ||= this.#isOutdated;
+    this.#isDirty ||= !this.isListed;
+    this.#triesLeft = TRIES_MAX;
+    const settled = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#goOn();
+    return settled;
   }
 
   /** Lets go of the record: the session continues in another process, or in its record alone. */
   letGo(): void {
     if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
-    if (!this.#transition('resting', 'over') && !this.#transition('unbegun', 'over'))
-      this.#transition('writing', 'leaving');
-    this.#endWaiting('failed');
+    if (!this.#transition(['opening', 'resting', 'reading'], 'over')) this.#transition(['writing'], 'leaving');
+    this.#endWaiting();
   }
 
   /** The session has ended. @returns a promise resolved when other machines know; `undefined` where there are none. */
   remove(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    const wasBegun = this.#state !== 'unbegun';
+    const wasBegun = this.#state !== 'opening';
     this.letGo();
     if (!wasBegun) return undefined;
-    const removed = this.#isWriting ? this.#removeWritten() : this.#removeNow();
+    const removed = this.#state === 'leaving' ? this.#removeWritten() : this.#removeNow();
     return this.#directory.isShared ? removed : undefined;
   }
 
@@ -245,14 +219,15 @@ export class DirectoryEntry {
   async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
     const isRenewedElsewhere = this.#isOutdated;
     // A process that ends the session must know the upstream sessions that others have opened.
-    if (isRenewedElsewhere) await this.refresh();
+    if (isRenewedElsewhere) await this.settle();
     if (this.#isOver || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
     // If the directory cannot tell and no renewal by another process was seen, nobody else has the session.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
   }
 
-  #onChangedElsewhere(): void {
+  /** For `SessionDirectory`. */
+  onChangedElsewhere(): void {
     this.#wasShared = true;
     this.#isOutdated = this.#session.isStale = true;
   }
@@ -268,36 +243,46 @@ export class DirectoryEntry {
     this.#directory.pass(identity.id, identity, this.#listeners, bytes);
   }
 
-  #onPassed(sealed: Buffer): void {
+  onPassed(sealed: Buffer): void {
     const { identity } = this.#session;
     const bytes = this.#directory.unsealPassed(identity.id, identity, sealed);
     if (bytes !== undefined) this.#events.onPassed(bytes);
   }
 
-  #onEndedElsewhere(): void {
+  onEndedElsewhere(): void {
     this.#isEndedElsewhere = true;
-    this.#onChangedElsewhere();
+    this.onChangedElsewhere();
   }
 
-  #endBeginning(): void {
-    const onBegun = this.#onBegun;
-    this.#onBegun = undefined;
-    onBegun?.();
+  #endWaiting(): void {
+    for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  #endWaiting(outcome: WriteOutcome): void {
-    for (const onWrite of this.#onWrite.splice(0)) onWrite(outcome);
+  #readAgain(): void {
+    // Further requests wait for this read, too.
+    this.#isOutdated = this.#session.isStale = true;
+    this.#isReadDue = true;
+    this.#goOn();
   }
 
-  #writeIfDirty(): void {
-    if (this.#isDirty && !this.#isOver && !this.#isWriting && this.#refreshing === undefined) this.#write();
+  /** Takes the next step, if none is in progress. */
+  #goOn(): void {
+    if (this.#state !== 'resting') return;
+    if (this.#isReadDue && this.#triesLeft > 0) return this.#read();
+    if (this.#isDirty && this.#triesLeft > 0) this.#write();
+    if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
+  }
+
+  /** Nothing that requests wait for is done before the next change, renewal or request. */
+  #rest(): void {
+    this.#session.isStale = this.#isOutdated;
+    this.#endWaiting();
   }
 
   #write(): void {
     const { identity } = this.#session;
     const record = this.#session.record(this.#listenersNow());
-    if (!this.#transition('resting', 'writing') && !this.#transition('unbegun', 'writing'))
-      this.#transition('over', 'leaving');
+    if (!this.#transition(['opening', 'resting'], 'writing')) this.#transition(['over'], 'leaving');
     this.#isDirty = false;
     const write = this.#directory.write(identity.id, identity, record, this.#version);
     void write.then((outcome) => this.#onWritten(outcome, record));
@@ -311,54 +296,52 @@ export class DirectoryEntry {
   }
 
   #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {
-    if (!this.#transition('writing', 'resting')) this.#transition('leaving', 'over');
+    if (!this.#transition(['writing'], 'resting')) this.#transition(['leaving'], 'over');
     if (outcome === 'written') {
       this.#version += 1;
-      this.#overtakenCount = 0;
+      this.#triesLeft = TRIES_MAX;
       this.#listeners = listeners;
       this.#setBase(upstreams);
     } else {
       this.#isDirty = true;
-      if (outcome === 'overtaken') this.#overtakenCount += 1;
+      this.#triesLeft -= 1;
     }
     if (this.#onRemoved !== undefined) void this.#removeNow().then(this.#onRemoved);
     // The successor of this process has written or ended the session: upstream sessions opened here are lost with this process.
-    else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
-    else if (outcome === 'written') this.#writeIfDirty();
-    else if (outcome === 'overtaken' && this.#overtakenCount < OVERTAKEN_MAX) void this.refresh();
+    else if (outcome === 'overtaken' && this.#isSucceeded) this.letGo();
     // A failed write is tried again with the next change or renewal.
-    this.#endWaiting(outcome);
-    this.#endBeginning();
+    else if (this.#isOver || outcome === 'failed') this.#rest();
+    else if (outcome === 'overtaken' && this.#triesLeft > 0) this.#readAgain();
+    else this.#goOn();
   }
 
-  async #refresh(): Promise<void> {
+  get #isSucceeded(): boolean {
+    return this.#directory.isRetired && !this.#directory.isShared;
+  }
+
+  #read(): void {
     const { identity } = this.#session;
-    // Further requests wait for this read, too.
-    this.#isOutdated = this.#session.isStale = true;
-    let found: LookUp;
-    let readsLeft = READS_MAX;
-    do {
-      found = await this.#directory.find(identity.id, identity);
-      readsLeft -= 1;
-    } while (typeof found === 'object' && found.isStale && readsLeft > 0);
-    if (!this.#isOver) this.#onFound(this.#isEndedElsewhere ? 'ended' : found);
-    if (this.#settling === undefined) this.#session.isStale = this.#isOutdated;
-    this.#refreshing = undefined;
-    this.#writeIfDirty();
+    this.#transition(['resting'], 'reading');
+    this.#isReadDue = false;
+    void Promise.resolve(this.#directory.find(identity.id, identity)).then((found) => {
+      if (this.#state === 'reading') this.#onRead(this.#isEndedElsewhere ? 'ended' : found);
+    });
   }
 
-  #onFound(found: LookUp): void {
-    if (found === 'ended') {
-      this.#events.onEnded();
-    } else if (found === 'failed' || found === 'full') {
-      // The session continues in the state that this process knows.
-    } else {
-      this.#isOutdated = found !== 'unknown' && found.isStale;
-      if (found === 'unknown' && this.#directory.isRetired && !this.#directory.isShared) return this.letGo();
+  #onRead(found: LookUp): void {
+    if (found === 'ended') return this.#events.onEnded();
+    if (found === 'unknown' && this.#isSucceeded) return this.letGo();
+    // If the read has failed, the session continues in the state that this process knows.
+    if (found !== 'failed' && found !== 'full') {
+      this.#isOutdated = this.#isReadDue = found !== 'unknown' && found.isStale;
+      if (this.#isReadDue) this.#triesLeft -= 1;
       // The directory has lost the record although the session lives.
       if (found === 'unknown') this.#isDirty = true;
+      // Still reading, so that what is taken over does not count as a change to be written.
       this.#takeOver(found);
     }
+    this.#transition(['reading'], 'resting');
+    this.#goOn();
   }
 
   #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
@@ -379,8 +362,8 @@ export class DirectoryEntry {
   }
 
   /** The one writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
     this.#state = to;
     return true;
   }

@@ -64,11 +64,11 @@ interface ReadUnderWay {
 }
 
 /** Gets what other processes do to a session that this process has. */
-interface SessionWatcher {
+export interface SessionWatcher {
   /** The session's record has changed, or may have. */
-  onChanged(): void;
+  onChangedElsewhere(): void;
   /** The session has ended. */
-  onEnded(): void;
+  onEndedElsewhere(): void;
   /** Another process that has the session passed something on; open it with `unsealPassed`. */
   onPassed(sealed: Buffer): void;
 }
@@ -144,15 +144,15 @@ export class SessionDirectory {
   #onChanged(key: Buffer | undefined): void {
     const name = key && nameOf(key);
     for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
-    if (name !== undefined) return this.#watchers.get(name)?.onChanged();
-    for (const watcher of this.#watchers.values()) watcher.onChanged();
+    if (name !== undefined) return this.#watchers.get(name)?.onChangedElsewhere();
+    for (const watcher of this.#watchers.values()) watcher.onChangedElsewhere();
     // A change without a key also means that the store is reachable again.
     void this.#removeAgain();
   }
 
   #onEnded(name: string): void {
     for (const read of this.#reads) if (read.name === name) read.isEnded = true;
-    this.#watchers.get(name)?.onEnded();
+    this.#watchers.get(name)?.onEndedElsewhere();
   }
 
   /** From now on the sessions of this process are its successor's. */
