@@ -17,88 +17,14 @@ import {
   type UpstreamSession,
 } from '../upstream/index.js';
 import type { Session } from './session.js';
-import { type UpstreamCall, type UpstreamHandler, type RequestMetadata, NO_METADATA } from '../http-client/index.js';
+import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '../http-client/index.js';
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
 import { Backoff, limits } from '../shared/index.js';
-
-// Reopens an upstream session that was lost, or could not be opened, while its client only listens: no request would open it, and the
-// client would hear nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
-//
-//   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
-//   opening ── failed, or lost again ──> waiting
-//   waiting, opening ── opened all the same, or stop ──> idle
-
-type State = 'idle' | 'waiting' | 'opening';
 
 /** A stream that was open for so long is steady: the next wait is the first one again. */
 const STEADY_MS = 30_000;
 /** Time without a stream, after which its client is told that the backend is gone. */
 const GONE_AFTER_MS = 30_000;
-
-class Reopening {
-  readonly #deadlines: DeadlineWheel;
-  readonly #upstream: UpstreamSession;
-  #metadata: RequestMetadata = NO_METADATA;
-  readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
-  readonly #onGone: () => void;
-  #openedAtMs = 0;
-  #lostAtMs = 0;
-  #delay: Deadline | undefined;
-  #state: State = 'idle';
-
-  /** @param onGone called when it could not be opened for so long that it counts as gone; perhaps more than once. */
-  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession, onGone: () => void) {
-    this.#onGone = onGone;
-    this.#deadlines = deadlines;
-    this.#upstream = upstream;
-  }
-
-  onOpened(): void {
-    this.#openedAtMs = this.#deadlines.nowMs();
-  }
-
-  /** @param metadata of the client's GET. */
-  onLost(metadata: RequestMetadata): void {
-    this.#metadata = metadata;
-    this.#lostAtMs = this.#deadlines.nowMs();
-    if (this.#deadlines.nowMs() - this.#openedAtMs >= STEADY_MS) this.#backoff.reset();
-    this.#wait();
-  }
-
-  stop(): void {
-    this.#settle();
-    this.#delay?.cancel();
-  }
-
-  #wait(): void {
-    if (!this.#transition('idle', 'waiting')) this.#transition('opening', 'waiting');
-    this.#delay?.cancel();
-    this.#delay = this.#deadlines.after(this.#backoff.next(), () => this.#open());
-  }
-
-  #open(): void {
-    if (this.#upstream.state === 'closed' || !this.#transition('waiting', 'opening')) return;
-    this.#upstream.whenOpen(this.#metadata, (fault) => {
-      if (this.#state === 'idle') return;
-      if (fault === undefined) this.#settle();
-      else if (this.#upstream.state !== 'closed') {
-        if (this.#deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#onGone();
-        this.#wait();
-      }
-    });
-  }
-
-  #settle(): void {
-    if (!this.#transition('waiting', 'idle')) this.#transition('opening', 'idle');
-  }
-
-  /** The one writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
-    this.#state = to;
-    return true;
-  }
-}
 
 /**
  * Time that backends' streams stay open while their client is gone, or has not come yet. After it, they are closed; requests asked on them
@@ -114,101 +40,139 @@ const CHANGES: ReadonlySet<string> = new Set([
 
 const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-/** Handles the messages of all backends: `UnsolicitedMessages` itself. */
-interface Listener {
-  readonly deadlines: DeadlineWheel;
-  readonly memory: SessionShare;
-  filterFor(upstream: UpstreamSession): string;
-  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void;
-  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void;
-  onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
-}
+// A backend that is listened to: a single object per backend, because there are many. One with sessions has one stream for everything that
+// it sends unasked; one without is told which notifications are wanted. An upstream session that was lost, or could not be opened, is
+// reopened, because no request would open it while its client only listens. The delay before that grows while sessions do not last.
+//
+//   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
+//   opening ── failed, or lost again ──> waiting
+//   waiting ── opened all the same, or stop ──> idle
 
-/** A backend that is listened to: a single object per backend, because there are many. */
-abstract class Heard {
-  abstract readonly stream: BackendStream | ModernListening;
-  protected readonly listener: Listener;
-  protected readonly upstream: UpstreamSession;
+type State = 'idle' | 'waiting' | 'opening';
+
+class Heard implements BackendStreamPlan, ModernListeningPlan {
+  /** `undefined` until the upstream session is open. */
+  stream: BackendStream | ModernListening | undefined;
   /** The headers for the backend, from the client's latest GET. */
   metadata: RequestMetadata;
-  readonly #record: UpstreamSession['record'];
+  readonly #listener: UnsolicitedMessages;
+  readonly #upstream: UpstreamSession;
+  #record: UpstreamSession['record'];
+  #backoff: Backoff | undefined;
+  #openedAtMs = 0;
+  #lostAtMs = 0;
+  #delay: Deadline | undefined;
+  #state: State = 'idle';
 
-  constructor(listener: Listener, upstream: UpstreamSession, metadata: RequestMetadata) {
-    this.listener = listener;
-    this.upstream = upstream;
+  constructor(listener: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.#listener = listener;
+    this.#upstream = upstream;
     this.metadata = metadata;
-    this.#record = upstream.record;
   }
 
   get deadlines(): DeadlineWheel {
-    return this.listener.deadlines;
+    return this.#listener.deadlines;
   }
 
   get memory(): SessionShare {
-    return this.listener.memory;
+    return this.#listener.memory;
   }
 
-  protected markLost(): void {
-    this.upstream.markLost(this.#record);
+  get #isModern(): boolean {
+    return this.#record?.era === 'modern';
   }
 
-  /** Whether there is a session to lose: a backend that gave no session id merely has no such stream. */
-  protected get hasSession(): boolean {
-    return this.#record?.sessionId !== '';
-  }
-}
-
-/** A backend with sessions: one stream for everything that it sends unasked. */
-class HeardSession extends Heard implements BackendStreamPlan {
-  readonly stream = new BackendStream(this);
-
-  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall {
-    return this.upstream.listen(lastEventId, this.metadata, handler);
+  /** The upstream session is open. */
+  listen(): void {
+    this.#settle();
+    this.#openedAtMs = this.deadlines.nowMs();
+    this.#record = this.#upstream.record;
+    this.stream = this.#isModern ? new ModernListening(this) : new BackendStream(this);
   }
 
-  onAnswered(): void {
-    this.upstream.endHold();
+  close(): void {
+    this.#settle();
+    this.stream?.close();
+    this.stream = undefined;
+    this.#upstream.endHold();
   }
 
-  onMessage(bytes: Buffer, message: BackendMessage): void {
-    this.listener.onMessage(this.upstream, this.metadata, bytes, message);
+  /** The upstream session was lost, or could not be opened. */
+  reopen(): void {
+    this.#lostAtMs = this.deadlines.nowMs();
+    if (this.#lostAtMs - this.#openedAtMs >= STEADY_MS) this.#backoff = undefined;
+    this.#wait();
   }
 
-  onSessionDoubtful(): void {
-    if (this.hasSession) this.listener.confirm(this.upstream, this.metadata);
+  #wait(): void {
+    if (!this.#transition('idle', 'waiting')) this.#transition('opening', 'waiting');
+    this.#delay?.cancel();
+    this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
+    this.#delay = this.deadlines.after(this.#backoff.next(), () => this.#open());
   }
-}
 
-/** A backend without sessions: it is told which notifications are wanted. */
-class HeardModern extends Heard implements ModernListeningPlan {
-  readonly stream = new ModernListening(this);
+  #open(): void {
+    if (this.#upstream.state === 'closed' || !this.#transition('waiting', 'opening')) return;
+    this.#upstream.whenOpen(this.metadata, (fault) => {
+      if (this.#state === 'idle') return;
+      if (fault === undefined) this.#settle();
+      else if (this.#upstream.state !== 'closed') {
+        if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#listener.onGone(this.#upstream);
+        this.#wait();
+      }
+    });
+  }
+
+  #settle(): void {
+    this.#delay?.cancel();
+    if (!this.#transition('waiting', 'idle')) this.#transition('opening', 'idle');
+  }
 
   filter(): string {
-    return this.listener.filterFor(this.upstream);
+    return this.#listener.filterFor(this.#upstream);
   }
 
-  ask(filter: string, handler: UpstreamHandler): UpstreamCall {
-    return this.upstream.listenFor(filter, this.metadata, handler);
+  /** @param from the id of the last event, or the filter of a backend without sessions. */
+  ask(from: string, handler: UpstreamHandler): UpstreamCall {
+    if (this.#isModern) return this.#upstream.listenFor(from, this.metadata, handler);
+    return this.#upstream.listen(from, this.metadata, handler);
   }
 
   onAsking(): void {
-    this.upstream.hold();
+    this.#upstream.hold();
+  }
+
+  onAnswered(): void {
+    this.#upstream.endHold();
   }
 
   onSettled(): void {
-    this.upstream.endHold();
+    this.#upstream.endHold();
   }
 
   onLost(): void {
-    this.markLost();
+    this.#upstream.markLost(this.#record);
+  }
+
+  /** A backend that gave no session id has no session to lose: it merely has no such stream. */
+  onSessionDoubtful(): void {
+    if (this.#record?.sessionId !== '') this.#listener.confirm(this.#upstream, this.metadata);
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    this.listener.onModernMessage(this.upstream, bytes, message);
+    if (this.#isModern) this.#listener.onModernMessage(this.#upstream, bytes, message);
+    else this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 
-export class UnsolicitedMessages implements Listener {
+export class UnsolicitedMessages {
   readonly stream: SessionStream;
   readonly #context: UpstreamContext;
   readonly #session: Session;
@@ -217,10 +181,8 @@ export class UnsolicitedMessages implements Listener {
     return this.#context.deadlines;
   }
 
-  /** Made for the first backend that may send something unasked. */
+  /** Made for the first backend that may send something unasked, or cannot be opened. */
   #heard: Map<UpstreamSession, Heard> | undefined;
-  /** Made for the first backend that loses its session. */
-  #reopenings: Map<UpstreamSession, Reopening> | undefined;
   readonly #isLease: boolean;
   /** Runs after the client has disconnected: it may come back. */
   #lingering: Deadline | undefined;
@@ -295,7 +257,7 @@ export class UnsolicitedMessages implements Listener {
     if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
     const before = this.#heard?.get(upstream);
     // A live stream uses the credentials of the new GET from now on; one that was refused is tried again with them.
-    if (before?.stream.isOver === false) {
+    if (before?.stream?.isOver === false) {
       before.metadata = metadata;
       return;
     }
@@ -304,11 +266,20 @@ export class UnsolicitedMessages implements Listener {
     if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
     // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
     if (maySpeak) upstream.hold();
-    const Kind = upstream.isModern ? HeardModern : HeardSession;
-    const heard = new Kind(this, upstream, metadata);
+    this.#heardOf(upstream, metadata).listen();
+  }
+
+  #heardOf(upstream: UpstreamSession, metadata: RequestMetadata): Heard {
     this.#heard ??= new Map();
-    this.#heard.set(upstream, heard);
-    this.#reopenings?.get(upstream)?.onOpened();
+    let heard = this.#heard.get(upstream);
+    if (heard === undefined) this.#heard.set(upstream, (heard = new Heard(this, upstream, metadata)));
+    heard.metadata = metadata;
+    return heard;
+  }
+
+  /** The backend could not be opened for so long that it counts as gone; perhaps told more than once. */
+  onGone(upstream: UpstreamSession): void {
+    this.#session.upstreams.news.onGone(upstream, true);
   }
 
   confirm(upstream: UpstreamSession, metadata: RequestMetadata): void {
@@ -337,7 +308,8 @@ export class UnsolicitedMessages implements Listener {
 
   /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
+    if (upstream.state === 'open' && this.#heard?.get(upstream)?.stream === undefined)
+      this.onOpened(upstream, metadata);
   }
 
   /** Whether the backend may send anything unasked that the client would hear of. */
@@ -349,37 +321,25 @@ export class UnsolicitedMessages implements Listener {
   /** Another process has opened the upstream session anew: from now on the backend is listened to in the new session. */
   onReplaced(upstream: UpstreamSession, replace: () => void): void {
     const heard = this.#heard?.get(upstream);
+    const isHeard = heard?.stream !== undefined;
     replace();
-    if (heard !== undefined) this.onOpened(upstream, heard.metadata);
+    if (isHeard) this.onOpened(upstream, heard.metadata);
   }
 
   /** An upstream session is lost or closed. */
   onDropped(upstream: UpstreamSession): void {
     const heard = this.#heard?.get(upstream);
-    if (heard === undefined) return;
-    heard.stream.close();
-    this.#heard?.delete(upstream);
-    upstream.endHold();
-    if (upstream.state === 'closed') {
-      this.#reopenings?.get(upstream)?.stop();
-      this.#reopenings?.delete(upstream);
-    } else if (heard.stream.isOffered) this.#reopen(upstream, heard.metadata);
+    const isClosed = upstream.state === 'closed';
+    if (heard === undefined || (heard.stream === undefined && !isClosed)) return;
+    const isOffered = heard.stream?.isOffered;
+    heard.close();
+    if (isClosed) this.#heard?.delete(upstream);
+    else if (isOffered === true) this.#reopen(upstream, heard.metadata);
   }
 
   #reopen(upstream: UpstreamSession, metadata: RequestMetadata): void {
     const isPossible = upstream.state !== 'closed' && upstream.backend.obstacle === undefined;
-    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#reopeningOf(upstream).onLost(metadata);
-  }
-
-  #reopeningOf(upstream: UpstreamSession): Reopening {
-    this.#reopenings ??= new Map();
-    let reopening = this.#reopenings.get(upstream);
-    if (reopening === undefined) {
-      const onGone = (): void => this.#session.upstreams.news.onGone(upstream, true);
-      reopening = new Reopening(this.#context.deadlines, upstream, onGone);
-      this.#reopenings.set(upstream, reopening);
-    }
-    return reopening;
+    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#heardOf(upstream, metadata).reopen();
   }
 
   /** Ends with the session; not `isForGood`, only until the client opens its stream here again. */
@@ -400,13 +360,8 @@ export class UnsolicitedMessages implements Listener {
   }
 
   #closeAll(): void {
-    for (const [upstream, { stream }] of this.#heard ?? []) {
-      stream.close();
-      upstream.endHold();
-    }
+    for (const heard of this.#heard?.values() ?? []) heard.close();
     this.#heard = undefined;
-    for (const reopening of this.#reopenings?.values() ?? []) reopening.stop();
-    this.#reopenings = undefined;
   }
 
   onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {

@@ -206,8 +206,10 @@ t.test('a changed config ends a listening request, so that its client listens ag
       t.equal(exchange.outcome, 'streaming');
     }
     scene.hostNow = next;
-    scene.context.advance(LISTEN_CONFIG_MS + 200);
-    await until(() => exchange.outcome === 'ended', 'its end');
+    await until(() => {
+      scene.context.advance(LISTEN_CONFIG_MS + 200);
+      return exchange.outcome === 'ended';
+    }, 'its end');
     t.match(messages(exchange).at(-1), { id: 7, result: { resultType: 'complete', _meta: { [TAG]: 7 } } });
     t.equal(scene.relay.sessionCount, 0, 'and what it has listened with');
   }
