@@ -100,6 +100,20 @@ t.test('a backend that is known to keep no session is called from here', async (
   t.equal(legacy.requestsOf('initialize').length, 2, 'each process keeps what it has opened');
 });
 
+t.test('lists and introductions also teach which backends keep no session', async (t) => {
+  const backend = await backendFor(t);
+  for (const [method, passedOn] of [
+    ['tools/list', 2],
+    ['server/discover', 2],
+    ['acme/x', 1],
+  ] as const) {
+    const processes = new TwoProcesses(t);
+    // A first list makes the owner find out; the next request is told.
+    for (let round = 0; round < 4; round += 1) await processes.ask({ b: backend.url }, method);
+    t.equal(processes.passedOn, passedOn, method);
+  }
+});
+
 t.test('a backend that cannot be used makes no difference either', async (t) => {
   const processes = new TwoProcesses(t);
   const backends = { b: { url: 'http://b.example/mcp', transport: 'STDIO' } };

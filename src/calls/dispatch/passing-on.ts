@@ -1,6 +1,7 @@
 // Requests in a lease for backends that keep sessions are served by one process, the lease's owner: directly, too, the client would have
-// one session there. Another process passes them on, for as long as the owner has not told it that the backend keeps none. It opens no
-// session to find out, as it would have to end that at once: for some servers, no client ever does so.
+// one session there. Another process passes them on, for as long as the owner has not told it that the backend keeps none: the owner
+// tells it what it knows when any request comes, and of a call's backend once that is opened for it. The other process opens no session
+// to find out, as it would have to end that at once: for some servers, no client ever does so.
 import type { ClientMessage } from '../../mcp/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 import { type Exchange, refuseMessage } from '../../exchange/index.js';
@@ -19,10 +20,14 @@ export function tryPassOn(
   serve: () => void,
 ): boolean {
   const { passOn } = session;
-  if (passOn === undefined) return false;
-  const owners = [...backends]
-    .map((backend) => session.upstream(backend))
-    .filter(({ isSessionless }) => !isSessionless);
+  const { onSessionless } = exchange;
+  if (passOn === undefined && onSessionless === undefined) return false;
+  const upstreams = [...backends].map((backend) => session.upstream(backend));
+  if (passOn === undefined) {
+    for (const { isSessionless, url } of upstreams) if (isSessionless) onSessionless?.(url);
+    return false;
+  }
+  const owners = upstreams.filter(({ isSessionless }) => !isSessionless);
   if (owners.length === 0) return false;
   const { subject } = session.identity;
   const virtualHost = session.virtualHost!;
