@@ -1,22 +1,29 @@
 // A session's request on its way to a backend of MCP 2026-07-28: its headers, what of the session goes into its bytes, and answers that
-// are not final yet. For a modern client's call that came through `call_tool`, the headers alone. Warm path: modern backends only.
+// are not final yet. If the backend answers with questions, these are put to the client as if a legacy backend had asked them
+// (backend-requests.ts), and the request is made again with the client's answers and the backend's `requestState`. For a modern client's
+// call that came through `call_tool`, the headers alone. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
+import { randomUUID } from 'node:crypto';
 import {
   errorCodeIn,
+  type InputRequest,
+  type InputRequired,
   type BackendMessage,
   listKinds,
   LOG_LEVEL_KEY,
   type MirroredParam,
+  readInputRequired,
   readResultType,
 } from '../mcp/index.js';
 import { readMember, type Reading } from '../bytes/index.js';
-import { rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
+import type { Deadline } from '../fair/index.js';
+import { limits, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
+import type { AskingStream } from '../streams/index.js';
 import { withHead, type OutgoingMessage } from '../http-client/index.js';
 import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index.js';
 import { argumentsToRead } from './large-arguments.js';
 import { ListPages } from '../lists/index.js';
 import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
-import { InputRounds, type InputOwner } from './input-rounds.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { Session } from '../session/index.js';
 import { mayAskForInput } from './targets.js';
@@ -26,17 +33,41 @@ const NO_PARAMS: readonly string[] = [];
 /** The HTTP status with which backends refuse requests whose headers do not agree with their body. */
 const REFUSED = 400;
 
-export interface ModernLegOwner extends InputOwner {
+/** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
+const INPUT_PAUSE_MS = 250;
+
+/** The request whose backend asks. */
+export interface ModernLegOwner extends AskingStream {
   /** The answer is the final one, after all. */
   onWhole(bytes: Buffer, message: BackendMessage): void;
+  /** The client has answered everything: the request is to be made again. */
+  onInput(): void;
+  /** The request will not be made again. @param error `undefined` if the backend's answer is invalid. */
+  onNoInput(error: RpcError | undefined): void;
+}
+
+/** What goes into the request when it is made again. */
+interface InputRound {
+  /** A new id (N07), as JSON. */
+  readonly id: Buffer;
+  /** Members to put into its params, as JSON. */
+  readonly members: Buffer;
 }
 
 export class ModernLeg {
   readonly #plan: RelayedRequestPlan;
   readonly #owner: ModernLegOwner;
+  /** The readings of what kind of answer it is, and of the backend's questions. */
   #reading: Reading | undefined;
-  /** Made when the backend first asks for more. */
-  #rounds: InputRounds | undefined;
+  #inputReading: Reading | undefined;
+  /** How often the backend has asked for more. */
+  #roundCount = 0;
+  /** What the request is made with now; `undefined` the first time. */
+  #round: InputRound | undefined;
+  #isAsking = false;
+  #pause: Deadline | undefined;
+  /** Bytes taken from the subject's share, for answers that are kept until they have been sent. */
+  #countedBytes = 0;
   /** The parameter headers that were sent. */
   #sentParams = NO_PARAMS;
   /** Of a large call: the parameters with headers, as they were known when it was sent. */
@@ -53,12 +84,12 @@ export class ModernLeg {
 
   /** Whether the backend has begun with the request, so that it must not be begun again elsewhere. */
   get isBegun(): boolean {
-    return this.#rounds?.round !== undefined;
+    return this.#round !== undefined;
   }
 
   /** The id under which the request goes out now. */
   sentId(callers: IdSpan): IdSpan {
-    const id = this.#rounds?.round?.id;
+    const id = this.#round?.id;
     return id === undefined ? callers : { bytes: id, start: 0, end: id.length };
   }
 
@@ -70,7 +101,7 @@ export class ModernLeg {
     const { session, upstream, bareName, message: call } = this.#plan;
     const changed = this.#hasEnvelope
       ? message
-      : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#rounds?.round });
+      : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#round });
     if (changed === undefined) return rpcErrors.notConverted;
     if (call.method === 'tools/call' && upstream.mirrors?.isUnread(bareName) === true) return rpcErrors.toolTooLarge;
     const params = this.#paramsOf(read);
@@ -119,7 +150,7 @@ export class ModernLeg {
       if (type === 'complete') {
         if (isWithin) isWhole = true;
         else this.#owner.onWhole(bytes, message);
-      } else if (type === 'input_required' && mayAskForInput(call.method)) this.#madeRounds.begin(result);
+      } else if (type === 'input_required' && mayAskForInput(call.method)) this.#beginRound(result);
       else this.#owner.onNoInput(undefined);
     });
     isWithin = false;
@@ -143,22 +174,102 @@ export class ModernLeg {
     return true;
   }
 
-  /** From now on the client's answers go to another process. */
-  onRetired(): void {
-    this.#rounds?.onRetired();
+  /** @param result of type `input_required`; it must stay valid. */
+  #beginRound(result: Buffer): void {
+    this.#giveBytes();
+    if (this.#roundCount >= limits.inputRoundsMax) {
+      this.#owner.onNoInput(rpcErrors.tooManyInputRounds);
+      return;
+    }
+    this.#roundCount += 1;
+    this.#inputReading = readInputRequired(this.#plan.upstream.subject, result, (input) => {
+      this.#inputReading = undefined;
+      if (input === undefined) this.#owner.onNoInput(undefined);
+      else if (input.requests.length === 0) this.#waitAndGoOn(input);
+      else this.#ask(input);
+    });
   }
 
-  /** Nobody waits for the request any more. */
+  /** The backend asks for nothing, but wants the request to be made again. */
+  #waitAndGoOn({ requestState }: InputRequired): void {
+    this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#goOn([], requestState));
+  }
+
+  #ask({ requests, requestState }: InputRequired): void {
+    const { session, upstream, metadata } = this.#plan;
+    if (session.isRetired) return this.#owner.onNoInput(rpcErrors.inputCutShort);
+    this.#isAsking = true;
+    const answers: Buffer[] = [];
+    let openCount = requests.length;
+    for (const [index, request] of requests.entries()) {
+      const error = session.backendRequests.askInput(
+        this.#owner,
+        upstream,
+        metadata,
+        { method: request.method, params: paramsOf(request), mode: request.mode },
+        (answer) => {
+          if (this.#isOver) return;
+          if (!Buffer.isBuffer(answer))
+            return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, answer.message));
+          this.#takeBytes(answer);
+          answers[index] = Buffer.concat([request.key, COLON, answer]);
+          openCount -= 1;
+          if (openCount === 0) this.#goOn(answers, requestState);
+        },
+      );
+      if (error !== undefined) return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, error.message));
+    }
+  }
+
+  #goOn(answers: readonly Buffer[], requestState: Buffer | undefined): void {
+    if (this.#isOver) return;
+    this.#isAsking = false;
+    const parts: Buffer[] = [];
+    for (const [index, answer] of answers.entries()) parts.push(index === 0 ? RESPONSES : COMMA, answer);
+    if (answers.length > 0) parts.push(CLOSE);
+    if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
+    this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
+    this.#owner.onInput();
+  }
+
+  /** Counts an answer that is kept: the exchange that brought it, and with it its count in the share, is over at once. */
+  #takeBytes({ length }: Buffer): void {
+    if (length < limits.countedFromBytes) return;
+    this.#plan.session.account.requestBytes.take(length);
+    this.#countedBytes += length;
+  }
+
+  #giveBytes(): void {
+    this.#plan.session.account.requestBytes.give(this.#countedBytes);
+    this.#countedBytes = 0;
+  }
+
+  /** From now on the client's answers go to another process, which knows nothing of the request. */
+  onRetired(): void {
+    if (this.#isAsking) this.#owner.onNoInput(rpcErrors.inputCutShort);
+  }
+
+  /** Nobody waits for the request any more. The owner withdraws what the client has yet to answer. */
   end(): void {
     this.#isOver = true;
     this.#refresh?.abort();
     this.#reading?.cancel();
-    this.#rounds?.end();
+    this.#inputReading?.cancel();
+    this.#pause?.cancel();
+    this.#giveBytes();
   }
+}
 
-  get #madeRounds(): InputRounds {
-    return (this.#rounds ??= new InputRounds(this.#plan, this.#owner));
-  }
+const RESPONSES = Buffer.from('"inputResponses":{');
+const STATE = Buffer.from('"requestState":');
+const COMMA = Buffer.from(',');
+const COLON = Buffer.from(':');
+const CLOSE = Buffer.from('}');
+
+/** Legacy clients want an `elicitationId` with each URL, which modern backends do not give. */
+function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buffer {
+  if (method !== 'elicitation/create' || mode !== 'url' || hasElicitationId) return params;
+  return Buffer.concat([Buffer.from(`{"elicitationId":"${randomUUID()}",`), params.subarray(1)]);
 }
 
 /** The upstream session's envelope, with the log level that the client has set for its session. */

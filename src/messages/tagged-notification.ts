@@ -1,6 +1,6 @@
 // A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
 // any id that it had there; all other bytes stay. Cold path.
-import { ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { ABSENT, cutsOf, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 import { readBackendMessage, type BackendMessage } from '../mcp/index.js';
 import { partsOf } from './edits.js';
 
@@ -46,22 +46,13 @@ export function untaggedNotification(bytes: Buffer): Buffer | undefined {
   const tag = findMember(scanner, params, meta, SUBSCRIPTION_ID_KEY);
   if (tag === ABSENT) return bytes;
   if (tag < 0) return undefined;
-  const [start, end] = memberSpan(meta, tag);
-  return Buffer.concat(partsOf(bytes, [{ start: paramsStart + start, end: paramsStart + end, putIn: NOTHING }]));
+  const edits = cutsOf(scanner, meta, (member) => member === tag).map(({ start, end }) => {
+    return { start: paramsStart + start, end: paramsStart + end, putIn: NOTHING };
+  });
+  return Buffer.concat(partsOf(bytes, edits));
 }
 
 const NOTHING = Buffer.alloc(0);
-
-/** The span of a member, with the comma that must be removed with it. */
-function memberSpan(object: number, member: number): readonly [number, number] {
-  const start = scanner.keyStart(member) - 1;
-  const next = scanner.next(member);
-  if (next < scanner.next(object)) return [start, scanner.keyStart(next) - 1];
-  let before = object + 1;
-  if (before === member) return [start, scanner.end(member)];
-  while (scanner.next(before) !== member) before = scanner.next(before);
-  return [scanner.end(before), scanner.end(member)];
-}
 
 /** The separator between a new first member and those that the object has. */
 function commaIn(object: number): string {

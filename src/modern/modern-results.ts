@@ -81,21 +81,21 @@ export function inputRequiredResult(inputRequests: string, requestState: string)
 }
 
 const RESULT_TYPE = '"resultType":"complete"';
-const TYPE_ALONE = Buffer.from(RESULT_TYPE);
-const TYPE_AND_MORE = Buffer.from(`${RESULT_TYPE},`);
 const FIRST_TYPE = Buffer.from('{"resultType":');
 /** How near the end `resultType` is looked for: there may be a `_meta` behind it in which the server names itself. */
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
-/** For results that must have cache hints in the modern era: a legacy backend gives none, so the hints forbid caching (M19). */
-const UNCACHED: ReadonlyMap<string, string> = new Map([
+const ALWAYS_THERE: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
+/**
+ * Only reads need cache hints: lists, which may be cached too, are the gateway's own results. A legacy backend gives none, so these forbid
+ * caching (M19).
+ */
+const MEMBERS_OF_READ: typeof ALWAYS_THERE = [
+  ...ALWAYS_THERE,
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
-]);
-const ALWAYS_THERE: ReadonlyMap<string, string> = new Map([['resultType', RESULT_TYPE]]);
-/** Only reads need these: lists, which may be cached too, are the gateway's own results. */
-const MEMBERS_OF_READ: ReadonlyMap<string, string> = new Map([...ALWAYS_THERE, ...UNCACHED]);
+];
 const BRACE = 0x7b;
 const END_BRACE = 0x7d;
 
@@ -108,15 +108,13 @@ const scanner = new JsonScanner();
 export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
   if (bytes[bodyStart] !== BRACE) return [];
   const result = bytes.subarray(bodyStart, bodyEnd);
-  if (method !== 'resources/read' && !mayName(result, RESULT_TYPE_KEY)) return [typeBefore(result, bodyStart + 1)];
-  const missing: string[] = [];
-  for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
-    if (!mayHaveMember(result, name)) missing.push(member);
-  const edits = otherTypes(result, bodyStart);
-  if (method === 'resources/read') edits.push(...otherScopes(result, bodyStart));
-  if (missing.length === 0) return edits;
-  const start = bodyStart + 1;
-  return [{ start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) }, ...edits];
+  const isRead = method === 'resources/read';
+  const missing = (isRead ? MEMBERS_OF_READ : ALWAYS_THERE).filter(([name]) => !mayHaveMember(result, name));
+  const edits = isRead ? [...otherScopes(result, bodyStart)] : [];
+  for (const node of nodesOf(result, 'resultType'))
+    if (scanner.kind(node) === jsonKind.string) putInPlace(edits, result, bodyStart, node, COMPLETE);
+  if (missing.length > 0) edits.push(membersBefore(result, bodyStart, missing.map(([, member]) => member).join()));
+  return edits;
 }
 
 /**
@@ -128,11 +126,18 @@ export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
   const result = bytes.subarray(bodyStart, bodyEnd);
   const hasType = hasTypeAtAnEnd(result) || mayHaveMember(result, 'resultType');
   const scopes = method === 'resources/read' ? otherScopes(result, bodyStart) : NO_EDITS;
-  return hasType ? scopes : [typeBefore(result, bodyStart + 1), ...scopes];
+  return hasType ? scopes : [membersBefore(result, bodyStart, RESULT_TYPE), ...scopes];
 }
 
-function typeBefore(result: Buffer, start: number): Edit {
-  return { start, end: start, putIn: isEmpty(result) ? TYPE_ALONE : TYPE_AND_MORE };
+function membersBefore(result: Buffer, bodyStart: number, members: string): Edit {
+  const start = bodyStart + 1;
+  return { start, end: start, putIn: Buffer.from(isEmpty(result) ? members : `${members},`) };
+}
+
+/** Replaces the value, unless it is that already. */
+function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
+  const [start, end] = [scanner.start(node), scanner.end(node)];
+  if (!result.subarray(start, end).equals(putIn)) edits.push({ start: bodyStart + start, end: bodyStart + end, putIn });
 }
 
 /**
@@ -152,25 +157,18 @@ function hasTypeAtAnEnd(result: Buffer): boolean {
  * which no JSON string can contain: only the first `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
  */
 function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
-  if (!mayName(result, SCOPE_KEY)) return NO_EDITS;
   const edits: Edit[] = [];
-  const put = (start: number, end: number): void => {
-    edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: PRIVATE });
-  };
-  if (result.length > limits.readAtOnceBytesMax) {
-    for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
-      if (edits.length >= SCOPES_CHANGED_MAX) break;
-      const start = at + SCOPE_KEY.length;
-      const [written] = PUBLIC_BEHIND.exec(result.toString('latin1', start, start + SCOPE_LOOK_BYTES)) ?? [];
-      if (written !== undefined) put(start + written.length - PUBLIC_BYTES, start + written.length);
-    }
-  } else if (scanner.scan(result, 1)) {
-    const past = scanner.next(0);
-    for (let node = 1; node < past; node = scanner.next(node)) {
-      const [start, end] = [scanner.start(node), scanner.end(node)];
-      const isScope = isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'cacheScope');
-      if (isScope && !result.subarray(start, end).equals(PRIVATE)) put(start, end);
-    }
+  if (result.length <= limits.readAtOnceBytesMax) {
+    for (const node of nodesOf(result, 'cacheScope')) putInPlace(edits, result, bodyStart, node, PRIVATE);
+    return edits;
+  }
+  for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
+    if (edits.length >= SCOPES_CHANGED_MAX) break;
+    const start = at + SCOPE_KEY.length;
+    const [written] = PUBLIC_BEHIND.exec(result.toString('latin1', start, start + SCOPE_LOOK_BYTES)) ?? [];
+    if (written === undefined) continue;
+    const end = bodyStart + start + written.length;
+    edits.push({ start: end - PUBLIC_BYTES, end, putIn: PRIVATE });
   }
   return edits;
 }
@@ -181,21 +179,6 @@ const PUBLIC_BEHIND = /^\s*:\s*"public"/;
 const PUBLIC_BYTES = '"public"'.length;
 /** Bytes that are searched behind the key. Servers write no white space there, people a little. */
 const SCOPE_LOOK_BYTES = 64;
-
-/** Replaces each `resultType` that is a string other than `complete`. A result too large to be read at once stays as it is. */
-function otherTypes(result: Buffer, bodyStart: number): Edit[] {
-  if (result.length > limits.readAtOnceBytesMax || !mayName(result, RESULT_TYPE_KEY) || !scanner.scan(result, 1))
-    return [];
-  const edits: Edit[] = [];
-  const past = scanner.next(0);
-  for (let node = 1; node < past; node = scanner.next(node)) {
-    const [start, end] = [scanner.start(node), scanner.end(node)];
-    if (!isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'resultType')) continue;
-    if (scanner.kind(node) === jsonKind.string && !result.subarray(start, end).equals(COMPLETE))
-      edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: COMPLETE });
-  }
-  return edits;
-}
 
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = Buffer.from('"complete"');
@@ -233,26 +216,23 @@ const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
 
 /** A result too large to be read counts as having each member that it names: without them it means complete, and not cacheable. */
 function mayHaveMember(result: Buffer, name: string): boolean {
-  const isNamed = result.includes(`"${name}"`);
-  if (result.length > limits.readAtOnceBytesMax) return isNamed;
-  return (isNamed || result.includes(ESCAPED)) && hasMember(result, name);
-}
-
-/** Whether a small result could have a member with this key, written with escapes or without: clients read both alike. */
-function mayName(result: Buffer, key: Buffer | string): boolean {
-  return result.includes(key) || result.includes(ESCAPED);
+  if (result.length > limits.readAtOnceBytesMax) return result.includes(`"${name}"`);
+  return nodesOf(result, name).length > 0;
 }
 
 /** How the escape of an ASCII letter begins. */
 const ESCAPED = Buffer.from('\\u00');
 
-/** Whether the object has the member, once or more often. */
-function hasMember(result: Buffer, name: string): boolean {
-  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
+/** The members of a small result with this name, written with escapes or without: clients read both alike. */
+function nodesOf(result: Buffer, name: string): readonly number[] {
+  const nodes: number[] = [];
+  if (result.length > limits.readAtOnceBytesMax || !(result.includes(`"${name}"`) || result.includes(ESCAPED)))
+    return nodes;
+  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return nodes;
   const past = scanner.next(0);
   for (let node = 1; node < past; node = scanner.next(node))
-    if (isKey(result, scanner.keyStart(node), scanner.keyEnd(node), name)) return true;
-  return false;
+    if (isKey(result, scanner.keyStart(node), scanner.keyEnd(node), name)) nodes.push(node);
+  return nodes;
 }
 
 function isEmpty(object: Buffer): boolean {

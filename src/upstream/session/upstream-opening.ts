@@ -12,7 +12,7 @@
 import type { CompiledBackend, UpstreamTarget } from '../../user-config/index.js';
 import { eraOfVersion, type Era } from '../../mcp/index.js';
 import { Backoff } from '../../shared/index.js';
-import { wokenTurns, type Deadline, type DeadlineWheel } from '../../fair/index.js';
+import { wokenTurns, type Deadline } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from '../../credentials/index.js';
 import { openInEra } from './era-opening.js';
@@ -28,34 +28,6 @@ import {
 } from '../../http-client/index.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { ERA_KNOWN_MS } from '../reach/era-memory.js';
-
-/** Requests that wait for something to finish, for a short time at most. Cold path. */
-class Hold {
-  readonly #deadline: Deadline;
-  readonly #onOver: () => void;
-  #waiting: (() => void)[] | undefined = [];
-
-  /** @param onOver called once, before the waiting requests go on. */
-  constructor(deadlines: DeadlineWheel, patienceMs: number, onOver: () => void) {
-    this.#deadline = deadlines.after(patienceMs, () => this.end());
-    this.#onOver = onOver;
-  }
-
-  /** @param goOn called once, when the hold is over; at once if it already is. */
-  wait(goOn: () => void): void {
-    if (this.#waiting === undefined) goOn();
-    else this.#waiting.push(goOn);
-  }
-
-  end(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    this.#waiting = undefined;
-    this.#deadline.cancel();
-    this.#onOver();
-    for (const goOn of waiting) goOn();
-  }
-}
 
 /** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
@@ -101,8 +73,9 @@ export abstract class UpstreamOpening {
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';
   #waiting: Waiting[] = [];
-  /** Present while the backend's own stream is being opened. */
-  #hold: Hold | undefined;
+  /** Requests that wait while the backend's own stream is being opened; `undefined` at other times. */
+  #held: (() => void)[] | undefined;
+  #heldDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   /** When to ask again what a backend without sessions offers; `Infinity` for a backend with sessions. */
@@ -204,23 +177,28 @@ export abstract class UpstreamOpening {
    * stream is open if it is being opened, since many servers lose what they send before. Hot path.
    */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(metadata, waiter);
+    if (this.#state === 'open' && this.#held === undefined) this.whenOpen(metadata, waiter);
     else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
   }
 
   #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#hold !== undefined)
-      this.#hold.wait(() => wokenTurns.run(this.subject, () => this.whenOpen(metadata, waiter)));
+    if (fault === undefined && this.#held !== undefined)
+      this.#held.push(() => wokenTurns.run(this.subject, () => this.whenOpen(metadata, waiter)));
     else waiter(fault);
   }
 
   /** The backend's own stream is being opened: callers of `whenReady` wait until `endHold`, or for a short time. */
   hold(): void {
-    this.#hold ??= new Hold(this.context.deadlines, BACKEND_STREAM_PATIENCE_MS, () => (this.#hold = undefined));
+    if (this.#held !== undefined) return;
+    this.#held = [];
+    this.#heldDeadline = this.context.deadlines.after(BACKEND_STREAM_PATIENCE_MS, () => this.endHold());
   }
 
   endHold(): void {
-    this.#hold?.end();
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    this.#heldDeadline?.cancel();
+    for (const goOn of held) goOn();
   }
 
   /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
