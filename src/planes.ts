@@ -19,7 +19,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
   if (options.isCheckAlone) return sayWhatWouldBe(words, options, dataplaneListeners(options));
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
-  const { chooseListener } = await import('./worker/edge/choose-listener.js');
+  const { chooseListener } = await import('./edge/choose-listener.js');
   const { endWithParent } = await import('./primary/end-with-parent.js');
   return runPrimary(options, {
     readOptions: () => readRequest({ options: dataplaneOptions }, words),

@@ -102,7 +102,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'shared',
   ],
+  edge: ['exchange', 'process', 'bytes', 'fair', 'config', 'shared'],
   'control-plane': [
+    'edge',
     'relay',
     'calls',
     'observation',
@@ -120,6 +122,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'shared',
   ],
   worker: [
+    'edge',
     'relay',
     'session',
     'observation',
@@ -151,7 +154,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   session: ['directory', '.'],
   calls: ['.', 'dispatch'],
   // The inbound and the outbound side never see each other, and meet in the files above them.
-  worker: ['admission', 'edge', 'hop', '.'],
+  worker: ['admission', 'hop', '.'],
   'control-plane': [
     'common',
     'mirror',
@@ -177,7 +180,7 @@ const UPWARDS: readonly string[] = [
 
 /** Packages that only one folder or file, or a few, may import. */
 const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
-  'uWebSockets.js': 'worker/edge/',
+  'uWebSockets.js': 'edge/',
   jose: 'auth/',
   oauth4webapi: ['credentials/', 'control-plane/connect/', 'control-plane/sign-in/'],
   ioredis: 'store/',
@@ -244,7 +247,7 @@ const OUTBOUND: ReadonlySet<string> = new Set(
   'upstream http-client credentials messages lists streams session calls modern relay'.split(' '),
 );
 
-/** The folder and its subfolder: `worker/edge`. Anything deeper belongs to that. */
+/** The folder and its subfolder: `worker/hop`. Anything deeper belongs to that. */
 function roomOf(file: string): string {
   return file.split(sep).slice(0, -1).slice(0, 2).join('/');
 }

@@ -5,15 +5,15 @@ import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
 import type { ControlPlaneOptions, ListenAddress, StoreOptions } from '../config/index.js';
 import { listenFault, StartFault } from '../process/index.js';
-import { Overload, OverloadWatch, ProcessGauges } from '../fair/index.js';
+import { Overload, OverloadWatch, ProcessGauges, DeadlineWheel } from '../fair/index.js';
 import { exitStatus, HostPolicy, type Logger, RequestIds, ProtectedResource } from '../shared/index.js';
-import { Names } from '../http-client/index.js';
+import { Names, Http1Upstream } from '../http-client/index.js';
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords, type Store } from '../store/index.js';
-import { Secrets, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
+import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { AuditTrail } from './common/audit.js';
 import { Compositions } from './compositions/compositions.js';
-import { Connect, type ConnectOptions } from './connect/connect.js';
+import { Connect } from './connect/connect.js';
 import { AdminListener } from './dataplane/admin-listener.js';
 import { DataplaneViews } from './dataplane/dataplane-views.js';
 import { LiveFigures } from './dataplane/live-figures.js';
@@ -22,7 +22,7 @@ import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './registry/directory.js';
-import { ProbeCredentials, CredentialedProber } from './prober/probe-credentials.js';
+import { CredentialedProber } from './prober/probe-credentials.js';
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
@@ -41,6 +41,8 @@ interface ControlPlaneParts {
   readonly live: LiveFigures | undefined;
   readonly tracer: Tracer | undefined;
   readonly tokens: TokenVerifier;
+  /** Closes the connections to authorization servers. */
+  readonly closing: () => Promise<void>;
   /** For stored secrets and grants; `undefined` when there is no key for them. */
   readonly store: Store | undefined;
 }
@@ -64,20 +66,21 @@ export class ControlPlane {
     const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
     const keys = new SecretKeys(upstream.secretKeys);
     const userGrants = store && UserGrants.of(store, keys);
+    // For authorization servers: those of servers that are probed, of users' consents, and of sign-ins.
+    const names = new Names(connections.names);
+    const { connectTimeoutMs, authorities, mode } = upstream;
+    const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
+    const deadlines = new DeadlineWheel();
+    const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
+    const fetching = { http, names, mode };
     const overload = new Overload(logger);
     const directory = new Directory(records);
     const registry = new Registry({
       records,
       directory,
       prober: new CredentialedProber(
-        new ProbeThread({
-          deadlineMs: options.probeTimeoutMs,
-          mode: upstream.mode,
-          authorities: upstream.authorities,
-          nameServers,
-          allowedNetworks,
-        }),
-        new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets, userGrants }),
+        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode, authorities, nameServers, allowedNetworks }),
+        credentials,
       ),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
@@ -125,10 +128,20 @@ export class ControlPlane {
       registry,
       compositions,
       mcp,
-      connect: openConnect(options, { records, keys, grants: userGrants, storedSecrets, logger }),
+      connect:
+        upstream.connectUrl === undefined || userGrants === undefined
+          ? undefined
+          : new Connect({
+              ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
+              connectUrl: upstream.connectUrl,
+            }),
       dataplane: new DataplaneViews(listener, recent),
       live,
-      signIn: openSignIn(options, tokens, logger),
+      signIn:
+        options.signIn &&
+        new SignIn(options.signIn, {
+          ...{ ...fetching, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
+        }),
       console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,
@@ -148,7 +161,14 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer };
+    const closing = async (): Promise<void> => {
+      await http.close();
+      names.close();
+      deadlines.stop();
+    };
+    const parts = {
+      ...{ overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer, closing },
+    };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -163,7 +183,7 @@ export class ControlPlane {
 
   /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } =
+    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer, closing } =
       this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
@@ -174,42 +194,12 @@ export class ControlPlane {
     tokens.close();
     await mcp.stop();
     await Promise.all([registry.stop(), compositions.stop()]);
+    await closing();
     await changes.stop();
     await store?.close();
     await records.close();
     await tracer?.close(TRACE_FLUSH_MS_MAX);
   }
-}
-
-/** @returns `undefined` where people sign in only with a token. */
-function openSignIn(options: ControlPlaneOptions, tokens: TokenVerifier, logger: Logger): SignIn | undefined {
-  const { signIn, upstream, connections, token } = options;
-  if (signIn === undefined) return undefined;
-  const { mode, secretKeys: keys } = upstream;
-  return new SignIn(signIn, {
-    tokens,
-    audience: token.audience,
-    keys,
-    mode,
-    names: new Names(connections.names),
-    logger,
-  });
-}
-
-interface ConnectParts extends Pick<ConnectOptions, 'records' | 'keys' | 'logger'> {
-  readonly grants: UserGrants | undefined;
-  readonly storedSecrets: StoredSecrets | undefined;
-}
-
-/** @returns `undefined` where users cannot connect servers. */
-function openConnect(
-  { upstream, connections }: ControlPlaneOptions,
-  { grants, storedSecrets, ...parts }: ConnectParts,
-): Connect | undefined {
-  const { connectUrl, mode, secretsDirectory } = upstream;
-  if (connectUrl === undefined || grants === undefined) return undefined;
-  const secrets = new Secrets(secretsDirectory, () => performance.now(), storedSecrets);
-  return new Connect({ ...parts, connectUrl, mode, grants, secrets, names: new Names(connections.names) });
 }
 
 /** The tracer is imported only where traces are wanted. */

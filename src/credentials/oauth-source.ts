@@ -1,12 +1,18 @@
 // Where one upstream session gets its access token: from its backend's `auth`, its client's secret and, where that is exchanged, the
 // caller's token. Synchronous while a token is valid. Warm path.
 import type { UpstreamOptions } from '../config/index.js';
+import { SecretKeys } from './secrets/secret-keys.js';
+import type { StoredSecrets } from './secrets/stored-secrets.js';
+import type { UserGrants } from './secrets/user-grants.js';
+import type { DeadlineWheel } from '../fair/index.js';
 import type { OAuthAuth } from '../user-config/index.js';
 import { type RequestMetadata, upstreamFault } from '../http-client/index.js';
-import type { Secrets } from './secrets.js';
+import { ConnectLinks } from './connect-links.js';
+import { Secrets } from './secrets.js';
 import type { CredentialRead, Token } from './token.js';
-import type { Tokens } from './tokens.js';
-import type { UserTokens } from './user-tokens.js';
+import type { OAuthMeans } from './token-endpoint.js';
+import { Tokens } from './tokens.js';
+import { UserTokens } from './user-tokens.js';
 
 export interface OAuthSourceMeans {
   readonly secrets: Secrets;
@@ -14,6 +20,30 @@ export interface OAuthSourceMeans {
   /** Tokens from users' grants. */
   readonly users: UserTokens;
   readonly mode: UpstreamOptions['mode'];
+}
+
+interface CredentialParts extends OAuthMeans {
+  readonly deadlines: DeadlineWheel;
+  readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
+  readonly userGrants?: UserGrants | undefined;
+}
+
+/** What gets the credentials for all backends of one process, with its options. */
+export function createCredentials(
+  {
+    mode,
+    secretsDirectory,
+    connectUrl,
+    secretKeys,
+  }: Pick<UpstreamOptions, 'mode' | 'secretsDirectory' | 'connectUrl' | 'secretKeys'>,
+  { http, deadlines, storedSecrets, userGrants: grants }: CredentialParts,
+): OAuthSourceMeans {
+  const nowMs = (): number => deadlines.nowMs();
+  const secrets = new Secrets(secretsDirectory, nowMs, storedSecrets);
+  const links = new ConnectLinks(connectUrl, new SecretKeys(secretKeys));
+  const { random } = Math;
+  const users = new UserTokens({ http, deadlines, secrets, mode, links, grants }, { nowMs: Date.now, random });
+  return { secrets, tokens: new Tokens({ http }, { nowMs, random }), users, mode };
 }
 
 const NONE: readonly string[] = [];

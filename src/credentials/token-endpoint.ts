@@ -1,15 +1,37 @@
-// Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), or in exchange for the
-// caller's token (RFC 8693). Returns a token, or a fault whose words contain no URL and no secret. Cold path.
+// Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), in exchange for the
+// caller's token (RFC 8693), or with a refresh token. Returns a token, or a fault whose words contain no URL and no secret. Cold path.
+import type { ClientAuthentication } from './secrets/user-grants.js';
 import { limits, isSecretValue } from '../shared/index.js';
 import type { OAuthAuth } from '../user-config/index.js';
-import { isShareFault, upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import {
+  type HttpUpstream,
+  type FetchedRequest,
+  upstreamFetch,
+  isShareFault,
+  upstreamFault,
+  type UpstreamFault,
+} from '../http-client/index.js';
 import { oauthAnswer } from './oauth-answer.js';
-import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
 /** Lifetime assumed for an access token that states none. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
 /** Longest time that an access token is used, whatever lifetime it states. After it, another one is requested. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
+
+export interface OAuthMeans {
+  readonly http: HttpUpstream;
+}
+
+/** The request to the authorization server failed. */
+class OAuthFetchError extends Error {
+  override readonly name = 'OAuthFetchError';
+  readonly fault: UpstreamFault;
+
+  constructor(fault: UpstreamFault) {
+    super(fault.kind);
+    this.fault = fault;
+  }
+}
 
 export interface OAuthTokenRequest {
   readonly auth: OAuthAuth;
@@ -31,10 +53,13 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 export async function requestToken(
   means: OAuthMeans,
   subject: string,
-  request: OAuthTokenRequest,
+  { auth, clientSecret: secret, callerToken }: OAuthTokenRequest,
 ): Promise<IssuedToken | UpstreamFault> {
+  const client = { id: auth.client_id, authentication: auth.client_authentication ?? 'basic', secret };
+  const grantType = auth.type === 'token-exchange' ? TOKEN_EXCHANGE : 'client_credentials';
+  const server = { endpoint: auth.token_endpoint };
   try {
-    return issuedToken(await ask(means, subject, request));
+    return issuedToken(await askForToken(means, subject, server, client, grantType, parametersOf(auth, callerToken)));
   } catch (error) {
     return tokenFaultOf(error);
   }
@@ -44,47 +69,77 @@ export interface TokenAnswer {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in?: number | undefined;
+  readonly refresh_token?: string | undefined;
 }
 
-async function ask(
-  means: OAuthMeans,
+/** Without an issuer, the authorization server is known by its token endpoint alone. */
+interface TokenServer {
+  readonly issuer?: string;
+  readonly endpoint: string;
+}
+
+interface TokenClient {
+  readonly id: string;
+  readonly authentication: ClientAuthentication;
+  readonly secret?: string | undefined;
+}
+
+/** Rejects with an error for `tokenFaultOf`. Whether plain HTTP is allowed was decided before: see `OAuthSource` and `UserTokens`. */
+export async function askForToken(
+  { http }: OAuthMeans,
   subject: string,
-  { auth, clientSecret, callerToken }: OAuthTokenRequest,
+  { endpoint, issuer = new URL(endpoint).origin }: TokenServer,
+  client: TokenClient,
+  grantType: string,
+  parameters: Readonly<Record<string, string>>,
 ): Promise<TokenAnswer> {
   // Imported lazily: the library is large, and few backends need it.
   const oauth = await import('oauth4webapi');
-  const server = { issuer: new URL(auth.token_endpoint).origin, token_endpoint: auth.token_endpoint };
-  const client = { client_id: auth.client_id };
-  const isPost = auth.client_authentication === 'post';
-  const authentication = isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  // Whether plain HTTP is allowed was decided before: see `OAuthSource`.
-  const options = { [oauth.customFetch]: oauthFetch(means, subject), [oauth.allowInsecureRequests]: true };
-  const parameters = parametersOf(auth, callerToken);
-  if (auth.type === 'token-exchange') {
-    const answer = await oauth.genericTokenEndpointRequest(
-      server,
-      client,
-      authentication,
-      TOKEN_EXCHANGE,
-      parameters,
-      options,
-    );
-    return oauth.processGenericTokenEndpointResponse(server, client, await oauthAnswer(answer, 'token'));
-  }
-  const answer = await oauth.clientCredentialsGrantRequest(server, client, authentication, parameters, options);
-  return oauth.processClientCredentialsResponse(server, client, await oauthAnswer(answer, 'token'));
+  const [server, named] = [{ issuer, token_endpoint: endpoint }, { client_id: client.id }];
+  const authentication = await clientAuth(client.authentication, client.secret);
+  const answer = await oauth.genericTokenEndpointRequest(server, named, authentication, grantType, parameters, {
+    [oauth.customFetch]: tokenFetch(http, subject),
+    [oauth.allowInsecureRequests]: true,
+  });
+  return oauth.processGenericTokenEndpointResponse(server, named, await oauthAnswer(answer, 'token'));
 }
 
-function parametersOf(auth: OAuthAuth, callerToken: string): URLSearchParams {
-  const parameters = new URLSearchParams();
-  if (auth.scope !== undefined) parameters.set('scope', auth.scope);
-  if (typeof auth.resource === 'string') parameters.set('resource', auth.resource);
-  if (auth.audience !== undefined) parameters.set('audience', auth.audience);
-  if (auth.type !== 'token-exchange') return parameters;
-  parameters.set('subject_token', callerToken);
-  parameters.set('subject_token_type', ACCESS_TOKEN);
-  parameters.set('requested_token_type', ACCESS_TOKEN);
-  return parameters;
+/** One deadline and a limit of bytes for each request. */
+function tokenFetch(http: HttpUpstream, subject: string) {
+  return async (url: string, asked: FetchedRequest): Promise<Response> => {
+    const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
+    let bytes = 0;
+    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.tokenAnswerBytesMax;
+    const errorOf = (fault: UpstreamFault): Error => new OAuthFetchError(fault);
+    return upstreamFetch({ http, subject, signal, takes, errorOf }, new URL(url), asked);
+  };
+}
+
+/** The client authentication in the library's form. */
+export async function clientAuth(authentication: ClientAuthentication, secret = '') {
+  const oauth = await import('oauth4webapi');
+  switch (authentication) {
+    case 'none':
+      return oauth.None();
+    case 'post':
+      return oauth.ClientSecretPost(secret);
+    case 'basic':
+      return oauth.ClientSecretBasic(secret);
+  }
+}
+
+function parametersOf(auth: OAuthAuth, callerToken: string): Record<string, string> {
+  const { scope, resource, audience } = auth;
+  return {
+    ...(scope !== undefined && { scope }),
+    ...(typeof resource === 'string' && { resource }),
+    ...(audience !== undefined && { audience }),
+    ...(auth.type === 'token-exchange' && {
+      subject_token: callerToken,
+      subject_token_type: ACCESS_TOKEN,
+      requested_token_type: ACCESS_TOKEN,
+    }),
+  };
 }
 
 export function issuedToken({

@@ -2,10 +2,9 @@
 // most loses its oldest token. A session keeps the token it uses even after it is forgotten here. Cold path: once per session and
 // credential.
 import { createHash } from 'node:crypto';
-import type { OAuthMeans } from './oauth-fetch.js';
-import { Token, type TokenClock } from './token.js';
-import { requestToken, type OAuthTokenRequest } from './token-endpoint.js';
 import { FairCache } from '../fair/index.js';
+import { Token, type TokenClock } from './token.js';
+import { requestToken, type OAuthMeans, type OAuthTokenRequest } from './token-endpoint.js';
 import { MIB } from '../shared/index.js';
 
 /** Access tokens that a process caches. Beyond it, the subject with the most loses its oldest one; sessions keep theirs. */

@@ -4,20 +4,20 @@ import { type ClientAuthentication, type UserGrant, grantKeyOf } from './secrets
 import { limits, isSecretValue } from '../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from '../http-client/index.js';
-import { oauthAnswer } from './oauth-answer.js';
-import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
-import { issuedToken, tokenFaultOf, tokenUnavailable, type TokenAnswer } from './token-endpoint.js';
+import {
+  askForToken,
+  issuedToken,
+  tokenFaultOf,
+  tokenUnavailable,
+  type OAuthMeans,
+  type TokenAnswer,
+} from './token-endpoint.js';
 
 /** The parts of a grant that a renewal changes. */
 export interface RenewedGrant {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
   readonly expiresAtMs: number;
-}
-
-interface GrantAnswer extends TokenAnswer {
-  readonly refresh_token?: string | undefined;
-  readonly scope?: string | undefined;
 }
 
 /** The key of a user's grant in the store. Other members of the backend's `auth` do not change it. */
@@ -33,28 +33,15 @@ export function authenticationOf(auth: UserAuth): ClientAuthentication {
 /** Never rejects. @param secret the client's; `undefined` where it has none. */
 export async function refreshGrant(
   means: OAuthMeans,
-  { subject, issuer, tokenEndpoint, client, resource, refreshToken = '' }: UserGrant,
+  { subject, issuer, tokenEndpoint: endpoint, client, resource, refreshToken = '' }: UserGrant,
   secret: string | undefined,
   nowMs: number,
 ): Promise<RenewedGrant | UpstreamFault> {
+  const parameters = { refresh_token: refreshToken, ...resourceParameter(resource) };
+  const named = { ...client, secret };
   try {
-    // Imported lazily: the library is large, and few backends need it.
-    const oauth = await import('oauth4webapi');
-    const server = { issuer, token_endpoint: tokenEndpoint };
-    const named = { client_id: client.id };
-    const answer = await oauth.refreshTokenGrantRequest(
-      server,
-      named,
-      await clientAuth(client.authentication, secret),
-      refreshToken,
-      {
-        additionalParameters: resourceParameter(resource),
-        [oauth.customFetch]: oauthFetch(means, subject),
-        [oauth.allowInsecureRequests]: true,
-      },
-    );
-    const read = await oauthAnswer(answer, 'token');
-    return renewedGrant(await oauth.processRefreshTokenResponse(server, named, read), nowMs);
+    const answer = await askForToken(means, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
+    return renewedGrant(answer, nowMs);
   } catch (error) {
     return tokenFaultOf(error);
   }
@@ -65,21 +52,8 @@ export function resourceParameter(resource: string): Record<string, string> {
   return resource === '' ? {} : { resource };
 }
 
-/** The client authentication in the library's form. */
-export async function clientAuth(authentication: ClientAuthentication, secret = '') {
-  const oauth = await import('oauth4webapi');
-  switch (authentication) {
-    case 'none':
-      return oauth.None();
-    case 'post':
-      return oauth.ClientSecretPost(secret);
-    case 'basic':
-      return oauth.ClientSecretBasic(secret);
-  }
-}
-
 /** @param nowMs wall-clock time of the request. */
-export function renewedGrant(answer: GrantAnswer, nowMs: number): RenewedGrant | UpstreamFault {
+export function renewedGrant(answer: TokenAnswer, nowMs: number): RenewedGrant | UpstreamFault {
   const issued = issuedToken(answer);
   if ('kind' in issued) return issued;
   const { access_token: accessToken, refresh_token: refreshToken } = answer;

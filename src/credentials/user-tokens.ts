@@ -6,22 +6,21 @@
 //   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
 import { randomUUID } from 'node:crypto';
 import {
+  GRANTS_KNOWN_MAX,
   type FoundGrant,
   type GrantRead,
   type UserGrant,
   type UserGrants,
-  GRANTS_KNOWN_MAX,
 } from './secrets/user-grants.js';
 import type { UpstreamOptions } from '../config/index.js';
 import { Backoff, limits } from '../shared/index.js';
-import { RecentMap } from '../fair/index.js';
+import { type DeadlineWheel, RecentMap } from '../fair/index.js';
 import type { UserAuth } from '../user-config/index.js';
 import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import type { ConnectLinks } from './connect-links.js';
-import type { OAuthMeans } from './oauth-fetch.js';
 import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
-import { tokenUnavailable } from './token-endpoint.js';
+import { type OAuthMeans, tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
 
 /** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
@@ -32,6 +31,7 @@ export const GRANT_POLL_MS = 100;
 const GRANT_SAVE_MS_MAX = 10_000;
 
 export interface UserTokensMeans extends OAuthMeans {
+  readonly deadlines: DeadlineWheel;
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
   readonly links: ConnectLinks;

@@ -36,4 +36,4 @@ export { metadataFor } from './passthrough.js';
 export { EventPieces } from './piece-source.js';
 export { hasReadableId, refuseMessage, refuseUnread, withRequestId } from './refused-message.js';
 export { Sending } from './sending.js';
-export { type TransportHead, checkTransport } from './transport.js';
+export { checkTransport } from './transport.js';

@@ -16,6 +16,7 @@ interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
   /** Bounds of the set for calls. */
   readonly pool?: Partial<PoolBounds>;
+  /** Resolves host names, and is closed with these connections; created when absent. */
   readonly names?: Names;
   readonly authorities?: string | undefined;
 }
@@ -46,7 +47,10 @@ export class BackendConnections {
   /** For answers to backends' requests, and for other messages to them during calls. */
   readonly replies: Http1Upstream;
 
+  readonly #names: Names | undefined;
+
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
+    this.#names = names;
     const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
@@ -68,6 +72,7 @@ export class BackendConnections {
 
   async close(): Promise<void> {
     await Promise.all([this.replies.close(), this.streams.close(), this.calls.close()]);
+    this.#names?.close();
   }
 }
 

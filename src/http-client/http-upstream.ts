@@ -110,7 +110,8 @@ export interface UpstreamHandler {
   /**
    * The status and the headers that the relay reads; `''` when absent. `contentType` is lower-case, without parameters.
    * @param bodyBytes length of the body that follows; -1 when it is not known.
-   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, or the `retry-after` of 429 and 503.
+   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, the `www-authenticate` of 401, or the `retry-after` of 429 and
+   *   503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   /**

@@ -53,9 +53,11 @@ export class Http1Call implements UpstreamCall {
     process.nextTick(() => this.fail(kind, true));
   }
 
-  fail(kind: UpstreamFaultKind, isUnsent: boolean, detail?: string): void {
+  /** @param detail `''` for none; that of a failed handshake is for the log. */
+  fail(kind: UpstreamFaultKind, isUnsent: boolean, detail = ''): void {
     const { handler } = this;
     this.handler = undefined;
-    handler?.onFault(detail === undefined ? upstreamFault(kind, isUnsent) : { kind, isUnsent, detail });
+    const more = kind === 'tls-failed' ? { logDetail: detail } : { detail };
+    handler?.onFault(detail === '' ? upstreamFault(kind, isUnsent) : { kind, isUnsent, ...more });
   }
 }

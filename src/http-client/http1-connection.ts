@@ -58,6 +58,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #answersCount = 0;
   /** Why the connection is being closed, if known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
+  #errorCode = '';
   /** Whether any byte has arrived since the request was written. */
   #hasAnswerBegun = false;
   /** Whether its call was resumed since the connection last rested. */
@@ -308,6 +309,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #onError(error: NodeJS.ErrnoException): void {
     if (this.#state === 'connecting') {
       this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
+      this.#errorCode = error.code ?? '';
       // The resumed TLS session may have been the cause.
       this.#target.means.tlsSessions.drop(this.#target.name);
     }
@@ -340,7 +342,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const call = this.#takeCall();
     this.#transition(this.#state, 'lost');
     this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
-    if (!isUnsent) call?.fail(kind, wasConnecting, kind === 'answer-encoded' ? this.#parser.encoding : undefined);
+    const detail = kind === 'tls-failed' ? this.#errorCode : this.#parser.encoding;
+    if (!isUnsent) call?.fail(kind, wasConnecting, detail);
     for (const listener of this.#onLostListeners) listener();
   }
 

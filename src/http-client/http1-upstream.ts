@@ -18,7 +18,7 @@ interface Http1UpstreamOptions {
   readonly pool?: Partial<PoolBounds>;
   /** Bounds for all origins together. */
   readonly shares?: Partial<BackendShareBounds>;
-  /** Resolves host names, and is closed with this client; created when absent. */
+  /** Resolves host names; created when absent, and then closed with this client. */
   readonly names?: Names;
   /** The read turns of all connections that share an event loop; created when absent. */
   readonly turns?: ReadTurns;
@@ -41,11 +41,13 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
   readonly #sweep: NodeJS.Timeout;
+  readonly #areNamesOwn: boolean;
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
     const { connectTimeoutMs, names = new Names(), turns = new ReadTurns(), authorities } = options;
     this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns, trust: trustOf(authorities) };
+    this.#areNamesOwn = options.names === undefined;
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), connectionBounds.upstreamSweepMs).unref();
@@ -66,7 +68,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     clearInterval(this.#sweep);
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     this.#pools.clear();
-    this.#means.names.close();
+    if (this.#areNamesOwn) this.#means.names.close();
   }
 
   /** Closes the connection that has been free for the longest, of the first origin that has one. */

@@ -1,6 +1,5 @@
 export { BackendConnections } from './backend-connections.js';
 export { connectionBounds } from './connection-bounds.js';
-export { trustOf } from './connection-target.js';
 export { keepsCookies, withCookies } from './cookies.js';
 export {
   type ByteSpan,
@@ -17,11 +16,11 @@ export {
   withHead,
 } from './http-upstream.js';
 export { Http1Upstream } from './http1-upstream.js';
-export { type AddressGuard, isHostRefused } from './names/address-guard.js';
-export { Names, guardedLookupOf } from './names/names.js';
+export { isHostRefused } from './names/address-guard.js';
+export { Names } from './names/names.js';
 export { Notices } from './notices.js';
 export { movedTarget, redirectPath } from './redirect-place.js';
-export { encodingIn, isForNow } from './response-parser.js';
+export { isForNow } from './response-parser.js';
 export {
   type SaidRefusal,
   type UpstreamFault,
@@ -39,3 +38,4 @@ export {
   upstreamFault,
   versionsFault,
 } from './upstream-fault.js';
+export { type FetchedRequest, upstreamFetch } from './upstream-fetch.js';

@@ -36,7 +36,8 @@ export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
    * @param bodyBytes -1 when the length is not known yet.
-   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, or the `retry-after` of 429 and 503; `''` when absent.
+   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, the `www-authenticate` of 401, or the `retry-after` of 429 and 503;
+   *   `''` when absent.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   /** A piece of the body; valid until the callback returns. */
@@ -249,9 +250,7 @@ export class ResponseParser {
         if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
         break;
       case 16:
-        if (isName(bytes, nameStart, 'content-encoding'))
-          this.#encoding = encodingIn(bytes.toString('latin1', start, end));
-        return this.#encoding === '';
+        return this.#takeOfSixteen(bytes, nameStart, start, end);
       case 17:
         if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
         break;
@@ -266,6 +265,13 @@ export class ResponseParser {
     else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
     else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
       this.#hint += (this.#hint && '\n') + bytes.toString('latin1', start, end);
+  }
+
+  #takeOfSixteen(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
+    if (isName(bytes, nameStart, 'content-encoding')) this.#encoding = encodingIn(bytes.toString('latin1', start, end));
+    else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
+      this.#hint += (this.#hint && ', ') + bytes.toString('latin1', start, end);
+    return this.#encoding === '';
   }
 
   #onConnection(value: string): void {

@@ -1,8 +1,8 @@
 // Builds the one context that all upstream sessions of a relay share: connections, credentials, and the listeners for changes and failures.
-import { SecretKeys, ConnectLinks, Tokens, UserTokens, Secrets } from '../credentials/index.js';
 import { createMessageMemories } from '../fair/index.js';
 import { BackendLog, type LastFaults, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
 import { Notices } from '../http-client/index.js';
+import { createCredentials } from '../credentials/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 import type { RelayOptions } from './relay-options.js';
 
@@ -15,10 +15,6 @@ export function createUpstreamContext(
   const { http, deadlines, upstream, logger } = options;
   const log = new BackendLog(logger);
   const nowMs = (): number => deadlines.nowMs();
-  const secrets = new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets);
-  const { mode } = upstream;
-  const links = new ConnectLinks(upstream.connectUrl, new SecretKeys(upstream.secretKeys));
-  const grants = options.userGrants;
   return {
     http,
     streams: options.streams ?? http,
@@ -27,15 +23,7 @@ export function createUpstreamContext(
     notices: new Notices(http, deadlines),
     replies: new Notices(options.replies ?? http, deadlines, http),
     ids: new OwnIds(),
-    credentials: {
-      secrets,
-      tokens: new Tokens({ http, deadlines }, { nowMs, random: Math.random }),
-      users: new UserTokens(
-        { http, deadlines, secrets, mode, links, grants },
-        { nowMs: Date.now, random: Math.random },
-      ),
-      mode,
-    },
+    credentials: createCredentials(upstream, options),
     endpoints:
       options.endpoints ??
       new BackendEndpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),

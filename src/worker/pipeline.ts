@@ -45,9 +45,7 @@ import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops, OwnerWaits } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
-import type { EdgeExchange } from './edge/edge-exchange.js';
-import type { EdgeHandler } from './edge/edge.js';
-import type { BodyOutcome } from './edge/incoming-request.js';
+import { type EdgeExchange, type EdgeHandler, type BodyOutcome, refusedBodies } from '../edge/index.js';
 
 // Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
 // that the request declares connection-specific. Hot path: does nothing for a virtual host that lists none.
@@ -186,7 +184,7 @@ export class Pipeline implements EdgeHandler {
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
     if (!this.#passesHost(exchange)) return;
     exchange.incoming.receive((outcome) => {
-      if (outcome !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
+      if (outcome !== 'complete') this.#refuse(exchange, refusedBodies[outcome]);
       else void this.#answerFrom(endpoint, exchange, parameter);
     });
   }
@@ -259,7 +257,7 @@ export class Pipeline implements EdgeHandler {
   /** @param unreadable the refusal of an unreadable header, sent with the request id from the body. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     const { subject } = caller;
-    if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body], subject);
+    if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
     else if (unreadable !== undefined)
       this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
     else if (this.#parts.turns.tryPass()) this.#toOwner(caller, exchange);
@@ -415,10 +413,3 @@ const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   'hop-failed': refusals.hopFailed,
   'answer-bytes-full': refusals.answerBytesFull,
 };
-
-/** Refusals by outcome of the body. */
-const REFUSED_BY_OUTCOME = {
-  'too-large': refusals.bodyTooLarge,
-  subjectMax: refusals.subjectBytesFull,
-  totalMax: refusals.bytesFull,
-} as const;

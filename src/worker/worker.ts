@@ -39,8 +39,7 @@ import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops, OwnerWaits } from './hop/hops.js';
 import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
-import { Edge } from './edge/edge.js';
-import { loadLibrary } from './edge/choose-listener.js';
+import { Edge, loadLibrary } from '../edge/index.js';
 import { Pipeline } from './pipeline.js';
 
 /**

@@ -8,8 +8,11 @@ import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
 import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX, SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
+import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Names } from '../../src/http-client/names/names.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
+
+const http = new Http1Upstream({ connectTimeoutMs: limits.connectMsMax });
 
 const NOW_MS = 1_000_000;
 
@@ -59,7 +62,7 @@ t.test('the number of sign-ins in progress is bounded, in all and per address', 
     { issuer, clientId: 'c', clientSecret: undefined, scope: 'openid', resource: undefined, consoleUrl: issuer },
     {
       ...{ tokens: { verify: () => ({ kind: 'refused', reason: 'missing' }) }, audience: 'a', keys: [] },
-      ...{ names: new Names(), mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
+      ...{ names: new Names(), http, mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
     },
   );
   const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people are signing in/ };
@@ -137,7 +140,7 @@ t.test('the issuer’s response is checked against the request, and faults are e
     new SignIn(
       { issuer: issuer.url, clientId: 'c', clientSecret, scope: 'openid', resource: 'r:r', consoleUrl: issuer.url },
       {
-        ...{ tokens: { verify: () => verified }, audience: 'the-gateway', keys: [], names: new Names() },
+        ...{ tokens: { verify: () => verified }, audience: 'the-gateway', keys: [], names: new Names(), http },
         ...{ mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
       },
     );

@@ -4,8 +4,10 @@ import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
 import { Directory } from '../../src/control-plane/registry/directory.js';
-import { CredentialedProber, ProbeCredentials } from '../../src/control-plane/prober/probe-credentials.js';
-import { Names } from '../../src/http-client/names/names.js';
+import { CredentialedProber } from '../../src/control-plane/prober/probe-credentials.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createCredentials } from '../../src/credentials/oauth-source.js';
+import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-store.js';
@@ -44,12 +46,10 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const records = settings.records ?? (await openRecordStore(options, logger));
   const prober = new CredentialedProber(
     new Prober({ deadlineMs: AMPLE_MS }),
-    new ProbeCredentials({
-      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [] },
-      authorities: undefined,
-      connectUrl: undefined,
-      names: new Names(),
-    }),
+    createCredentials(
+      { mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [], connectUrl: undefined },
+      { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS }), deadlines: new DeadlineWheel() },
+    ),
   );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);

@@ -28,7 +28,7 @@ async function ask(http: HttpUpstream, endpoint: string): Promise<IssuedToken | 
     ...({ type: 'oauth2-client-credentials', token_endpoint: endpoint } as const),
     ...{ client_id: 'c', client_secret: { secret: 's' } },
   };
-  return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: '' });
+  return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: '' });
 }
 
 /** A response whose content-length is correct. */
@@ -101,14 +101,14 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
       ...({ type: 'token-exchange', token_endpoint: endpoint.url, resource: false } as const),
       ...{ client_id: 'c', client_secret: { secret: 's' } },
     };
-    return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
+    return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
   };
   for (const { why, said, kinds } of forgiven) {
     if (!kinds.includes('token')) continue;
     answeredWith(201, said);
     t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);
     t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
-    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), { accessToken: 't' }, why);
+    t.match(await refreshGrant({ http }, grant, undefined, 0), { accessToken: 't' }, why);
   }
   answeredWith(200, { error: 'invalid_client' });
   t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_client)' }, 'a refusal with 200');
@@ -135,7 +135,7 @@ t.test('no token is requested at a refused address, by its URL or by what its na
       ...{ subject: 'alice', issuer: `http://${host}`, tokenEndpoint, resource: 'https://tools.example' },
       ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
     } as UserGrant;
-    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), refused, `a grant's at ${host}`);
+    t.match(await refreshGrant({ http }, grant, undefined, 0), refused, `a grant's at ${host}`);
   }
 });
 

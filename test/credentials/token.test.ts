@@ -198,9 +198,7 @@ t.test('an exhausted share is reported to its own subject alone', async (t) => {
 });
 
 t.test('tokens are shared by those who may share them, and by nobody else', async (t) => {
-  const deadlines = new DeadlineWheel();
-  t.teardown(() => deadlines.stop());
-  const tokens = new Tokens({ http: new ScriptedUpstream(), deadlines }, { nowMs: () => 1, random: () => 0 });
+  const tokens = new Tokens({ http: new ScriptedUpstream() }, { nowMs: () => 1, random: () => 0 });
   const auth: OAuthAuth = {
     ...{ type: 'oauth2-client-credentials', token_endpoint: 'https://as.example/token' },
     ...{ client_id: 'c', client_secret: { secret: 's' } },
@@ -233,7 +231,7 @@ t.test('the bytes of tokens are bounded per process and per subject, with caller
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
   const http = new ScriptedUpstream();
-  const tokens = new Tokens({ http, deadlines }, { nowMs: () => 1, random: () => 0 });
+  const tokens = new Tokens({ http }, { nowMs: () => 1, random: () => 0 });
   const auth: OAuthAuth = {
     ...{ type: 'token-exchange', token_endpoint: 'https://as.example/token' },
     ...{ client_id: 'c', client_secret: { secret: 's' } },

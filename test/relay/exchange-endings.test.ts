@@ -3,7 +3,8 @@
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
 import t, { type Test } from 'tap';
-import { NodeExchange } from '../../src/control-plane/mcp/node-exchange.js';
+import { NodeExchanges } from '../../src/edge/node-exchanges.js';
+import { createLogger } from '../../src/shared/logger.js';
 import { Batch } from '../../src/calls/dispatch/batch.js';
 import type { Exchange } from '../../src/exchange/exchange.js';
 import { ReadingsUnderWay } from '../../src/streams/in-flight/requests-in-flight.js';
@@ -13,7 +14,7 @@ import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
-import { startEdge } from '../worker/edge/edge-server.js';
+import { startEdge } from '../edge/edge-server.js';
 import { startHopPair } from '../worker/hop/pair.js';
 
 interface Served {
@@ -57,9 +58,10 @@ async function edge(t: Test): Promise<Open> {
 
 async function node(t: Test): Promise<Open> {
   const deadlines = new DeadlineWheel();
-  const context = { deadlines, bodyBytesMax: 1_000, streamKeepAliveMs: 14_000 };
+  const parts = { deadlines, bodyBytesMax: 1_000, streamKeepAliveMs: 14_000, logger: createLogger('silent', {}) };
+  const exchanges = new NodeExchanges(parts, createMessageMemories(createAccounts(), deadlines));
   const { open, onExchange } = callerOf(t, () => (http.address() as AddressInfo).port);
-  const http = createServer((message, response) => onExchange(new NodeExchange(context, message, response)));
+  const http = createServer((message, response) => onExchange(exchanges.open(message, response, '')));
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     deadlines.stop();

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { canSharePort } from '../../src/worker/edge/node-server.js';
+import { canSharePort } from '../../src/edge/node-server.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { runProgram } from '../support/gateway.js';
 import { rpc } from '../support/mcp-caller.js';

@@ -54,7 +54,7 @@ export class ScriptedContext implements UpstreamContext {
     const nowMs = (): number => this.#nowMs;
     this.credentials = {
       secrets: new Secrets(undefined, nowMs),
-      tokens: new Tokens({ http: this.http, deadlines: this.deadlines }, { nowMs, random: () => this.random }),
+      tokens: new Tokens({ http: this.http }, { nowMs, random: () => this.random }),
       users: new UserTokens(
         {
           ...{ http: this.http, deadlines: this.deadlines, secrets: new Secrets(undefined, nowMs), grants: undefined },

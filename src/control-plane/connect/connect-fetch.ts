@@ -1,29 +1,21 @@
-// Requests to backends and authorization servers on behalf of a user on the consent page: never to a refused address,
-// without redirects, under one deadline, and with a size limit for each response. Cold path.
-import { once } from 'node:events';
-import { request as requestHttp, type IncomingMessage } from 'node:http';
-import { request as requestHttps } from 'node:https';
+// Requests to backends and authorization servers on behalf of a user on the consent page, or of somebody who signs in: never to a refused
+// address, without redirects, under one deadline, and with a size limit for each response. Cold path.
 import type { UpstreamOptions } from '../../config/index.js';
-import { guardedLookupOf, type Names } from '../../http-client/index.js';
+import {
+  type Names,
+  type HttpUpstream,
+  type FetchedRequest,
+  upstreamFetch,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import { isObject } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchMeans {
-  readonly names: Names;
+  readonly http: HttpUpstream;
+  readonly names: Pick<Names, 'guard'>;
   readonly mode: UpstreamOptions['mode'];
-}
-
-interface Asked {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: URLSearchParams | string | undefined | null;
-}
-
-/** Status and `www-authenticate` of a response. */
-interface AnswerHead {
-  readonly status: number;
-  readonly challenge: string;
 }
 
 export class ConnectFetch {
@@ -31,7 +23,7 @@ export class ConnectFetch {
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
-  /** For one step of one consent. @param subject whose share of DNS look-ups is used. */
+  /** For one step of one consent. @param subject whose share of connections and look-ups is used. */
   constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
@@ -39,89 +31,52 @@ export class ConnectFetch {
   }
 
   /** The `fetch` that the OAuth library uses. */
-  readonly fetch = async (url: string | URL, asked: Asked = {}): Promise<Response> => {
-    const answer = await this.#ask(new URL(url), asked);
-    const pieces: Buffer[] = [];
+  readonly fetch = async (url: string | URL, asked: FetchedRequest = {}): Promise<Response> => {
+    const place = new URL(url);
+    this.check(place);
+    const { http } = this.#means;
     let bytes = 0;
-    try {
-      for await (const piece of answer as AsyncIterable<Buffer>) {
-        bytes += piece.length;
-        if (bytes > limits.connectAnswerBytesMax)
-          throw new ControlPlaneFault('party-unfit', 'A server’s response is too large.');
-        pieces.push(piece);
-      }
-    } catch (error) {
-      throw faultOf(error);
-    } finally {
-      answer.destroy();
-    }
-    const status = answer.statusCode ?? 0;
-    if (status < 200 || status > 599)
-      throw new ControlPlaneFault('party-unfit', 'A server’s response is not valid HTTP.');
-    const type = answer.headers['content-type'] ?? '';
-    const isBodiless = status === 204 || status === 205 || status === 304;
-    return new Response(isBodiless ? null : Buffer.concat(pieces), { status, headers: { 'content-type': type } });
+    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.connectAnswerBytesMax;
+    return upstreamFetch({ http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf }, place, asked);
   };
-
-  /** Reads the head only: the body may never end. */
-  async head(url: URL, asked: Asked): Promise<AnswerHead> {
-    const answer = await this.#ask(url, asked);
-    answer.destroy();
-    const challenge = answer.headers['www-authenticate'] ?? '';
-    return { status: answer.statusCode ?? 0, challenge: challenge.slice(0, limits.upstreamRefusalBytesMax) };
-  }
 
   /** The JSON object at this URL; `undefined` where there is none. */
   async object(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
     const response = await this.fetch(url, { headers: { accept: 'application/json' } });
+    const text = await response.text();
     if (response.status !== 200) return undefined;
     try {
-      const value: unknown = JSON.parse(await response.text());
+      const value: unknown = JSON.parse(text);
       return isObject(value) ? value : undefined;
     } catch {
       return undefined;
     }
   }
 
-  async #ask(url: URL, { method = 'GET', headers = {}, body }: Asked): Promise<IncomingMessage> {
-    this.check(url);
-    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-      ...{ method, headers, agent: false, signal: this.#signal },
-      lookup: guardedLookupOf(this.#means.names, this.#subject),
-      maxHeaderSize: limits.upstreamHeaderBytesMax,
-    });
-    request.end(body === undefined || body === null ? undefined : String(body));
-    try {
-      const [answer] = (await once(request, 'response')) as [IncomingMessage];
-      return answer;
-    } catch (error) {
-      throw faultOf(error);
-    } finally {
-      // Later errors are also reported to the reader of the response.
-      request.on('error', () => {});
-    }
-  }
-
   /** Throws for a URL that must not be connected to. The addresses of a host name are checked when connecting. */
   check(url: URL): void {
-    if (!/^https?:$/.test(url.protocol))
-      throw new ControlPlaneFault('party-unfit', 'A server names an address that is not http or https.');
+    if (!/^https?:$/.test(url.protocol)) throw unfit('A server names an address that is not http or https.');
     if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
-      throw new ControlPlaneFault(
-        'party-unfit',
-        'A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.',
-      );
-    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined)
-      throw new ControlPlaneFault('party-unfit', 'A server names an address that is not allowed.');
+      throw unfit('A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.');
+    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined) throw unfit(NOT_ALLOWED);
   }
 }
 
-function faultOf(error: unknown): ControlPlaneFault {
-  if (error instanceof ControlPlaneFault) return error;
-  const { code = '', name = '' } = error as NodeJS.ErrnoException;
-  if (name === 'AbortError' || name === 'TimeoutError')
+const NOT_ALLOWED = 'A server names an address that is not allowed.';
+
+const WORDS: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
+  'address-refused': NOT_ALLOWED,
+  'address-not-allowed': NOT_ALLOWED,
+  'answer-too-large': 'A server’s response is too large.',
+  'answer-invalid': 'A server’s response is not valid HTTP.',
+};
+
+function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
+  if (kind === 'answer-timeout' || kind === 'connect-timeout')
     return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
-  if (code.startsWith('ADDRESS_'))
-    return new ControlPlaneFault('party-unfit', 'A server names an address that is not allowed.');
-  return new ControlPlaneFault('party-unfit', 'A server cannot be reached: try again later.', { cause: error });
+  return unfit(WORDS[kind] ?? 'A server cannot be reached: try again later.');
+}
+
+function unfit(words: string): ControlPlaneFault {
+  return new ControlPlaneFault('party-unfit', words);
 }

@@ -1,9 +1,9 @@
 // The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
 // the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
 // expired records. Cold path.
-import { type SecretKeys, openText, sealText, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
+import { SealedRecords, type SecretKeys, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
-import { type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
+import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
@@ -35,21 +35,19 @@ interface ConnectRecord {
 const PREFIX = 'connects/';
 
 export class ConnectRecords {
-  readonly #records: RecordStore;
-  readonly #keys: SecretKeys;
+  readonly #sealed: SealedRecords<ConnectRecord>;
   #sweptTo = '';
 
   constructor(records: RecordStore, keys: SecretKeys) {
-    this.#records = records;
-    this.#keys = keys;
+    this.#sealed = new SealedRecords(records, keys);
   }
 
   /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. @param ticketId of the link. */
   async begin(ticketId: string, begun: BegunConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
-      const { bytes, record } = await this.#read(key);
-      const used = record.usedTickets.filter(({ untilMs }) => nowMs < untilMs);
+      const { bytes, value } = await this.#sealed.read(key);
+      const used = (value?.usedTickets ?? []).filter(({ untilMs }) => nowMs < untilMs);
       if (used.some(({ id }) => id === ticketId))
         throw new ControlPlaneFault('consent-over', 'This link has already been used.');
       if (used.length >= limits.connectStartsMax)
@@ -58,7 +56,7 @@ export class ConnectRecords {
           'Too many links for this backend were used recently: try again in a few minutes.',
         );
       const usedTickets = [...used, { id: ticketId, untilMs: begun.untilMs }];
-      return (await this.#write(key, bytes, { usedTickets, begun })) || undefined;
+      return (await this.#sealed.replace(key, bytes, { usedTickets, begun })) || undefined;
     });
     await this.#sweep(nowMs);
   }
@@ -67,46 +65,28 @@ export class ConnectRecords {
   async end(grantKey: string, nonce: string, nowMs: number): Promise<BegunConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
-      const { bytes, record } = await this.#read(key);
-      if (record.begun?.nonce !== nonce) return { begun: undefined };
-      const { usedTickets } = record;
-      return (await this.#write(key, bytes, { usedTickets })) ? { begun: record.begun } : undefined;
+      const { bytes, value } = await this.#sealed.read(key);
+      if (value?.begun?.nonce !== nonce) return { begun: undefined };
+      const { usedTickets, begun: found } = value;
+      return (await this.#sealed.replace(key, bytes, { usedTickets })) ? { begun: found } : undefined;
     });
     return begun !== undefined && nowMs < begun.untilMs ? begun : undefined;
   }
 
-  async #read(key: RecordKey): Promise<{ readonly bytes: Buffer | undefined; readonly record: ConnectRecord }> {
-    const bytes = await this.#records.read(key);
-    return { bytes, record: (bytes && this.#open(key, bytes)) ?? { usedTickets: [] } };
-  }
-
-  /** `undefined` for a record that no key opens: its consent cannot be continued. */
-  #open({ key }: RecordKey, bytes: Buffer): ConnectRecord | undefined {
-    const opened = openText(this.#keys, key, bytes);
-    return opened.kind === 'opened' ? (JSON.parse(opened.text) as ConnectRecord) : undefined;
-  }
-
-  async #write(key: RecordKey, expected: Buffer | undefined, record: ConnectRecord): Promise<boolean> {
-    const { first } = this.#keys;
-    if (first === undefined) throw new Error('there is no key to seal with');
-    const value = sealText(first, key.key, JSON.stringify(record));
-    return this.#records.swap([{ ...key, expected, value }]);
-  }
-
   async #sweep(nowMs: number): Promise<void> {
-    const keys = await this.#records.listKeys(PREFIX, this.#sweptTo, CONNECTS_SWEPT_MAX);
+    const { records } = this.#sealed;
+    const keys = await records.listKeys(PREFIX, this.#sweptTo, CONNECTS_SWEPT_MAX);
     this.#sweptTo = keys.length < CONNECTS_SWEPT_MAX ? '' : (keys.at(-1) ?? '');
-    const values = await this.#records.readMany(keys);
+    const values = await records.readMany(keys);
     for (const [index, key] of keys.entries()) {
-      const expected = values[index];
-      const place: RecordKey = { space: 'records', key };
-      const record = expected && this.#open(place, expected);
-      const isOld = record?.usedTickets.every(({ untilMs }) => untilMs <= nowMs) !== false;
-      if (expected !== undefined && isOld) await this.#records.swap([{ ...place, expected, value: undefined }]);
+      const bytes = values[index];
+      // A consent in a record that no key opens cannot be continued.
+      const isOld = this.#sealed.open(key, bytes)?.usedTickets.every(({ untilMs }) => untilMs <= nowMs) !== false;
+      if (bytes !== undefined && isOld) await this.#sealed.replace(key, bytes, undefined);
     }
   }
 }
 
-function keyOf(grantKey: string): RecordKey {
-  return { space: 'records', key: PREFIX + grantKey.slice(GRANT_PREFIX.length) };
+function keyOf(grantKey: string): string {
+  return PREFIX + grantKey.slice(GRANT_PREFIX.length);
 }

@@ -6,19 +6,16 @@ import {
   openTicket,
   type ConnectTicket,
   type SecretKeys,
-  openText,
-  sealText,
+  openValue,
+  sealValue,
   grantsOf,
   type GrantClient,
   type UserGrant,
   type UserGrants,
   ConnectLinks,
-  oauthAnswer,
-  toldBy,
-  authenticationOf,
   clientAuth,
+  authenticationOf,
   renewedGrant,
-  resourceParameter,
   userGrantKey,
   type Secrets,
 } from '../../credentials/index.js';
@@ -26,6 +23,7 @@ import { limits, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
+import { authorizationUrl, createVerifier, told, tokensFor } from './code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discoverAuthorization, type Discovered } from './discovery.js';
@@ -140,52 +138,31 @@ export class Connect {
     const fetch = this.#fetchFor(ticket);
     const found = await discoverAuthorization(fetch, ticket, auth);
     const client = await this.#clientFor(fetch, ticket, found);
-    const oauth = await import('oauth4webapi');
-    const verifier = oauth.generateRandomCodeVerifier();
+    const verifier = await createVerifier();
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const grantKey = userGrantKey(auth, ticket, subject);
     const nowMs = Date.now();
     const untilMs = nowMs + limits.connectTicketMs;
     const said = { ...{ nonce, browser: hashOf(browser), grantKey, subject, backendName, origin, path, auth }, client };
     await this.#begun.begin(ticket.id, { ...found, ...said, verifier, untilMs }, nowMs);
-    const address = new URL(found.server.authorization_endpoint);
-    const parameters = {
-      ...{ response_type: 'code', client_id: client.id, redirect_uri: this.#redirectUri },
-      ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-      ...{ state: this.#stateOf(grantKey, nonce), ...resourceParameter(found.resource) },
-      ...(found.scope !== '' && { scope: found.scope }),
-    };
-    for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
-    return address.href;
+    const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
+    const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource: found.resource };
+    return authorizationUrl(found.server.authorization_endpoint, found.scope, asking);
   }
 
   /** @param query of the callback URL that the authorization server redirected the browser to. @returns the backend's name. */
   async end(query: URLSearchParams, browser: string): Promise<string> {
-    const begun = await this.#takeBegun(query.get('state') ?? '', browser);
+    const state = query.get('state') ?? '';
+    const begun = await this.#takeBegun(state, browser);
+    const { client, server, verifier, resource } = begun;
     const fetch = new ConnectFetch(this.#options, begun.subject);
-    const oauth = await import('oauth4webapi');
-    const { client } = begun;
-    const server = { ...begun.server };
-    const named = { client_id: client.id };
+    const { authentication } = client;
     const secret = await this.#secretOf(begun);
     const issuedAtMs = Date.now();
     try {
-      const parameters = oauth.validateAuthResponse(server, named, query, query.get('state') ?? '');
-      const answer = await oauth.authorizationCodeGrantRequest(
-        server,
-        named,
-        await clientAuth(client.authentication, secret),
-        parameters,
-        this.#redirectUri,
-        begun.verifier,
-        {
-          additionalParameters: resourceParameter(begun.resource),
-          [oauth.customFetch]: fetch.fetch,
-          [oauth.allowInsecureRequests]: true,
-        },
-      );
-      const read = await oauthAnswer(answer, 'token');
-      const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, read), issuedAtMs);
+      const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
+      const answer = await tokensFor(query, fetch, { ...server }, { authentication, secret }, asking);
+      const issued = renewedGrant(answer, issuedAtMs);
       if ('kind' in issued)
         throw new ControlPlaneFault('party-unfit', 'The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
@@ -275,19 +252,11 @@ export class Connect {
     );
   }
 
-  #stateOf(grantKey: string, nonce: string): string {
-    const { first } = this.#options.keys;
-    if (first === undefined) throw new Error('there is no key to seal with');
-    return sealText(first, STATE_USE, JSON.stringify([grantKey, nonce])).toString('base64url');
-  }
-
   async #takeBegun(state: string, browser: string): Promise<BegunConsent> {
-    const opened =
-      state.length <= STATE_CHARS_MAX
-        ? openText(this.#options.keys, STATE_USE, Buffer.from(state, 'base64url'))
-        : undefined;
-    if (opened?.kind !== 'opened') throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
-    const [grantKey, nonce] = JSON.parse(opened.text) as [string, string];
+    const isShort = state.length <= STATE_CHARS_MAX;
+    const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_USE, state) : undefined;
+    if (opened === undefined) throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
+    const [grantKey, nonce] = opened;
     const begun = await this.#begun.end(grantKey, nonce, Date.now());
     if (begun === undefined)
       throw new ControlPlaneFault(
@@ -332,18 +301,16 @@ export class Connect {
     });
   }
 
-  /** Of an authorization server's response, only its error code is repeated. */
   async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
     if (error instanceof ControlPlaneFault) return error;
-    const { error: code } = error as { readonly error?: unknown };
-    if (code === 'access_denied')
+    const { isDenied, isClientUnknown, words } = told(error);
+    if (isDenied)
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
-    if (code === 'invalid_client' && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
-    const told = toldBy(error);
-    if (told === undefined) return error;
+    if (isClientUnknown && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
+    if (words === undefined) return error;
     return new ControlPlaneFault(
       'party-unfit',
-      `The authorization server did not respond as expected${told}: nothing was connected.`,
+      `The authorization server did not respond as expected${words}: nothing was connected.`,
     );
   }
 }

@@ -49,12 +49,14 @@ export async function discoverAuthorization(
 async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
   const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  const { status, challenge } = await fetch.head(backend, {
+  const { status, headers, body } = await fetch.fetch(backend, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   });
-  return status === 401 ? challenge : '';
+  // It may never end.
+  await body?.cancel();
+  return status === 401 ? (headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax) : '';
 }
 
 function parameterIn(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {

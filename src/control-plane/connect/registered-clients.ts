@@ -1,9 +1,8 @@
 // The gateway's own client registrations (RFC 7591), for backends whose `auth` names no client: one for each backend,
 // sealed in the store. Cold path.
 import {
+  SealedRecords,
   type SecretKeys,
-  openText,
-  sealText,
   CLIENT_PREFIX,
   keyHashOf,
   type ClientAuthentication,
@@ -12,7 +11,7 @@ import {
   toldBy,
 } from '../../credentials/index.js';
 import { limits, isSecretValue } from '../../shared/index.js';
-import type { RecordKey, RecordStore } from '../../store/index.js';
+import type { RecordStore } from '../../store/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
@@ -33,47 +32,37 @@ const METHODS: Readonly<Record<string, ClientAuthentication>> = {
 };
 
 export class RegisteredClients {
-  readonly #records: RecordStore;
-  readonly #keys: SecretKeys;
+  readonly #sealed: SealedRecords<RegisteredClient>;
 
   constructor(records: RecordStore, keys: SecretKeys) {
-    this.#records = records;
-    this.#keys = keys;
+    this.#sealed = new SealedRecords(records, keys);
   }
 
   /** Rejects with a `ControlPlaneFault`. */
   async find(
     fetch: ConnectFetch,
-    { origin, path }: UpstreamTarget,
+    target: UpstreamTarget,
     server: AuthorizationServer,
     redirectUri: string,
   ): Promise<GrantClient> {
-    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + keyHashOf([origin, path]) };
-    const expected = await this.#records.read(key);
-    const known = expected && this.#open(key, expected);
+    const { bytes, value: known } = await this.#sealed.read(keyOf(target));
     const isSame = known?.issuer === server.issuer && known.redirectUri === redirectUri;
     if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
     const registered = await register(fetch, server, redirectUri);
-    const { first } = this.#keys;
-    const text = JSON.stringify(registered);
-    // If the swap fails, another process has registered a client meanwhile: both are valid.
-    if (first !== undefined) await this.#records.swap([{ ...key, expected, value: sealText(first, key.key, text) }]);
+    // If this fails, another process has registered a client meanwhile: both are valid.
+    await this.#sealed.replace(keyOf(target), bytes, registered);
     return registered.client;
   }
 
   /** Deletes a client that the authorization server no longer knows. */
-  async forget({ origin, path }: UpstreamTarget, client: GrantClient): Promise<void> {
-    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + keyHashOf([origin, path]) };
-    const expected = await this.#records.read(key);
-    const known = expected && this.#open(key, expected);
-    if (expected !== undefined && known?.client.id === client.id)
-      await this.#records.swap([{ ...key, expected, value: undefined }]);
+  async forget(target: UpstreamTarget, client: GrantClient): Promise<void> {
+    const { bytes, value: known } = await this.#sealed.read(keyOf(target));
+    if (known?.client.id === client.id) await this.#sealed.replace(keyOf(target), bytes, undefined);
   }
+}
 
-  #open({ key }: RecordKey, bytes: Buffer): RegisteredClient | undefined {
-    const opened = openText(this.#keys, key, bytes);
-    return opened.kind === 'opened' ? (JSON.parse(opened.text) as RegisteredClient) : undefined;
-  }
+function keyOf({ origin, path }: UpstreamTarget): string {
+  return CLIENT_PREFIX + keyHashOf([origin, path]);
 }
 
 async function register(

@@ -11,7 +11,14 @@ import type {
 } from '../../config/index.js';
 import { Relay, shareTable } from '../../relay/index.js';
 import type { StoredSecrets, UserGrants } from '../../credentials/index.js';
-import { type Overload, OverloadDoor, Accounts, DeadlineWheel, RecentMap } from '../../fair/index.js';
+import {
+  type Overload,
+  OverloadDoor,
+  Accounts,
+  createMessageMemories,
+  DeadlineWheel,
+  RecentMap,
+} from '../../fair/index.js';
 import { type Names, BackendConnections } from '../../http-client/index.js';
 import { type Logger, limits } from '../../shared/index.js';
 import type { RequestWatch } from '../../observation/index.js';
@@ -28,7 +35,7 @@ import {
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
-import { NodeExchange, relayedMethod, type NodeExchangeContext } from './node-exchange.js';
+import { NodeExchanges } from '../../edge/index.js';
 
 /** Compiled virtual hosts that the control plane caches. Beyond it, the least recently used is dropped, and compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
@@ -95,6 +102,8 @@ export interface McpEndpointsOptions {
 
 /** No composition's id looks like these. Each exposure has its own, because a session belongs to the exposure it was opened with. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
+const RELAYED_METHODS: ReadonlySet<string> = new Set(['POST', 'GET', 'DELETE']);
+
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
@@ -104,7 +113,8 @@ const SESSION_ID_BYTES = 32;
  */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
-  readonly #context: NodeExchangeContext;
+  readonly #exchanges: NodeExchanges;
+  readonly #deadlines = new DeadlineWheel();
   readonly #backends: BackendConnections;
   readonly #relay: Relay;
   readonly #pipeline: McpPipeline;
@@ -112,16 +122,18 @@ export class McpEndpoints {
 
   constructor(options: McpEndpointsOptions) {
     const { upstream, answers, eras, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
-    const deadlines = new DeadlineWheel();
+    const deadlines = this.#deadlines;
     this.#options = options;
-    this.#context = { deadlines, bodyBytesMax, streamKeepAliveMs: answers.streamKeepAliveMs };
+    const accounts = new Accounts(shareTable(options.shares));
+    const memories = createMessageMemories(accounts, deadlines);
+    const { streamKeepAliveMs } = answers;
+    this.#exchanges = new NodeExchanges({ deadlines, bodyBytesMax, streamKeepAliveMs, logger }, memories);
     this.#backends = new BackendConnections({
       connectTimeoutMs: upstream.connectTimeoutMs,
       pool: options.connections,
       names: options.names,
       authorities: upstream.authorities,
     });
-    const accounts = new Accounts(shareTable(options.shares));
     this.#relay = new Relay({
       http: this.#backends.calls,
       streams: this.#backends.streams,
@@ -133,6 +145,7 @@ export class McpEndpoints {
       storedSecrets: options.storedSecrets,
       userGrants: options.userGrants,
       accounts,
+      answerMemory: memories.answers,
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,
@@ -188,14 +201,13 @@ export class McpEndpoints {
   async stop(): Promise<void> {
     await this.#relay.stop();
     await this.#backends.close();
-    this.#context.deadlines.stop();
+    this.#deadlines.stop();
   }
 
   #take(asked: AskedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
-    const method = relayedMethod(request);
-    const exchange = new NodeExchange(this.#context, request, response, method, requestId);
-    if (method === undefined) this.#pipeline.onOtherMethod(asked, exchange);
-    else void this.#pipeline.onRequest(asked, exchange);
+    const exchange = this.#exchanges.open(request, response, requestId);
+    if (RELAYED_METHODS.has(request.method ?? '')) void this.#pipeline.onRequest(asked, exchange);
+    else this.#pipeline.onOtherMethod(asked, exchange);
   }
 
   async #hostNow(subject: string, virtualHostId: string): Promise<CurrentHost> {

@@ -6,7 +6,7 @@
 //   #onAdmission     virtual host, from the store            → 503, 404
 //                    (another method: 405)
 //                    headers of the transport                → 406, 415, 400
-//   #onReceived      size of the body                        → 413
+//   #onReceived      size of the body, room for it           → 413, 429, 503
 //                    outside of sessions: version, overload  → 400, 429, 503
 //   #toRelay         there are no turns and no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
@@ -19,6 +19,7 @@ import type { RequestWatch } from '../../observation/index.js';
 import type { Overload, OverloadDoor } from '../../fair/index.js';
 import {
   refuse,
+  type AnswerForms,
   type Caller,
   eraOfMessage,
   type ServedEras,
@@ -30,7 +31,7 @@ import { isClientMethod } from '../../calls/index.js';
 import type { Relay } from '../../relay/index.js';
 import { limits, type Logger, refusals, type Refusal } from '../../shared/index.js';
 import type { CompiledVirtualHost } from '../../user-config/index.js';
-import type { NodeExchange } from './node-exchange.js';
+import { type BodyOutcome, type EdgeExchange, refusedBodies } from '../../edge/index.js';
 
 interface McpPipelineParts {
   readonly overload: Overload;
@@ -61,37 +62,34 @@ export class McpPipeline {
   }
 
   /** Resolves when the relay has the request, or it is refused. */
-  async onRequest(asked: AskedHost, exchange: NodeExchange): Promise<void> {
+  async onRequest(asked: AskedHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(asked, exchange);
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
   }
 
-  onOtherMethod(asked: AskedHost, exchange: NodeExchange): void {
+  onOtherMethod(asked: AskedHost, exchange: EdgeExchange): void {
     this.#refuse(asked, exchange, METHOD_NOT_ALLOWED);
   }
 
   /** @returns why the request is refused, as do the next steps; `undefined` once the relay has it. */
-  async #onAdmission(asked: AskedHost, exchange: NodeExchange): Promise<Refusal | undefined> {
+  async #onAdmission(asked: AskedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
+    exchange.incoming.hold();
     const virtualHost = await this.#admit(asked);
     if ('status' in virtualHost) return virtualHost;
     const forms = checkTransport(exchange.request.method, exchange.head);
-    if (typeof forms !== 'string') return this.#refusalByHead(exchange, forms);
-    const body = await exchange.receive(forms);
+    if (typeof forms !== 'string') return this.#refusalByHead(exchange, asked.subject, forms);
+    const body = await received(exchange, asked.subject, forms);
     return this.#onReceived(exchange, { subject: asked.subject, virtualHost }, body);
   }
 
-  async #onReceived(
-    exchange: NodeExchange,
-    caller: Caller,
-    body: 'complete' | 'too-large',
-  ): Promise<Refusal | undefined> {
-    if (body !== 'complete') return refusals.bodyTooLarge;
+  async #onReceived(exchange: EdgeExchange, caller: Caller, body: BodyOutcome): Promise<Refusal | undefined> {
+    if (body !== 'complete') return refusedBodies[body];
     const refusal = await this.#refusalOutside(exchange, caller);
     if (refusal === undefined) this.#toRelay(caller, exchange);
     return refusal;
   }
 
-  #toRelay(caller: Caller, exchange: NodeExchange): void {
+  #toRelay(caller: Caller, exchange: EdgeExchange): void {
     this.#parts.watch?.watch(caller, exchange);
     this.#parts.relay.handle(caller, exchange);
   }
@@ -106,14 +104,14 @@ export class McpPipeline {
   }
 
   /** Refuses under the request id in the body of a POST, which is received for this only while the process is not overloaded. */
-  async #refusalByHead(exchange: NodeExchange, refusal: Refusal): Promise<Refusal> {
+  async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
-    return (await exchange.receive('json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
+    return (await received(exchange, subject, 'json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 
   /** Checks version and overload outside of sessions: in one, the transport rules check the version. The relay refuses unknown methods. */
-  async #refusalOutside({ head, request }: NodeExchange, { subject }: Caller): Promise<Refusal | undefined> {
+  async #refusalOutside({ head, request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     const { sessionId, protocolVersion } = head;
     if (sessionId !== '') return undefined;
     const { served, overload, door } = this.#parts;
@@ -130,10 +128,16 @@ export class McpPipeline {
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
   }
 
-  #refuse({ name, subject }: AskedHost, exchange: NodeExchange, refusal: Refusal): void {
+  #refuse({ name, subject }: AskedHost, exchange: EdgeExchange, refusal: Refusal): void {
     this.#parts.watch?.refused(exchange.request, name, { refusal, subject });
     refuse(exchange, refusal);
   }
+}
+
+/** Resolves when the body is complete or discarded; never if the caller disconnects before that. */
+async function received({ incoming }: EdgeExchange, subject: string, forms: AnswerForms): Promise<BodyOutcome> {
+  incoming.admit(subject, forms, []);
+  return new Promise((resolve) => incoming.receive(resolve));
 }
 
 /** Reads a large body in slices, between which others get turns of the event loop. */

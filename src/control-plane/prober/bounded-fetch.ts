@@ -1,13 +1,18 @@
-// The `fetch` of one probe, on Node's HTTP: it never connects to a refused address, follows no redirect elsewhere, bounds the
-// bytes and JSON values of all responses together, and ends with its signal. It remembers the first fault, because the
-// SDK's client wraps some errors beyond recognition.
-import { once } from 'node:events';
-import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
-import type { SecureContext } from 'node:tls';
-import { type AddressGuard, withCookies, encodingIn, movedTarget, redirectPath } from '../../http-client/index.js';
+// The `fetch` of one probe, over the HTTP client that serves backends: it follows no redirect elsewhere, bounds the bytes and JSON values of
+// all responses together, and ends with its signal. It remembers the first fault, because the SDK's client wraps some errors beyond
+// recognition. What it passes on is read as the relay reads it.
+import { EventStreamParser, isObject } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
+import {
+  withCookies,
+  type HttpUpstream,
+  movedTarget,
+  redirectPath,
+  upstreamFetch,
+  type UpstreamFault,
+} from '../../http-client/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
+import { isModern, type ProbeMessage } from './probe-client.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 /**
@@ -15,34 +20,24 @@ import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
  */
 export const PROBE_VALUES_MAX = 524_288;
 
+/** The subject whose share of DNS look-ups probes use; no token has an empty subject. */
+const PROBER = '';
+
 export class BoundedFetch {
-  readonly #lookup: LookupFunction;
-  readonly #guard: AddressGuard;
+  readonly #http: HttpUpstream;
   readonly #signal: AbortSignal;
+  /** Name, value, …: added to every request. */
   readonly #authHeaders: readonly string[];
-  readonly #httpAgent = new HttpAgent({ keepAlive: true });
-  readonly #httpsAgent: HttpsAgent;
   /** By origin, as at the dataplane: a balancer may keep the probe's session at its node by them. */
   readonly #cookies = new Map<string, string>();
   #bytesLeft: number = limits.probeBytesMax;
   #valuesLeft: number = PROBE_VALUES_MAX;
   #fault: ProbeFault | undefined;
 
-  constructor(options: {
-    readonly lookup: LookupFunction;
-    /** Checks addresses that are written in the URL. */
-    readonly guard: AddressGuard;
-    /** Certificate authorities to trust; Node.js's own by default. */
-    readonly trust?: SecureContext | undefined;
-    readonly signal: AbortSignal;
-    /** Name, value, …: added to every request. */
-    readonly authHeaders?: readonly string[];
-  }) {
-    this.#authHeaders = options.authHeaders ?? [];
-    this.#lookup = options.lookup;
-    this.#guard = options.guard;
-    this.#signal = options.signal;
-    this.#httpsAgent = new HttpsAgent({ keepAlive: true, ...(options.trust && { secureContext: options.trust }) });
+  constructor(http: HttpUpstream, signal: AbortSignal, authHeaders: readonly string[]) {
+    this.#http = http;
+    this.#signal = signal;
+    this.#authHeaders = authHeaders;
   }
 
   get fault(): ProbeFault | undefined {
@@ -54,123 +49,110 @@ export class BoundedFetch {
     this.#fault = undefined;
   }
 
-  readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    const headers = Object.fromEntries(new Headers(init.headers));
-    headers['accept-encoding'] = 'identity';
+  /** Another probe of the same server, with bounds of its own. */
+  also(signal: AbortSignal): BoundedFetch {
+    return new BoundedFetch(this.#http, signal, this.#authHeaders);
+  }
+
+  /** @param version that a session is initialized in. */
+  readonly fetch = async (url: string | URL, init: RequestInit = {}, version = ''): Promise<Response> => {
     const target = new URL(url);
-    const cookies = this.#cookies.get(target.origin) ?? '';
-    if (cookies !== '') headers['cookie'] = cookies;
+    const { origin, pathname, search } = target;
+    const body = typeof init.body === 'string' ? init.body : '';
+    const message = messageIn(body);
+    const cookie = this.#cookies.get(origin) ?? '';
+    const headers = new Headers(init.headers);
+    if (cookie !== '') headers.set('cookie', cookie);
+    if (isModern(message)) headers.set('mcp-method', String(message.method));
     for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)
-      headers[this.#authHeaders[at]!.toLowerCase()] = this.#authHeaders[at + 1]!;
+      headers.set(this.#authHeaders[at]!, this.#authHeaders[at + 1]!);
     // A probe does not need the server's notification stream, so the client is told that there is none. A GET that
     // resumes a response goes through.
-    if (init.method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });
-    const body = typeof init.body === 'string' ? init.body : '';
-    // The session is ended after the probe, within a timeout of its own.
-    const isLate = init.method === 'DELETE';
-    const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
-    try {
-      const options = { method: init.method ?? 'GET', headers, signal };
-      const first = await this.#request(target, body, options);
-      const moved = this.#moved(first, target);
-      if (moved !== undefined) first.destroy();
-      const answer = moved === undefined ? first : await this.#request(moved, body, options);
-      const response = this.#response(answer, moved ?? target);
-      return response.status >= 400 && isInitialize(body) ? await checkVersionRefusal(response) : response;
-    } catch (error) {
-      throw isLate ? probeFaultOf(error) : this.#remember(error);
-    }
+    if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 });
+    const asked = {
+      method: init.method,
+      headers: Object.fromEntries(headers),
+      body: message.method === 'initialize' ? body.replace(/("protocolVersion":")[^"]*/, `$1${version}`) : init.body,
+    };
+    const from = { origin, path: pathname + search };
+    const first = await this.#request(target, asked);
+    const location = first.headers.get('location') ?? '';
+    // As at the dataplane: a redirect within the origin is followed once.
+    const moved = movedTarget(first.status, location, from, this.#authHeaders.length > 0);
+    if (moved !== undefined) await first.body?.cancel();
+    const response = moved === undefined ? first : await this.#request(new URL(origin + moved.path), asked);
+    const lines = response.headers.getSetCookie().join('\n');
+    this.#cookies.set(origin, withCookies(cookie, lines, moved ?? from));
+    return this.#readable(response, moved ?? from, message);
   };
 
-  /** Cuts every connection. */
-  close(): void {
-    this.#httpAgent.destroy();
-    this.#httpsAgent.destroy();
+  async #request(url: URL, asked: Parameters<typeof upstreamFetch>[2]): Promise<Response> {
+    // The session is ended after the probe, within a timeout of its own.
+    const isLate = asked.method === 'DELETE';
+    const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
+    const errorOf = (fault: UpstreamFault): Error => {
+      const told = probeFaultOf(fault);
+      return isLate ? told : this.#remember(told);
+    };
+    const takes = (piece: Buffer): boolean => {
+      this.#bytesLeft -= piece.length;
+      this.#valuesLeft -= countValues(piece);
+      return this.#bytesLeft >= 0 && this.#valuesLeft >= 0;
+    };
+    return upstreamFetch({ http: this.#http, subject: PROBER, signal, takes, errorOf }, url, asked);
   }
 
-  async #request(url: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
-    const obstacle = this.#guard.obstacleOfHost(url.hostname);
-    if (obstacle !== undefined) throw new ProbeFault(obstacle);
-    const isTls = url.protocol === 'https:';
-    const request = (isTls ? requestHttps : requestHttp)(url, {
-      ...options,
-      agent: isTls ? this.#httpsAgent : this.#httpAgent,
-      lookup: this.#lookup,
-      maxHeaderSize: limits.upstreamHeaderBytesMax,
-    });
-    request.end(body);
-    const [answer] = (await once(request, 'response')) as [IncomingMessage];
-    // Later errors are also reported to the reader of the response.
-    request.on('error', () => {});
-    return answer;
-  }
-
-  /** As at the dataplane: a redirect within the origin is followed once. */
-  #moved({ statusCode = 0, headers }: IncomingMessage, { origin, pathname, search }: URL): URL | undefined {
-    const from = { origin, path: pathname + search };
-    const moved = movedTarget(statusCode, headers.location ?? '', from, this.#authHeaders.length > 0);
-    return moved && new URL(origin + moved.path);
-  }
-
-  #response(answer: IncomingMessage, { origin, pathname, search }: URL): Response {
-    const status = answer.statusCode ?? 0;
-    const asked = { origin, path: pathname + search };
-    const encoding = encodingIn(answer.headers['content-encoding'] ?? '');
-    if (status >= 300 && status <= 399) {
-      const place = redirectPath(answer.headers.location ?? '', asked);
-      throw new ProbeFault('redirected', place === '' ? undefined : `(${place})`);
+  /** The response in words that the SDK's client understands, which is stricter than the relay. */
+  async #readable(response: Response, from: UpstreamTarget, asked: ProbeMessage): Promise<Response> {
+    const { status, ok, headers } = response;
+    if (status >= 300 && status < 400) {
+      await response.body?.cancel();
+      const place = redirectPath(headers.get('location') ?? '', from);
+      throw this.#remember(new ProbeFault('redirected', place === '' ? undefined : `(${place})`));
     }
-    if (status > 599) throw new ProbeFault('answer-invalid');
-    if (encoding !== '') throw new ProbeFault('answer-encoded', encoding);
-    const lines = status < 300 ? (answer.headers['set-cookie'] ?? []).join('\n') : '';
-    this.#cookies.set(origin, withCookies(this.#cookies.get(origin) ?? '', lines, asked));
-    const headers = new Headers();
-    // The headers that the client reads.
-    for (const name of ['content-type', 'mcp-session-id']) {
-      const value = answer.headers[name];
-      if (typeof value === 'string') headers.set(name, value);
-    }
-    const hasBody = status !== 204 && status !== 205;
-    const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
-    const body = hasBody ? ReadableStream.from(withoutNulls(this.#bodyOf(answer), isStream)) : null;
-    return new Response(body, { status, headers });
+    const type = headers.get('content-type');
+    // Nothing else answers a request outside of a session.
+    if (status === 202 && isModern(asked)) throw this.#remember(new ProbeFault('answer-invalid'));
+    if (ok && type === 'text/event-stream') return new Response(response.body?.pipeThrough(mendedEvents()), response);
+    if (ok && (type !== 'application/json' || response.body === null)) return response;
+    const text = withoutNull(await response.text());
+    if (ok) return new Response(text, response);
+    const said = messageIn(text);
+    // If it says which versions the server speaks, that is the fault.
+    const fault = asked.method === 'initialize' ? versionFaultOf(said.error) : undefined;
+    if (fault !== undefined) throw this.#remember(fault);
+    // Without sessions, a refusal has a status of its own beside the error that says why.
+    const isSaid = isModern(asked) && said.error !== undefined && String(said.id) === String(asked.id);
+    return isSaid ? Response.json(said) : new Response(text, { status, headers });
   }
 
-  async *#bodyOf(answer: IncomingMessage): AsyncGenerator<Uint8Array> {
-    try {
-      for await (const chunk of answer) {
-        const bytes = chunk as Buffer;
-        this.#bytesLeft -= bytes.length;
-        this.#valuesLeft -= countValues(bytes);
-        if (this.#bytesLeft < 0 || this.#valuesLeft < 0) throw new ProbeFault('answer-too-large');
-        yield bytes;
-      }
-    } catch (error) {
-      throw this.#remember(error);
-    }
-  }
-
-  #remember(error: unknown): ProbeFault {
-    const fault = probeFaultOf(error);
+  #remember(fault: ProbeFault): ProbeFault {
     // After an abort the reason is already known: errors that follow from it do not count.
     if (!this.#signal.aborted) this.#fault ??= fault;
     return fault;
   }
 }
 
-/** Leaves out what the relay overlooks and the client would refuse, in JSON or in each line of events. */
-async function* withoutNulls(body: AsyncIterable<Uint8Array>, isStream: boolean): AsyncGenerator<Uint8Array> {
-  const decoder = new TextDecoder();
-  const mended = (text: string): Buffer =>
-    Buffer.from(isStream ? text.replace(/(?<=(?:^|[\r\n])data:)[^\r\n]*/g, withoutNull) : withoutNull(text));
-  let rest = '';
-  for await (const bytes of body) {
-    const text = decoder.decode(bytes, { stream: true });
-    const end = isStream ? text.lastIndexOf('\n') + 1 : 0;
-    if (end > 0) yield mended(rest + text.slice(0, end));
-    rest = end > 0 ? text.slice(end) : rest + text;
-  }
-  yield mended(rest + decoder.decode());
+/** Events as the relay reads them, written as the client reads them. */
+function mendedEvents(): TransformStream<Uint8Array, Uint8Array> {
+  let text = '';
+  let told = '';
+  const parser = new EventStreamParser((data, event, id) => {
+    const lines = withoutNull(data.toString()).replaceAll('\n', '\ndata: ');
+    text += `event: ${event}\nid: ${id}\ndata: ${lines}\n\n`;
+  }, limits.probeBytesMax);
+  return new TransformStream({
+    transform: (piece, controller) => {
+      text = '';
+      parser.push(Buffer.from(piece));
+      // Events without data convey an id and a delay for resuming.
+      const { lastEventId, retryMs } = parser;
+      const resuming = `${retryMs === undefined ? '' : `retry: ${retryMs}\n`}id: ${lastEventId}\ndata:\n\n`;
+      if (resuming !== told && lastEventId !== '') text += resuming;
+      told = resuming;
+      if (text !== '') controller.enqueue(Buffer.from(text));
+    },
+  });
 }
 
 /** Of `result` and `error`, some servers write both in every answer, one of them `null`. */
@@ -186,22 +168,14 @@ function withoutNull(json: string): string {
   }
 }
 
-function isInitialize(body: string): boolean {
-  return body !== '' && (JSON.parse(body) as { method?: unknown }).method === 'initialize';
-}
-
-/** The response unchanged; throws if it says which versions the server speaks, because that is then the fault. */
-async function checkVersionRefusal(response: Response): Promise<Response> {
-  const text = await response.text();
-  let message: { readonly error?: unknown } | null = null;
+/** Empty for what is not JSON but, for example, a proxy's error page: the status says enough. */
+function messageIn(text: string): ProbeMessage {
   try {
-    message = JSON.parse(text) as { readonly error?: unknown } | null;
+    const message: unknown = JSON.parse(text);
+    return isObject(message) ? message : {};
   } catch {
-    // Not JSON but, for example, a proxy's error page: the status says enough.
+    return {};
   }
-  const fault = versionFaultOf(message?.error);
-  if (fault !== undefined) throw fault;
-  return new Response(text, { status: response.status, headers: response.headers });
 }
 
 /** An upper bound of the JSON values in these bytes: each but the first follows one of these characters, which also count in strings. */

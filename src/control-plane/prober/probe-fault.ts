@@ -1,5 +1,6 @@
 // The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
+import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
 import { readVersionRefusal, type VersionRefusal } from '../../mcp/index.js';
 
 // Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
@@ -61,23 +62,21 @@ const VERSION_FAULTS = {
   'initialize-unknown': 'initialize-unknown',
 } as const satisfies Readonly<Record<VersionRefusal['kind'], ProbeFaultKind>>;
 
-const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO)|CERT|ISSUER|HOSTNAME_MISMATCH/;
+const KINDS: Readonly<Partial<Record<UpstreamFaultKind, ProbeFaultKind>>> = {
+  'connection-refused': 'connection-refused',
+  'connection-lost': 'connection-lost',
+  'name-not-resolved': 'name-not-resolved',
+  'address-refused': 'address-refused',
+  'address-not-allowed': 'address-not-allowed',
+  'tls-failed': 'tls-failed',
+  'connect-timeout': 'out-of-time',
+  'answer-timeout': 'out-of-time',
+  'answer-too-large': 'answer-too-large',
+  'answer-encoded': 'answer-encoded',
+  'answer-invalid': 'answer-invalid',
+};
 
-/** From an error of Node's HTTP client. */
-export function probeFaultOf(error: unknown): ProbeFault {
-  if (error instanceof ProbeFault) return error;
-  // A name with several addresses fails once for each; the errors seldom differ, and the first address is the preferred one.
-  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  return new ProbeFault(kindOf(code), TLS_ERROR.test(code) ? code : undefined, { cause: error });
-}
-
-function kindOf(code: string): ProbeFaultKind {
-  if (code === 'ADDRESS_REFUSED') return 'address-refused';
-  if (code === 'ADDRESS_NOT_ALLOWED') return 'address-not-allowed';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name-not-resolved';
-  if (code === 'ECONNREFUSED') return 'connection-refused';
-  if (code === 'ECONNRESET' || code === 'EPIPE') return 'connection-lost';
-  if (code.startsWith('HPE_')) return 'answer-invalid';
-  return TLS_ERROR.test(code) ? 'tls-failed' : 'connection-failed';
+/** From a fault of the HTTP client. */
+export function probeFaultOf({ kind, detail, logDetail = detail }: UpstreamFault): ProbeFault {
+  return new ProbeFault(KINDS[kind] ?? 'connection-failed', logDetail);
 }

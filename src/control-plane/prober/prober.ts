@@ -1,21 +1,19 @@
 // Finds out what a server is: connects with the SDK's client, reads its identity, its capabilities and all of its lists, and ends
 // its session. One deadline covers everything, and the server is not trusted: whatever it does affects only its own probe.
 import { setMaxListeners } from 'node:events';
-import type { LookupFunction } from 'node:net';
-import type { SecureContext } from 'node:tls';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { UpstreamOptions } from '../../config/index.js';
-import { type AddressGuard, guardedLookupOf, Names, trustOf } from '../../http-client/index.js';
-import { limits, PROGRAM_VERSION, KIB } from '../../shared/index.js';
+import { Names, Http1Upstream } from '../../http-client/index.js';
+import { KIB, limits, PROGRAM_VERSION } from '../../shared/index.js';
 import { type ServerList, type ServerLists, toolListOf } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../mcp/index.js';
 import { isDeeperThan, readServerLists, readTools } from './item-reader.js';
-import { ModernServer, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
+import { discover, openSession, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
 import { ProbeFault, versionFaultOf, type ProbeFaultKind, ProberClosedError } from './probe-fault.js';
 
 // Bounds what a server says about itself: it is kept in the server's record and shown in every listing, and may be
@@ -82,31 +80,19 @@ export interface ProberOptions {
   readonly allowedNetworks?: readonly string[] | undefined;
   /** PEM of certificate authorities to trust, besides those of Node.js. */
   readonly authorities?: string | undefined;
-  /** Replaces the look-up with these name servers and its address guard. */
-  readonly lookup?: LookupFunction;
 }
 
-/** The subject whose share of DNS look-ups probes use; no token has an empty subject. */
-const PROBER = '';
-
 export class Prober {
-  readonly #deadlineMs: number;
-  readonly #mode: UpstreamOptions['mode'];
-  readonly #guard: AddressGuard;
-  readonly #lookup: LookupFunction;
-  readonly #trust: SecureContext | undefined;
+  readonly #options: ProberOptions;
+  readonly #names: Names;
   /** One for each probe under way. */
   readonly #endings = new Set<AbortController>();
   #isClosed = false;
 
   constructor(options: ProberOptions) {
-    this.#deadlineMs = options.deadlineMs;
-    this.#mode = options.mode ?? 'plain-text-or-tls';
+    this.#options = options;
     const { nameServers, allowedNetworks } = options;
-    const names = new Names({ nameServers, allowedNetworks });
-    this.#guard = names.guard;
-    this.#trust = trustOf(options.authorities);
-    this.#lookup = options.lookup ?? guardedLookupOf(names, PROBER);
+    this.#names = new Names({ nameServers, allowedNetworks });
   }
 
   /**
@@ -120,23 +106,22 @@ export class Prober {
     transport: ServerTransport = 'STREAMABLEHTTP',
   ): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
-    if (this.#mode === 'tls-only' && new URL(url).protocol !== 'https:') {
+    const { deadlineMs, mode, authorities } = this.#options;
+    if (mode === 'tls-only' && new URL(url).protocol !== 'https:') {
       return { kind: 'failed', reason: new ProbeFault('plain-text-refused').message };
     }
     const ending = new AbortController();
     // The client adds a listener for each request, and removes none before the end.
     setMaxListeners(0, ending.signal);
     this.#endings.add(ending);
-    const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
-    const bounded = new BoundedFetch({
-      lookup: this.#lookup,
-      guard: this.#guard,
-      trust: this.#trust,
-      signal: ending.signal,
-      authHeaders,
-    });
+    const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), deadlineMs);
+    const http = new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities });
+    const bounded = new BoundedFetch(http, ending.signal, authHeaders);
     try {
-      return { kind: 'reached', findings: await this.#find(url, transport, bounded, ending, authHeaders) };
+      const findings = await this.#find(url, transport, bounded, ending.signal);
+      const isDual =
+        findings.era === 'legacy' && transport !== 'SSE' && (await this.#isAlsoModern(url, bounded, ending.signal));
+      return { kind: 'reached', findings: isDual ? { ...findings, eras: ['legacy', 'modern'] } : findings };
     } catch (error) {
       const { aborted, reason } = ending.signal as { aborted: boolean; reason: unknown };
       const cause = bounded.fault ?? (aborted ? reason : error);
@@ -145,7 +130,7 @@ export class Prober {
     } finally {
       clearTimeout(deadline);
       this.#endings.delete(ending);
-      bounded.close();
+      await http.close();
     }
   }
 
@@ -153,69 +138,62 @@ export class Prober {
   close(): void {
     this.#isClosed = true;
     for (const ending of this.#endings) ending.abort(new ProberClosedError());
+    this.#names.close();
   }
 
-  async #find(
-    url: string,
-    kind: ServerTransport,
-    bounded: BoundedFetch,
-    ending: AbortController,
-    authHeaders: readonly string[],
-  ): Promise<ServerFindings> {
+  async #find(url: string, kind: ServerTransport, bounded: BoundedFetch, signal: AbortSignal): Promise<ServerFindings> {
+    const inSession = async (version?: string): Promise<ServerFindings> =>
+      this.#ask(url, kind, bounded, signal, openSession, findingsOf, version);
     try {
-      const findings = await this.#findInSession(url, kind, bounded, ending.signal).catch((error: unknown) => {
+      return await inSession().catch((error: unknown) => {
         // A server that refuses the latest version is offered the newest of those that it names, as by the MCP endpoints.
         const version = error instanceof Error ? otherVersionIn(wordsOf(error)) : undefined;
         if (version === undefined) throw error;
         bounded.forgetFault();
-        return this.#findInSession(url, kind, bounded, ending.signal, version);
+        return inSession(version);
       });
-      const isDual = kind !== 'SSE' && (await this.#isAlsoModern(url, ending.signal, authHeaders));
-      return isDual ? { ...findings, eras: ['legacy', 'modern'] } : findings;
     } catch (error) {
       if (kind === 'SSE' || !mayBeSessionless(error)) throw error;
-      const server = await ModernServer.discover(url, bounded.fetch).catch(() => {
-        bounded.forgetFault();
-        throw error;
-      });
       bounded.forgetFault();
-      return findingsOf(server, ending.signal);
+      const discoverOr: typeof discover = (...asked) =>
+        discover(...asked).catch(() => {
+          bounded.forgetFault();
+          throw new NotModern(error);
+        });
+      return this.#ask(url, kind, bounded, signal, discoverOr, findingsOf);
     }
   }
 
   /** Whether a server with sessions also works without them. Any other response, or none, means no. */
-  async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
+  async #isAlsoModern(url: string, bounded: BoundedFetch, ending: AbortSignal): Promise<boolean> {
     // Not `AbortSignal.timeout`: inside of `any` it may be collected as garbage before its time (nodejs/node#57736).
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), PROBE_ERA_MS_MAX);
     const signal = AbortSignal.any([ending, late.signal]);
-    const trust = this.#trust;
-    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, trust, signal, authHeaders });
     try {
-      await ModernServer.discover(url, bounded.fetch);
-      return true;
+      return await this.#ask(url, 'STREAMABLEHTTP', bounded.also(signal), signal, discover, async () => true);
     } catch {
       return false;
     } finally {
       clearTimeout(timer);
-      bounded.close();
     }
   }
 
-  async #findInSession(
+  /** Connects with the SDK's client, asks, and ends the session. */
+  async #ask<Found>(
     url: string,
     kind: ServerTransport,
     bounded: BoundedFetch,
     signal: AbortSignal,
+    open: typeof discover,
+    ask: (client: ProbeClient, signal: AbortSignal) => Promise<Found>,
     version = LATEST_PROTOCOL_VERSION,
-  ): Promise<ServerFindings> {
+  ): Promise<Found> {
     const breaking = new AbortController();
     const fetch: typeof bounded.fetch = (to, init) => {
       // The client would send a cancellation, but there is nothing to cancel.
       if (breaking.signal.aborted && init?.method === 'POST') throw new ProbeFault('answer-invalid');
-      const body = typeof init?.body === 'string' ? init.body : '';
-      if (!body.includes('"method":"initialize"')) return bounded.fetch(to, init);
-      return bounded.fetch(to, { ...init, body: body.replace(/("protocolVersion":")[^"]*/, `$1${version}`) });
+      return bounded.fetch(to, init, version);
     };
     const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
     const transport = new Transport(new URL(url), { fetch });
@@ -228,22 +206,27 @@ export class Prober {
     const either = AbortSignal.any([signal, breaking.signal]);
     setMaxListeners(0, either);
     // The probe's own deadline ends it first.
-    const options = { signal: either, timeout: 2 * this.#deadlineMs };
+    const options = { signal: either, timeout: 2 * this.#options.deadlineMs };
     try {
-      await client.connect(transport, options).catch((error: unknown) => {
+      const opened = await open(client, transport, options).catch((error: unknown) => {
         throw (error instanceof McpError && versionFaultOf(error)) || error;
       });
-      const serverInfo = { ...client.getServerVersion() };
-      const capabilities = { ...client.getServerCapabilities() };
-      const ask: ProbeClient['ask'] = (method, params, schema) => client.request({ method, params }, schema, options);
-      return await findingsOf({ era: 'legacy', serverInfo, capabilities, ask }, either);
+      return await ask(opened, either);
     } catch (error) {
+      if (error instanceof NotModern) throw error.cause;
       if (signal.aborted) throw error;
       throw bounded.fault ?? (breaking.signal.aborted ? breaking.signal.reason : error);
     } finally {
       client.onerror = () => {};
       await endSession(client, transport);
     }
+  }
+}
+
+/** A server that refuses sessions does not work without them either: its cause is how it refused them. */
+class NotModern extends Error {
+  constructor(cause: unknown) {
+    super('', { cause });
   }
 }
 

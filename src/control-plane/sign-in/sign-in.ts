@@ -1,72 +1,57 @@
 // Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token that
 // this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
-import { openText, sealText, SecretKeys, oauthAnswer, toldBy, clientAuth } from '../../credentials/index.js';
+import { openValue, sealValue, SecretKeys } from '../../credentials/index.js';
 import { randomBytes } from 'node:crypto';
-import type { TokenEndpointResponse, AuthorizationServer } from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
 import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/index.js';
 import type { SignInOptions } from '../../config/index.js';
-import { limits, type Logger } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
-import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
+import { limits, type Logger } from '../../shared/index.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
+import { authorizationUrl, createVerifier, told, tokensFor } from '../connect/code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
 /**
- * The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who
- * begins to sign in is told when the issuer is down.
+ * The metadata of the issuer, as far as signing in needs it. It is fetched each time, so that a user who begins to sign in is told when the
+ * issuer is down. Rejects with a `ControlPlaneFault`.
  */
-interface Issuer {
-  /** In the OAuth library's form. */
-  readonly server: AuthorizationServer;
-  readonly authorizationEndpoint: string;
-  /** Where to end a session at the issuer; `undefined` when it names no such endpoint. */
-  readonly endSessionEndpoint: string | undefined;
-}
-
-/** Rejects with a `ControlPlaneFault`. */
-async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Issuer> {
-  const oauth = await import('oauth4webapi');
+async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
   const url = new URL(issuer);
   try {
-    fetch.check(url);
-    const answer = await oauth.discoveryRequest(url, {
-      algorithm: 'oidc',
-      [oauth.customFetch]: fetch.fetch,
-      [oauth.allowInsecureRequests]: true,
-    });
-    const server = await oauth.processDiscoveryResponse(url, answer);
-    return {
-      server,
-      authorizationEndpoint: endpointOf(fetch, server.authorization_endpoint, url),
-      endSessionEndpoint:
-        server.end_session_endpoint === undefined ? undefined : endpointOf(fetch, server.end_session_endpoint, url),
-    };
+    const metadata = await fetch.object(new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`));
+    if (typeof metadata?.['issuer'] !== 'string' || new URL(metadata['issuer']).href !== url.href)
+      throw new Error('it names no issuer, or another one');
+    const server = metadata as unknown as IssuerMetadata;
+    checkEndpoint(fetch, server.authorization_endpoint, url);
+    if (server.end_session_endpoint !== undefined) checkEndpoint(fetch, server.end_session_endpoint, url);
+    return server;
   } catch (error) {
     throw issuerFault(error, url);
   }
 }
 
-/** Faults that any request to another party can have. */
-const OF_ASKING: ReadonlySet<FaultCode> = new Set(['party-unfit', 'party-silent']);
+/** In the OAuth library's form. */
+type IssuerMetadata = AuthorizationServer & { readonly authorization_endpoint: string };
 
 /** Turns an error from the issuer into a fault with words for people. */
 function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
-  if (error instanceof ControlPlaneFault && !OF_ASKING.has(error.code)) return error;
-  if (error instanceof ControlPlaneFault)
-    return new ControlPlaneFault('sign-in-failed', `The issuer ${host} cannot be reached. ${error.message}`, {
-      cause: error,
-    });
-  return new ControlPlaneFault(
-    'sign-in-failed',
-    `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
-    { cause: error },
-  );
+  if (!(error instanceof ControlPlaneFault))
+    return failed(
+      `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
+      error,
+    );
+  const isOfAsking = error.code === 'party-unfit' || error.code === 'party-silent';
+  return isOfAsking ? failed(`The issuer ${host} cannot be reached. ${error.message}`, error) : error;
 }
 
-function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL): string {
-  if (text === undefined || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('sign-in-failed', `The issuer ${host} names no authorization endpoint.`);
+function failed(words: string, cause?: unknown): ControlPlaneFault {
+  return new ControlPlaneFault('sign-in-failed', words, { cause });
+}
+
+function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void {
+  if (typeof text !== 'string' || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
+    throw failed(`The issuer ${host} names no authorization endpoint.`);
   fetch.check(new URL(text));
-  return text;
 }
 
 // Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned ones take no memory
@@ -101,17 +86,13 @@ export class BegunSignIns {
 
   /** @returns what the browser has to keep. */
   seal(begun: BegunSignIn): string {
-    const { first } = this.#keys;
-    if (first === undefined) throw new Error('there is no key to seal with');
-    return sealText(first, USE, JSON.stringify(begun)).toString('base64url');
+    return sealValue(this.#keys, USE, begun);
   }
 
   /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param kept by the browser. @param state as the issuer sent it back. */
   take(kept: string, state: string, nowMs: number): BegunSignIn {
-    const opened = openText(this.#keys, USE, Buffer.from(kept, 'base64url'));
-    if (opened.kind !== 'opened') throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
-    const begun = JSON.parse(opened.text) as BegunSignIn;
-    if (begun.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
+    const begun = openValue<BegunSignIn>(this.#keys, USE, kept);
+    if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
     if (nowMs >= begun.untilMs)
       throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
     if (this.#ended.has(state))
@@ -131,9 +112,6 @@ export class BegunSignIns {
 
 const NOT_HERE =
   'This sign-in was not started in this browser, was already completed, or was replaced by a newer one: sign in again.';
-
-/** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond it, the sign-in fails. */
-const SIGN_IN_CLOCK_TOLERANCE_S = 30;
 
 interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
@@ -189,20 +167,11 @@ export class SignIn {
   /** Rejects with a `ControlPlaneFault`, as does `end`. @param address IP address of the browser. */
   async begin(address: string): Promise<Beginning> {
     return this.#withRoom(address, async () => {
-      const oauth = await import('oauth4webapi');
-      const { clientId, scope, resource } = this.#options;
-      const { authorizationEndpoint } = await askIssuer(this.#fetch(), this.#options.issuer);
-      const verifier = oauth.generateRandomCodeVerifier();
+      const { authorization_endpoint: endpoint } = await askIssuer(this.#fetch(), this.#options.issuer);
+      const verifier = await createVerifier();
       const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.signInMs };
-      const url = new URL(authorizationEndpoint);
-      const parameters = {
-        ...{ response_type: 'code', client_id: clientId, redirect_uri: this.#redirectUri, scope },
-        ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-        ...{ state: begun.state, nonce: begun.nonce },
-        ...(resource !== undefined && { resource }),
-      };
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-      return { url: url.href, kept: this.#begun.seal(begun) };
+      const url = await authorizationUrl(endpoint, this.#options.scope, this.#asking(begun));
+      return { url, kept: this.#begun.seal(begun) };
     });
   }
 
@@ -219,70 +188,45 @@ export class SignIn {
       const begun = this.#begun.take(kept, parameters.get('state') ?? '', Date.now());
       onTaken();
       const fetch = this.#fetch();
-      const issuer = await askIssuer(fetch, this.#options.issuer);
-      const { access_token: token } = await this.#exchange(fetch, issuer, parameters, begun);
+      const server = await askIssuer(fetch, this.#options.issuer);
+      const { clientSecret: secret } = this.#options;
+      const methods = server.token_endpoint_auth_methods_supported ?? [];
+      const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
+      const authentication = secret === undefined ? 'none' : isPosted ? 'post' : 'basic';
+      const asking = this.#asking(begun);
+      const { access_token: token } = await tokensFor(
+        parameters,
+        fetch,
+        server,
+        { authentication, secret },
+        asking,
+      ).catch((error: unknown) => {
+        throw this.#exchangeFault(error);
+      });
       await this.#check(token);
       this.#means.logger.info('somebody has signed in to the console');
-      return { token, signOutUrl: this.#signOutUrl(issuer) };
+      return { token, signOutUrl: this.#signOutUrl(server) };
     });
   }
 
-  /** Also checks the ID token: issuer, audience, times and nonce. Its signature is not needed, as it comes from the issuer over TLS. */
-  async #exchange(
-    fetch: ConnectFetch,
-    { server }: Issuer,
-    query: URLSearchParams,
-    { state, nonce, verifier }: BegunSignIn,
-  ): Promise<TokenEndpointResponse> {
-    const oauth = await import('oauth4webapi');
-    const { clientId, clientSecret, resource } = this.#options;
-    const client = { client_id: clientId, [oauth.clockTolerance]: SIGN_IN_CLOCK_TOLERANCE_S };
-    const methods = server.token_endpoint_auth_methods_supported ?? [];
-    const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
-    const authentication = clientSecret === undefined ? 'none' : isPosted ? 'post' : 'basic';
-    try {
-      const parameters = oauth.validateAuthResponse(server, client, query, state);
-      const answer = await oauth.authorizationCodeGrantRequest(
-        server,
-        client,
-        await clientAuth(authentication, clientSecret),
-        parameters,
-        this.#redirectUri,
-        verifier,
-        {
-          ...(resource !== undefined && { additionalParameters: { resource } }),
-          [oauth.customFetch]: fetch.fetch,
-          [oauth.allowInsecureRequests]: true,
-        },
-      );
-      return await oauth.processAuthorizationCodeResponse(server, client, await oauthAnswer(answer, 'sign-in'), {
-        expectedNonce: nonce,
-        requireIdToken: true,
-      });
-    } catch (error) {
-      throw this.#exchangeFault(error);
-    }
+  #asking({ state, nonce, verifier }: BegunSignIn) {
+    const { clientId, resource = '' } = this.#options;
+    return { clientId, redirectUri: this.#redirectUri, state, nonce, verifier, resource };
   }
 
-  /** Of an issuer's response, only its error code is repeated. */
+  /** Explains an error of the exchange. */
   #exchangeFault(error: unknown): ControlPlaneFault {
-    const { error: code } = error as { readonly error?: unknown };
-    if (code === 'access_denied')
+    const { isDenied, isClientUnknown, words } = told(error);
+    if (isDenied)
       return new ControlPlaneFault('sign-in-refused', `You are not signed in: it was refused at ${this.issuerHost}.`, {
         cause: error,
       });
-    const told = toldBy(error);
-    if (told === undefined) return issuerFault(error, this.#issuer);
+    if (words === undefined) return issuerFault(error, this.#issuer);
     this.#means.logger.warn({ err: error }, 'the issuer for signing in to the console did not respond as expected');
-    const advice =
-      code === 'invalid_client'
-        ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
-        : '';
-    return new ControlPlaneFault(
-      'sign-in-failed',
-      `The issuer ${this.issuerHost} did not sign you in${told}${advice}.`,
-      { cause: error },
-    );
+    const advice = isClientUnknown
+      ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
+      : '';
+    return failed(`The issuer ${this.issuerHost} did not sign you in${words}${advice}.`, error);
   }
 
   /** Throws if this interface would refuse the token, and says why: only the operator of the issuer or the gateway can fix it. */
@@ -295,10 +239,7 @@ export class SignIn {
   }
 
   #refusal(what: string): ControlPlaneFault {
-    return new ControlPlaneFault(
-      'sign-in-failed',
-      `You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`,
-    );
+    return failed(`You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`);
   }
 
   #wordsOf(reason: RefusalReason, cause: TokenFault | undefined): string {
@@ -324,9 +265,9 @@ export class SignIn {
   }
 
   /** Without the ID token, which would end up in browser histories: the issuer asks the user instead. */
-  #signOutUrl({ endSessionEndpoint }: Issuer): string | undefined {
-    if (endSessionEndpoint === undefined) return undefined;
-    const url = new URL(endSessionEndpoint);
+  #signOutUrl({ end_session_endpoint: endpoint }: IssuerMetadata): string | undefined {
+    if (endpoint === undefined) return undefined;
+    const url = new URL(endpoint);
     url.searchParams.set('client_id', this.#options.clientId);
     return url.href;
   }

@@ -2,7 +2,7 @@
 // the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/index.js';
-import { type SecretKeys, openText, sealText } from './secret-keys.js';
+import { type SecretKeys, openValue, sealValue } from './secret-keys.js';
 
 export interface ConnectTicket<Auth> {
   /** Valid for one start: see the control plane. */
@@ -32,14 +32,13 @@ export function sealTicket<Auth>(
   if (keys.first === undefined) return undefined;
   const id = randomBytes(ID_BYTES).toString('base64url');
   const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.connectTicketMs };
-  const text = sealText(keys.first, USE, JSON.stringify(ticket)).toString('base64url');
+  const text = sealValue(keys, USE, ticket);
   return text.length <= limits.connectTicketCharsMax ? text : undefined;
 }
 
 export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): TicketReading<Auth> {
-  if (text.length > limits.connectTicketCharsMax) return { kind: 'failed', reason: 'forged' };
-  const opened = openText(keys, USE, Buffer.from(text, 'base64url'));
-  if (opened.kind === 'failed') return { kind: 'failed', reason: 'forged' };
-  const ticket = JSON.parse(opened.text) as ConnectTicket<Auth>;
+  const isShort = text.length <= limits.connectTicketCharsMax;
+  const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, USE, text) : undefined;
+  if (ticket === undefined) return { kind: 'failed', reason: 'forged' };
   return nowMs < ticket.expiresAtMs ? { kind: 'opened', ticket } : { kind: 'failed', reason: 'expired' };
 }

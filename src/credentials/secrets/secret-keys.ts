@@ -36,6 +36,17 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
     : { kind: 'opened', text: opened.toString('utf8'), keyId };
 }
 
+/** A value as text for a URL or a cookie: sealed with the first key, which must exist. */
+export function sealValue({ sealing }: SecretKeys, use: string, value: unknown): string {
+  return sealText(sealing, use, JSON.stringify(value)).toString('base64url');
+}
+
+/** Not validated: only the gateway can have sealed it. @returns `undefined` for any other text. */
+export function openValue<Value>(keys: SecretKeys, use: string, text: string): Value | undefined {
+  const opened = openText(keys, use, Buffer.from(text, 'base64url'));
+  return opened.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;
+}
+
 function associatedData(use: string, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([FORM, use, keyId]));
 }
@@ -61,6 +72,12 @@ export class SecretKeys {
     });
     this.first = all[0];
     this.#byId = new Map(all.map((key) => [key.id, key]));
+  }
+
+  /** Throws where there are none. */
+  get sealing(): SecretKey {
+    if (this.first === undefined) throw new Error('there is no key to seal with');
+    return this.first;
   }
 
   find(id: string): SecretKey | undefined {

@@ -1,8 +1,7 @@
 // Addresses that the gateway never connects to, whoever the caller is (SSRF): those that serve a cloud machine's own credentials, and
 // others that are reachable only from that machine (decisions 3, "URLs"). Checked at each connection, after name resolution, because a name
 // may have changed its addresses since the last check. Loopback and private networks are allowed: backends live there.
-import type { LookupAddress, LookupAllOptions } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
 /** Also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
 const refused = new BlockList();
@@ -30,22 +29,6 @@ refused.addAddress('168.63.129.16', 'ipv4');
 
 /** `address-refused`: never connected to, for any caller. `address-not-allowed`: outside the allowed networks. */
 type AddressObstacle = 'address-refused' | 'address-not-allowed';
-
-const CODES = { 'address-refused': 'ADDRESS_REFUSED', 'address-not-allowed': 'ADDRESS_NOT_ALLOWED' } as const;
-
-export class AddressRefusedError extends Error {
-  override readonly name = 'AddressRefusedError';
-  readonly code: (typeof CODES)[AddressObstacle];
-
-  constructor(obstacle: AddressObstacle = 'address-refused') {
-    super(
-      obstacle === 'address-refused'
-        ? 'link-local and cloud metadata addresses are refused'
-        : 'not in an allowed network',
-    );
-    this.code = CODES[obstacle];
-  }
-}
 
 /** The addresses that a process may connect to for its callers: all that are not refused or, if networks are given, those inside them. */
 export class AddressGuard {
@@ -107,39 +90,6 @@ function addressIn(host: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-type Resolve = (
-  name: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
-/**
- * For the `lookup` option of Node's connections: fails when any address of the name is refused.
- * @param resolve returns every address of a name, as `dns.lookup` does.
- */
-export function createGuardedLookup(resolve: Resolve, guard = new AddressGuard()): LookupFunction {
-  return (name, options, callback) => {
-    // Asks for and checks every address, including those of a family that this connection cannot use.
-    resolve(name, { ...options, all: true, family: 0 }, (error, all) => {
-      if (error !== null) {
-        callback(error, '', 0);
-        return;
-      }
-      const family = familyOf(options.family);
-      const usable = all.filter((address) => family === 0 || address.family === family);
-      const [first] = usable;
-      const obstacle = firstObstacle(
-        guard,
-        all.map(({ address }) => address),
-      );
-      if (obstacle !== undefined) callback(new AddressRefusedError(obstacle), '', 0);
-      else if (first === undefined) callback(nameNotFound(name), '', 0);
-      else if (options.all === true) callback(null, usable);
-      else callback(null, first.address, first.family);
-    });
-  };
-}
-
 /** A name with a single forbidden address is treated as an attack, whatever its other addresses are. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
@@ -147,13 +97,4 @@ export function firstObstacle(guard: AddressGuard, addresses: readonly string[])
     if (obstacle !== undefined) return obstacle;
   }
   return undefined;
-}
-
-function familyOf(family: number | string | undefined): number {
-  if (family === 'IPv4') return 4;
-  return family === 'IPv6' ? 6 : Number(family ?? 0);
-}
-
-function nameNotFound(name: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${name} has no address of the wanted kind`), { code: 'ENOTFOUND' });
 }

@@ -8,10 +8,9 @@
 //   out of     starts or joins a query,  kept for TTL    kept briefly  the old addresses at once until the grace period
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
 import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
-import { AddressGuard, createGuardedLookup } from './address-guard.js';
+import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
@@ -26,26 +25,6 @@ export const NAME_LOOK_UP_MS_MAX = 5_000;
  * they arrive.
  */
 export const NAME_STALE_AFTER_MS = 500;
-
-// Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
-// addresses. Refused addresses are refused here too.
-
-/** @param subject whose share of look-ups this one counts against */
-export function guardedLookupOf(names: Names, subject: string): LookupFunction {
-  return createGuardedLookup((name, _options, callback) => {
-    names.lookUp(name, subject, (outcome) => {
-      if (typeof outcome === 'string') {
-        const code = outcome === 'not-found' ? 'ENOTFOUND' : 'EAI_AGAIN';
-        callback(Object.assign(new Error(`the host name has no address: ${outcome}`), { code }), []);
-      } else {
-        callback(
-          null,
-          outcome.map((address) => ({ address, family: isIP(address) })),
-        );
-      }
-    });
-  }, names.guard);
-}
 
 /** Shortest time that addresses are cached, even if their TTL is shorter. */
 export const NAME_KEPT_MS_MIN = 1_000;

@@ -1,6 +1,8 @@
 // The bounds of consents: how long links are valid, how many are used, how many grants a user has, what is cleaned up, and how much of a
 // response is read. The whole course of a consent is in integration/user-consent.
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
@@ -12,6 +14,7 @@ import {
   type BegunConsent,
   CONNECTS_SWEPT_MAX,
 } from '../../../src/control-plane/connect/connect-records.js';
+import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
 import { Names } from '../../../src/http-client/names/names.js';
 import { sealTicket } from '../../../src/credentials/secrets/connect-ticket.js';
 import { resealGrants } from '../../../src/credentials/secrets/run-secrets.js';
@@ -22,6 +25,7 @@ import { openRecordStore, openStore } from '../../../src/store/open-store.js';
 import { Secrets } from '../../../src/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
 import { forgiven } from '../../../src/credentials/oauth-answer.js';
+import { createCertificates } from '../../support/certificates.js';
 import { startNameServer } from '../../support/name-server.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -91,7 +95,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   else response.writeHead(404).end();
 }
 
-function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names()): Connect {
+function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names(), authorities?: string): Connect {
   const secrets = new Secrets(undefined, () => 0);
   return new Connect({
     connectUrl: 'http://gateway.example',
@@ -100,6 +104,7 @@ function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names()):
     grants: grants!,
     secrets,
     names,
+    http: new Http1Upstream({ connectTimeoutMs: limits.connectMsMax, names, authorities }),
     mode,
     logger,
   });
@@ -270,6 +275,30 @@ t.test(
     t.equal(answered.elsewhere, 0);
   },
 );
+
+t.test('an authorization server is trusted whose certificate the operators’ own authority has signed', async (t) => {
+  const { server: own, authority } = createCertificates(t);
+  let at = '';
+  const overTls = createTlsServer({ key: own.privateKey, cert: own.certificate }, (request, response) => {
+    if (request.url !== '/.well-known/oauth-authorization-server') return void response.writeHead(404).end();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        ...{ issuer: at, authorization_endpoint: `${at}/authorize`, token_endpoint: `${at}/token` },
+        code_challenge_methods_supported: ['S256'],
+      }),
+    );
+  });
+  await new Promise<void>((resolve) => overTls.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    overTls.closeAllConnections();
+    overTls.close();
+  });
+  at = `https://127.0.0.1:${(overTls.address() as AddressInfo).port}`;
+  const authorities = readFileSync(authority.certificatePath, 'utf8');
+  const trusting = connectIn('plain-text-or-tls', new Names(), authorities);
+  t.match(await trusting.preview('b', ticket('harry', { issuer: at })), { server: { issuer: at } });
+  t.match(await faultOf(connect.preview('b', ticket('harry', { issuer: at }))), /^502 .*cannot be reached/);
+});
 
 t.test('a token that no header can carry, or a refresh token too long to store, is no grant', async (t) => {
   const endWith = async (changes: object): Promise<string> => {

@@ -11,11 +11,12 @@ import { readServerLists, readTools } from '../../../src/control-plane/prober/it
 import type { ProbeClient } from '../../../src/control-plane/prober/probe-client.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
-import { createGuardedLookup } from '../../../src/http-client/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
+import { startNameServer } from '../../support/name-server.js';
+import { REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { startSseServer } from '../../support/sse-server.js';
 import { ModernSdkServer } from '../../support/modern-sdk-server.js';
 import { until } from '../../support/until.js';
@@ -272,6 +273,19 @@ t.test(
     );
   },
 );
+
+t.test('events whose lines end with a carriage return alone are read from a stream that stays open', async (t) => {
+  const backend = await startRaw(t, async (request) => {
+    const { id, method } = JSON.parse(request.text || '{}') as { id?: number; method?: string };
+    if (id === undefined) return request.empty(request.method === 'POST' ? 202 : 405);
+    if (method === 'server/discover') return request.empty(400);
+    const result = method === 'initialize' ? INITIALIZE_RESULT : { tools: [{ name: 'a', inputSchema: {} }] };
+    const message = JSON.stringify({ jsonrpc: '2.0', id, result, error: null });
+    await request.eventStream().bytes(`event: message\rdata: ${message}\r\r`);
+  });
+  const { tools } = findingsOf(await createProber(t, { deadlineMs: 5_000 }).probe(backend.url));
+  t.match(tools, [{ name: 'a' }]);
+});
 
 t.test('of result and error, one may be null, as in the calls of clients', async (t) => {
   const tools = [{ name: 'é\u2028', inputSchema: { default: { result: {}, error: null } } }];
@@ -714,11 +728,9 @@ t.test('failed connections are reported by their kind', async (t) => {
     'reached',
     'its authority is the operators',
   );
-  const unknown = createProber(t, {
-    lookup: createGuardedLookup((_name, _options, callback) => {
-      callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
-    }),
-  });
+  const nameServer = await startNameServer();
+  t.teardown(() => nameServer.close());
+  const unknown = createProber(t, { nameServers: [nameServer.address] });
   t.same(await unknown.probe('http://nowhere.example/mcp'), {
     kind: 'failed',
     reason: 'its host name cannot be resolved',
@@ -728,22 +740,15 @@ t.test('failed connections are reported by their kind', async (t) => {
 t.test('refused addresses are not connected to, by any of their names', async (t) => {
   const backend = await startMcp(t, { tools: ['a'] });
   const { port } = new URL(backend.url);
-  const proberFor = (...addresses: string[]): Prober =>
-    createProber(t, {
-      lookup: createGuardedLookup((_name, _options, callback) => {
-        callback(
-          null,
-          addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-        );
-      }),
-    });
+  const nameServer = await startNameServer({ ...REFUSED_NAMES, 'fine.test': { addresses: ['127.0.0.1'] } });
+  t.teardown(() => nameServer.close());
+  const prober = createProber(t, { nameServers: [nameServer.address] });
   const refusal = { kind: 'failed', reason: /its address is refused/ } as const;
-  const url = `http://two-faced.example:${port}/mcp`;
-  t.equal(findingsOf(await proberFor('127.0.0.1').probe(url)).tools.length, 1, 'the name is fine by itself');
+  const found = findingsOf(await prober.probe(`http://fine.test:${port}/mcp`));
+  t.equal(found.tools.length, 1, 'a name is fine by itself');
   const requestCount = backend.raw.requests.length;
-  t.match(await proberFor('127.0.0.1', '169.254.169.254').probe(url), refusal);
-  t.match(await proberFor('169.254.169.254', '127.0.0.1').probe(url), refusal);
-  t.match(await proberFor('127.0.0.1', 'fd00:ec2::254').probe(url), refusal);
+  for (const name of Object.keys(REFUSED_NAMES))
+    t.match(await prober.probe(`http://${name}:${port}/mcp`), refusal, name);
   t.equal(backend.raw.requests.length, requestCount, 'and the good address is not used either');
   for (const host of ['169.254.169.254', '0xa9fea9fe', '[::ffff:169.254.169.254]', '[fe80::1]', '100.100.100.200']) {
     t.match(await createProber(t).probe(`http://${host}:${port}/mcp`), refusal, host);
@@ -761,22 +766,6 @@ t.test('where networks are configured, no server outside of them is reached', as
     t.same(await prober.probe(`http://${host}:${port}/mcp`), refusal, host);
   }
   t.equal(backend.raw.requests.length, count);
-});
-
-t.test('an address that changes between two connections is checked again', async (t) => {
-  let lookups = 0;
-  const lookup = createGuardedLookup((_name, _options, callback) => {
-    callback(null, [{ address: ++lookups === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }]);
-  });
-  const backend = await startRaw(t, (request) => {
-    const { id } = JSON.parse(request.text) as { id: number };
-    request.json({ jsonrpc: '2.0', id, result: INITIALIZE_RESULT }, { headers: { connection: 'close' } });
-    request.destroy();
-  });
-  const { port } = new URL(backend.url);
-  const probe = await createProber(t, { lookup }).probe(`http://rebinding.example:${port}/mcp`);
-  t.match(probe, { kind: 'failed', reason: /its address is refused/ });
-  t.equal(backend.requests.length, 1);
 });
 
 t.test('a server of the older transport is read over that transport alone', async (t) => {

@@ -1,6 +1,6 @@
 // Writes an answer of known length, whole or in parts, as fast as its caller reads it. A part that does not fit stays in its
 // own memory, which must not change until the library has taken all of it. Hot path for large answers only.
-import { largeMemory } from '../../fair/index.js';
+import { largeMemory } from '../fair/index.js';
 import type { HttpResponse } from './http-library.js';
 
 const NOTHING = new Uint8Array(0);

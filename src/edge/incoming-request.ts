@@ -9,8 +9,8 @@
 //   reading, pausing, paused, unwanted ── the caller is gone ──> gone
 //
 // Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
-import { BodyCollector } from '../../bytes/index.js';
-import type { AnswerForms, ExchangeRequest } from '../../exchange/index.js';
+import { BodyCollector } from '../bytes/index.js';
+import type { AnswerForms, ExchangeRequest } from '../exchange/index.js';
 import {
   bodyMemory,
   largeMemory,
@@ -18,8 +18,8 @@ import {
   type MessageHold,
   type RoomWaiter,
   type ShareBound,
-} from '../../fair/index.js';
-import { limits } from '../../shared/index.js';
+} from '../fair/index.js';
+import { limits, refusals } from '../shared/index.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
@@ -27,6 +27,13 @@ import type { RequestHead } from './request-head.js';
 
 /** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
+
+/** The refusals of bodies that are not complete. */
+export const refusedBodies = {
+  'too-large': refusals.bodyTooLarge,
+  subjectMax: refusals.subjectBytesFull,
+  totalMax: refusals.bytesFull,
+} as const;
 
 type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
 

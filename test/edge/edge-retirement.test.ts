@@ -1,6 +1,6 @@
 // A worker that a reload has replaced. It looks for as long as connections may be kept, so this takes a while.
 import t from 'tap';
-import { until } from '../../support/until.js';
+import { until } from '../support/until.js';
 import { edgeScene as scene, MCP, requestOf } from './edge-scene.js';
 import type { Listener } from './edge-server.js';
 

@@ -1,17 +1,17 @@
 // Large responses over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { answerInParts, answerJoined } from '../../../src/exchange/answers.js';
-import type { AnswerForms } from '../../../src/exchange/exchange.js';
-import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { createMessageMemories } from '../../../src/fair/message-memory.js';
-import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
+import { answerInParts, answerJoined } from '../../src/exchange/answers.js';
+import type { AnswerForms } from '../../src/exchange/exchange.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createMessageMemories } from '../../src/fair/message-memory.js';
+import type { HttpResponse } from '../../src/edge/http-library.js';
 import { startEdge, type EdgeServer, type Listener } from './edge-server.js';
-import { createAccounts } from '../../support/shares.js';
-import { logInto } from '../../support/log-lines.js';
-import { Random } from '../../support/random.js';
-import { until } from '../../support/until.js';
+import { createAccounts } from '../support/shares.js';
+import { logInto } from '../support/log-lines.js';
+import { Random } from '../support/random.js';
+import { until } from '../support/until.js';
 
 /** More than the kernel buffers for a caller that does not read. */
 const LARGE_BYTES = 24 * 1024 * 1024;

@@ -1,17 +1,17 @@
 // An edge alone: an HTTP library on its own port; the test gets its requests as exchanges.
 import type { Test } from 'tap';
-import type { ShareOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { createLogger } from '../../../src/shared/logger.js';
-import { createMessageMemories } from '../../../src/fair/message-memory.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
-import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
-import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import { readHead } from '../../../src/worker/edge/request-head.js';
-import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
-import { loadLibrary } from '../../../src/worker/edge/choose-listener.js';
-import { findFreePort } from '../../support/free-port.js';
-import { createAccounts } from '../../support/shares.js';
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { createMessageMemories } from '../../src/fair/message-memory.js';
+import { RequestIds } from '../../src/shared/request-ids.js';
+import type { EdgeContext } from '../../src/edge/edge-context.js';
+import { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { readHead } from '../../src/edge/request-head.js';
+import type { HttpResponse } from '../../src/edge/http-library.js';
+import { loadLibrary } from '../../src/edge/choose-listener.js';
+import { findFreePort } from '../support/free-port.js';
+import { createAccounts } from '../support/shares.js';
 
 export type Listener = 'uws' | 'node';
 

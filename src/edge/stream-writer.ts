@@ -1,8 +1,8 @@
 // Writes the events of one stream as fast as its caller reads them. The library reports only whether it is holding anything
 // back, and only on a write: so it is given slices, the rest waits here, and a comment line between two events serves as the
 // probe when there is nothing to write. Hot path: an event of usual size is one write.
-import { keepAliveComment } from '../../bytes/index.js';
-import { limits } from '../../shared/index.js';
+import { keepAliveComment } from '../bytes/index.js';
+import { limits } from '../shared/index.js';
 import type { HttpResponse } from './http-library.js';
 
 /**

@@ -1,9 +1,9 @@
 // State shared by all exchanges of one worker's listeners.
-import type { MessageMemory, DeadlineWheel } from '../../fair/index.js';
-import type { RequestIds, Logger } from '../../shared/index.js';
+import type { MessageMemory, DeadlineWheel } from '../fair/index.js';
+import type { RequestIds, Logger } from '../shared/index.js';
 
 export interface EdgeContext {
-  readonly requestIds: RequestIds;
+  readonly requestIds: Pick<RequestIds, 'of'>;
   readonly isTraced: boolean;
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;

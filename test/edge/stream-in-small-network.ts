@@ -2,10 +2,10 @@
 // chunk and byte that arrives. Prints a line on success, or exits with an error.
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
-import { StreamWriter } from '../../../src/worker/edge/stream-writer.js';
-import { loadUws } from '../../../src/worker/edge/uws.js';
-import { RawConnection } from '../../support/raw-http.js';
-import { Random } from '../../support/random.js';
+import { StreamWriter } from '../../src/edge/stream-writer.js';
+import { loadUws } from '../../src/edge/uws.js';
+import { RawConnection } from '../support/raw-http.js';
+import { Random } from '../support/random.js';
 
 const EVENTS = 6_000;
 const EVENT_BYTES_MAX = 40_000;

@@ -1,6 +1,6 @@
 // The head of a request, copied while the HTTP library's handler runs: the library's request object is unreadable
 // afterwards. Hot path: one pass over the headers, which also detects duplicates of headers that may come only once.
-import { NO_MIRROR, type MirrorHeaders, combinedHeader, mirrorIn, mirrorOfVersion } from '../../exchange/index.js';
+import { NO_MIRROR, type MirrorHeaders, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
 

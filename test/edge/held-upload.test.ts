@@ -1,8 +1,8 @@
 // The HTTP library's own deadline of silent uploads, which nothing can make shorter.
 import { connect } from 'node:net';
 import t from 'tap';
-import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import { until } from '../../support/until.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { until } from '../support/until.js';
 import { startEdge } from './edge-server.js';
 
 /** More than the kernel takes at once. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
-import { limits, refusals, type Refusal } from '../../shared/index.js';
+import { limits, refusals, type Refusal } from '../shared/index.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import { statusLine } from './answer-head.js';

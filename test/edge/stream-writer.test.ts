@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
-import { StreamWriter } from '../../../src/worker/edge/stream-writer.js';
-import { Random } from '../../support/random.js';
+import { StreamWriter } from '../../src/edge/stream-writer.js';
+import { Random } from '../support/random.js';
 
 /** How much the library buffers in a cork. */
 const GATHERED_BYTES = 16 * 1024;

@@ -1,8 +1,8 @@
 // Chooses the HTTP library of all workers, once, before any worker starts: there is one warning
 // instead of one per worker, and every worker uses the same library.
-import type { DataplaneOptions } from '../../config/index.js';
-import { StartFault } from '../../process/index.js';
-import { exitStatus } from '../../shared/index.js';
+import type { DataplaneOptions } from '../config/index.js';
+import { StartFault } from '../process/index.js';
+import { exitStatus } from '../shared/index.js';
 import type { HttpLibrary } from './http-library.js';
 import { canSharePort, nodeLibrary } from './node-server.js';
 import { loadUws, loadUwsLibrary } from './uws.js';

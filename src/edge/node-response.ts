@@ -6,14 +6,14 @@
 //   open, held-back, ended ── the connection is closed, or the library has to answer ──> gone
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpRequest, HttpResponse } from './http-library.js';
-import { KIB } from '../../shared/index.js';
+import { KIB } from '../shared/index.js';
 
 /**
  * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After it, the
  * connection is closed.
  */
 export const NODE_SILENCE_MS_MAX = 10_000;
-/** Request body bytes that must arrive in every ten seconds over `--listener node`. If fewer do, the connection is closed. */
+/** Request body bytes that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`. If fewer do, the connection is closed. */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
 /** How much of a body of known length is given to Node at once. */
@@ -138,6 +138,8 @@ export class NodeResponse implements HttpResponse {
 
   onAborted(handler: () => void): void {
     this.#onAborted = handler;
+    // The caller may have left before anybody looked at its request: then `close` has already been emitted.
+    if (this.#res.destroyed) this.#onClose();
   }
 
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
@@ -165,7 +167,8 @@ export class NodeResponse implements HttpResponse {
     this.#isPaused = false;
     this.#beginWindow();
     // The connection was silent only because reading was paused.
-    this.#req.socket.setTimeout(NODE_SILENCE_MS_MAX);
+    const { socket } = this.#req;
+    socket.setTimeout(socket.timeout ?? 0);
     this.#req.resume();
   }
 

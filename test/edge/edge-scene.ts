@@ -1,17 +1,17 @@
 // An edge with its routes, on its own port; the test is who its requests are passed on to.
 import type { Test } from 'tap';
-import type { DataplaneOptions } from '../../../src/config/dataplane-options.js';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import type { Endpoint } from '../../../src/shared/endpoint.js';
-import { createLogger } from '../../../src/shared/logger.js';
-import { createMessageMemories } from '../../../src/fair/message-memory.js';
-import type { Refusal } from '../../../src/shared/refusals.js';
-import { loadLibrary } from '../../../src/worker/edge/choose-listener.js';
-import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import { Edge } from '../../../src/worker/edge/edge.js';
-import { findFreePort } from '../../support/free-port.js';
-import { RawConnection, type HttpAnswer } from '../../support/raw-http.js';
-import { createAccounts } from '../../support/shares.js';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import type { Endpoint } from '../../src/shared/endpoint.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { createMessageMemories } from '../../src/fair/message-memory.js';
+import type { Refusal } from '../../src/shared/refusals.js';
+import { loadLibrary } from '../../src/edge/choose-listener.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { Edge } from '../../src/edge/edge.js';
+import { findFreePort } from '../support/free-port.js';
+import { RawConnection, type HttpAnswer } from '../support/raw-http.js';
+import { createAccounts } from '../support/shares.js';
 import type { Listener } from './edge-server.js';
 
 export const MCP = '/servers/v/mcp';

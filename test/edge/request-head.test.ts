@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { NO_MIRROR } from '../../../src/exchange/exchange.js';
-import { limits } from '../../../src/shared/limits.js';
-import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
+import { NO_MIRROR } from '../../src/exchange/exchange.js';
+import { limits } from '../../src/shared/limits.js';
+import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import { startEdge } from './edge-server.js';
 
 t.test('headers that mirror the body', async (t) => {

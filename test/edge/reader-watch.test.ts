@@ -1,7 +1,7 @@
 // The watch over a slow caller; the test sets the clock.
 import t, { type Test } from 'tap';
-import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
-import { ReaderWatch, SLOW_READER_TRY_MS } from '../../../src/worker/edge/edge-exchange.js';
+import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { ReaderWatch, SLOW_READER_TRY_MS } from '../../src/edge/edge-exchange.js';
 
 const TRY_MS = SLOW_READER_TRY_MS;
 /** How many tries a caller that takes nothing has. */

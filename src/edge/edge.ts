@@ -1,10 +1,10 @@
 // The listeners of one worker: the routes of an HTTP library on the shared port, plain and TLS, and their drain. Passes MCP
 // requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataplaneOptions, ListenAddress } from '../../config/index.js';
-import type { ExchangeRequest } from '../../exchange/index.js';
-import type { DeadlineWheel, MessageMemories } from '../../fair/index.js';
-import { type Endpoint, type Logger, METADATA_PATH, refusals, type Refusal, RequestIds } from '../../shared/index.js';
+import type { DataplaneOptions, ListenAddress } from '../config/index.js';
+import type { ExchangeRequest } from '../exchange/index.js';
+import type { DeadlineWheel, MessageMemories } from '../fair/index.js';
+import { type Endpoint, type Logger, METADATA_PATH, refusals, type Refusal, RequestIds } from '../shared/index.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
 import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { nodeLibrary } from '../../../src/worker/edge/node-server.js';
-import type { HttpHandler, TlsFiles } from '../../../src/worker/edge/http-library.js';
-import { createCertificates } from '../../support/certificates.js';
-import { until } from '../../support/until.js';
+import { nodeLibrary } from '../../src/edge/node-server.js';
+import type { HttpHandler, TlsFiles } from '../../src/edge/http-library.js';
+import { createCertificates } from '../support/certificates.js';
+import { until } from '../support/until.js';
 
 async function listen(t: Test, handler: HttpHandler, tls?: TlsFiles): Promise<{ port: number; open: () => number }> {
   // The listener is told its port.

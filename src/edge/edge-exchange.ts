@@ -17,7 +17,7 @@ import {
   type ExchangeEnding,
   type ExchangeRequest,
   ExchangeHooks,
-} from '../../exchange/index.js';
+} from '../exchange/index.js';
 import {
   AnswerRoom,
   type Deadline,
@@ -25,7 +25,7 @@ import {
   type RoomWaiter,
   type ShareBound,
   LENT_BYTES_MAX,
-} from '../../fair/index.js';
+} from '../fair/index.js';
 import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';

@@ -1,0 +1,92 @@
+// A `fetch` for libraries that want one, over the HTTP client that also serves backends: the same address guard, the same certificate
+// authorities, and the same shares of connections. The response's body is read as fast as its reader takes it. Cold path.
+import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
+import { isForNow } from './response-parser.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
+
+interface FetchBounds {
+  readonly http: HttpUpstream;
+  /** On whose behalf the requests are made. */
+  readonly subject: string;
+  /** Ends the request, also while its response is read. */
+  readonly signal: AbortSignal;
+  /** Called for each piece of a response. @returns false if that is too much. */
+  readonly takes: (piece: Buffer) => boolean;
+  /** The error that the caller, or the reader of the response, gets for a fault. */
+  readonly errorOf: (fault: UpstreamFault) => Error;
+}
+
+export interface FetchedRequest {
+  readonly method?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** Final statuses of responses without a body (Fetch, 2.2.3). */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Of the response's headers there are those that `UpstreamHandler.onHead` tells. Follows no redirect. */
+export async function upstreamFetch(
+  { http, subject, signal, takes, errorOf }: FetchBounds,
+  { origin, pathname, search }: URL,
+  { method = 'GET', headers = {}, body }: FetchedRequest,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(errorOf(upstreamFault('answer-timeout', true)));
+    let into: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const fail = (fault: UpstreamFault): void => {
+      signal.removeEventListener('abort', onLate);
+      const error = errorOf(fault);
+      into?.error(error);
+      reject(error);
+    };
+    const giveUp = (kind: UpstreamFaultKind): void => {
+      call.abort();
+      fail(upstreamFault(kind));
+    };
+    const onLate = (): void => giveUp('answer-timeout');
+    const request = plainRequest(
+      subject,
+      { origin, path: pathname + search },
+      method as UpstreamRequest['method'],
+      Object.entries(headers).flat(),
+      typeof body === 'string' || body instanceof URLSearchParams ? Buffer.from(String(body)) : undefined,
+    );
+    const call = http.dispatch(request, {
+      onHead: (status, contentType, sessionId, _bodyBytes, hint) => {
+        const stream = new ReadableStream<Uint8Array>({
+          start: (controller) => void (into = controller),
+          pull: () => call.resume(),
+          cancel: () => call.abort(),
+        });
+        try {
+          const head = { status, headers: headersOf(status, contentType, sessionId, hint) };
+          resolve(new Response(BODILESS.has(status) ? null : stream, head));
+        } catch {
+          // Such a response cannot exist. An exception must not reach the socket's read callback: nothing catches it there.
+          giveUp('answer-invalid');
+        }
+      },
+      onData: (piece) => {
+        if (!takes(piece)) return giveUp('answer-too-large');
+        into?.enqueue(new Uint8Array(piece));
+        if ((into?.desiredSize ?? 0) <= 0) call.pause();
+      },
+      onEnd: () => {
+        signal.removeEventListener('abort', onLate);
+        into?.close();
+      },
+      onFault: fail,
+    });
+    signal.addEventListener('abort', onLate, { once: true });
+  });
+}
+
+function headersOf(status: number, contentType: string, sessionId: string, hint: string): Headers {
+  const hintName =
+    status < 300 ? 'set-cookie' : status < 400 ? 'location' : isForNow(status) ? 'retry-after' : 'www-authenticate';
+  const headers = new Headers({ 'content-type': contentType, 'mcp-session-id': sessionId });
+  for (const line of hint.split('\n')) headers.append(hintName, line);
+  for (const [name, value] of [...headers]) if (value === '') headers.delete(name);
+  return headers;
+}
