@@ -136,3 +136,15 @@ t.test('types in tables stand in the files that are named beside them', async (t
     }
   }
 });
+
+t.test('names in the pages of packages are names in the program', async (t) => {
+  const sources = files.filter((file) => !file.startsWith('bench') && !file.startsWith('demo'));
+  const words = new Set(sources.flatMap((file) => readFileSync(join(root, file), 'utf8').match(/\w+/g) ?? []));
+  for (const folder of packages) {
+    const page = readFileSync(join(root, folder, 'README.md'), 'utf8');
+    // Names of two words, or of two parts; others are words of MCP or of the language as well.
+    const names = Array.from(page.matchAll(/`(?:\w+\.)?(\w*[a-z][A-Z]\w*|[A-Z]+_[A-Z_]+)`/g), ([, name = '']) => name);
+    const dead = names.filter((name) => !words.has(name));
+    t.strictSame(dead, [], folder);
+  }
+});
