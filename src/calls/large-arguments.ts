@@ -1,15 +1,7 @@
 // Reads the arguments of a large call that must be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces
 // in which it will be sent, without joining them. Cold path: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
-import {
-  ESCAPE_BYTES_MAX,
-  stringValue,
-  jsonKind,
-  type JsonScanner,
-  type NodeFilter,
-  readings,
-  type Reading,
-} from '../bytes/index.js';
+import { ESCAPE_BYTES_MAX, stringValue, jsonKind, type JsonScanner, readings, type Reading } from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import {
@@ -45,70 +37,46 @@ export function readArguments(
   done: (read: ReadArguments | RpcError) => void,
 ): Reading {
   const { body, leftOut, putIn = Buffer.alloc(0) } = outgoing;
-  const parts = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
-  const text = new PartedText(parts.filter(({ length }) => length > 0));
+  const whole = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
+  const parts = whole.filter(({ length }) => length > 0);
   const paths = MirroredPaths.of(known);
-  const keyText: KeyText = (start, end) => text.key(start, end);
-  const filter = new PathFilter(paths, keyText);
+  const keyText: KeyText = (start, end) => {
+    const token = sliceOf(parts, start - 1, end + 1);
+    return stringValue(token, 0, token.length);
+  };
+  let isRoot = true;
+  // Records only the nodes that lead to the parameters, and not the members of other arguments.
+  const wants = (keyStart: number, keyEnd: number): boolean => {
+    if (!isRoot) return keyStart !== -1 && paths.mayLead(keyStart, keyEnd, keyText);
+    isRoot = false;
+    return true;
+  };
   const handler = (tape: JsonScanner | undefined): void => {
     if (tape === undefined) return done(rpcErrors.tooManyArguments);
     const nodes = paths.nodesIn(tape, keyText);
-    const sent = nodes.map((node) => valueOf(tape, text, node));
+    const sent = nodes.map((node) => valueOf(tape, parts, node));
     const own = sent.map((value, index) => (isPutIn(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value));
     done({ known, own, sent });
   };
-  return readings.readPieces(session.identity.subject, text.parts, paths.depth, handler, { filter });
+  const filter = { wants, nodesMax: limits.argumentsExaminedMax };
+  return readings.readPieces(session.identity.subject, parts, paths.depth, handler, { filter });
 }
 
-/** A text in parts. No token that is looked at spans two parts. */
-class PartedText {
-  readonly parts: readonly Buffer[];
-
-  constructor(parts: readonly Buffer[]) {
-    this.parts = parts;
+/** Offsets are those of the whole text. No token that is looked at spans two parts. */
+function sliceOf(parts: readonly Buffer[], start: number, end: number): Buffer {
+  let at = start;
+  for (const part of parts) {
+    if (at < part.length) return part.subarray(at, at + end - start);
+    at -= part.length;
   }
-
-  /** Offsets are those of the whole text. */
-  slice(start: number, end: number): Buffer {
-    let at = start;
-    for (const part of this.parts) {
-      if (at < part.length) return part.subarray(at, at + end - start);
-      at -= part.length;
-    }
-    return Buffer.alloc(0);
-  }
-
-  /** The text of the key between the offsets, which leave out its quotes. */
-  key(start: number, end: number): string {
-    const token = this.slice(start - 1, end + 1);
-    return stringValue(token, 0, token.length);
-  }
+  return Buffer.alloc(0);
 }
 
-/** Records only the nodes that lead to the parameters, and not the members of other arguments. */
-class PathFilter implements NodeFilter {
-  readonly nodesMax = limits.argumentsExaminedMax;
-  readonly #paths: MirroredPaths;
-  readonly #keyText: KeyText;
-  #isRoot = true;
-
-  constructor(paths: MirroredPaths, keyText: KeyText) {
-    this.#paths = paths;
-    this.#keyText = keyText;
-  }
-
-  wants(keyStart: number, keyEnd: number): boolean {
-    const isRoot = this.#isRoot;
-    this.#isRoot = false;
-    return isRoot || (keyStart !== -1 && this.#paths.mayLead(keyStart, keyEnd, this.#keyText));
-  }
-}
-
-function valueOf(tape: JsonScanner, text: PartedText, node: number): MirroredValues[number] {
+function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): MirroredValues[number] {
   if (node < 0) return undefined;
   const [start, end, kind] = [tape.start(node), tape.end(node), tape.kind(node)];
   if (kind === jsonKind.string && end - start > ESCAPE_BYTES_MAX * limits.mirroredParamBytesMax) return TOO_LONG;
-  const token = text.slice(start, end);
+  const token = sliceOf(parts, start, end);
   return scalarText(token, 0, token.length, kind);
 }
 

@@ -94,7 +94,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #isSecondTry = false;
   /** The era for which the backend refused the first try: the second try must be of the other one. */
   #refusedEra: Era | undefined;
-  /** Made for a modern backend. */
+  /** Made for a modern backend, when the request is sent to it. */
   #modern: ModernLeg | undefined;
   /** Whether the client has yet to answer something that the backend has asked. */
   #isAsking = false;
@@ -163,7 +163,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
-    if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
+    if (this.#modern === undefined) {
       if (this.isReportedAside && bytes.length <= limits.readAtOnceBytesMax) {
         const kept = isInPlace ? Buffer.from(bytes) : bytes;
         this.holdAnswer(() => this.onWhole(kept, message));
@@ -417,14 +417,18 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (formed === undefined) return rpcErrors.notConverted;
     const traced = tracedMessage(this.plan, formed, this.id);
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
-    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
+    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) {
+      this.#modern?.end();
+      this.#modern = undefined;
+      return traced;
+    }
     return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
   }
 
   /** The id under which the backend knows the request. */
   get #sentId(): IdSpan {
     const id = this.plan.form.sentId(this.id);
-    return this.#sentIn?.era === 'modern' ? (this.#modern?.sentId(id) ?? id) : id;
+    return this.#modern?.sentId(id) ?? id;
   }
 
   override giveUp(): void {
