@@ -18,7 +18,7 @@ import {
 import { CallerStream, type StreamOwner, RequestInFlight } from '../streams/index.js';
 import { obstacleToGoingOn } from './gate.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
-import { isTargetMethod, readTarget, type AppNames } from './targets.js';
+import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
 /** Time that a call goes on, and holds a connection, after its caller has gone. After it, the backend is notified, and the call ends. */
@@ -130,8 +130,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { session, upstream, message: call } = this.plan;
     const obeyed = session.applyConfig(virtualHost, exchange.request);
     if (!isTargetMethod(call.method)) return undefined;
-    const apps: AppNames = (name) => session.upstreams.withApp(obeyed, name);
-    const { target } = readTarget(call.method, obeyed, exchange.request.body, message, apps);
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message, session.upstreams);
     if ('error' in target) return target.error;
     if (upstream.state === 'closed')
       return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));

@@ -2,7 +2,7 @@ export { Dispatcher, isClientMethod } from './dispatch/dispatcher.js';
 export { tryPassOn } from './dispatch/passing-on.js';
 export { answerToolError } from './find-tools.js';
 export { whenOpened } from './opening-request.js';
-export type { RelayedRequestPlan } from './relayed-request-plan.js';
+export type { Incoming, RelayedRequestPlan } from './relayed-request-plan.js';
 export {
   type AskedAside,
   type FormedAnswer,

@@ -7,19 +7,28 @@ import type { Exchange } from '../exchange/index.js';
 import type { Gate } from './gate.js';
 import type { RequestForm } from './request-form.js';
 import type { Session } from '../session/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
 import type { Target } from './targets.js';
 
-export interface RelayedRequestPlan extends Pick<Target, 'outgoing' | 'bareName' | 'uriPlaces' | 'taskPlaces'> {
-  readonly context: UpstreamContext;
-  readonly merger: ListMerger;
+/** A request that is being served. */
+export interface Incoming {
+  /** As the session obeys it. */
+  readonly virtualHost: CompiledVirtualHost;
+  /** The client's, or its lease. */
   readonly session: Session;
-  readonly upstream: UpstreamSession;
   readonly exchange: Exchange;
   readonly message: ClientMessage;
+  readonly form: RequestForm;
+}
+
+export interface RelayedRequestPlan
+  extends Omit<Incoming, 'virtualHost'>, Pick<Target, 'outgoing' | 'bareName' | 'uriPlaces' | 'taskPlaces'> {
+  readonly context: UpstreamContext;
+  readonly merger: ListMerger;
+  readonly upstream: UpstreamSession;
   /** What the request must pass when the upstream session is open. */
   readonly gate: Gate | undefined;
   readonly metadata: RequestMetadata;
   /** Called with `true` when the backend has answered with a result, and with `false` at the end, in any case. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;
-  readonly form: RequestForm;
 }

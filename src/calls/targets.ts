@@ -234,7 +234,9 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
 const TOKEN_BYTES_TIMES = 8;
 
 /** Finds the backends that list this: pages of apps do not know how the gateway calls what is their server's. */
-export type AppNames = (name: string) => readonly CompiledBackend[];
+interface AppNames {
+  withApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
+}
 
 /** @param apps asked for names and `ui:` URIs that have no backend's prefix. */
 export function readTarget(
@@ -254,7 +256,10 @@ export function readTarget(
   }
   const text = stringValue(body, nameStart, nameEnd);
   const routed = isUri ? routeUri(virtualHost, text) : nameRoute(rules, virtualHost, text);
-  const byApps = routed === undefined && apps !== undefined ? routesByApps(rules, apps, text, isUri) : NO_ROUTES;
+  const byApps =
+    routed === undefined && apps !== undefined
+      ? routesByApps(rules, apps.withApp(virtualHost, text), text, isUri)
+      : NO_ROUTES;
   if (byApps.length > 1) {
     const owners = byApps.map(({ backend }) => backend.name).join(', ');
     return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
@@ -304,13 +309,13 @@ function nameRoute({ names }: MethodRules, virtualHost: CompiledVirtualHost, tex
 
 function routesByApps(
   { names }: MethodRules,
-  apps: AppNames,
+  owners: readonly CompiledBackend[],
   text: string,
   isUri: boolean,
 ): readonly (NameRoute | UriRoute)[] {
   if (isUri && text.startsWith('ui://'))
-    return apps(text).map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }));
-  return isUri || names !== 'tools' ? NO_ROUTES : apps(text).flatMap((backend) => routeBareTool(backend, text) ?? []);
+    return owners.map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }));
+  return isUri || names !== 'tools' ? NO_ROUTES : owners.flatMap((backend) => routeBareTool(backend, text) ?? []);
 }
 
 /** The message with the backend's own name, and the arguments that the config fixes. */

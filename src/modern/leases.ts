@@ -12,23 +12,18 @@ import { headersHash } from './headers-hash.js';
 import type { Caller } from '../exchange/index.js';
 import { type PassOn, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
 
+interface Lease {
+  readonly session: Session;
+  /** The hash of its headers. */
+  readonly headers: string;
+}
+
 /** The leases of one subject. */
 interface SubjectLeases {
   /** Leases by virtual host, headers and capabilities. */
-  readonly byKey: Map<string, Session>;
-  /** The keys of the leases that have the same headers, by the hash of the headers. */
-  readonly byHeaders: Map<string, Set<string>>;
+  readonly byKey: Map<string, Lease>;
   /** The lease without headers that was asked for last: a program mostly asks for the same one again. */
   last: Session | undefined;
-}
-
-interface LeasePlan {
-  readonly account: Account;
-  readonly virtualHost: Caller['virtualHost'];
-  readonly key: string;
-  /** The hash of the headers. */
-  readonly headers: string;
-  readonly capabilities: Buffer;
 }
 
 /** The workers of one gateway, each of which has leases of its own. */
@@ -66,15 +61,21 @@ export class Leases {
     }
     const hash = headersHash(headers);
     const key = `${virtualHost.id}\n${hash}\n${capabilities.toString('latin1')}`;
-    const lease = leases?.byKey.get(key);
-    if (lease === undefined)
-      return this.#begin({ account: this.#accounts.of(subject), virtualHost, key, headers: hash, capabilities });
+    const lease = leases?.byKey.get(key)?.session;
+    if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
     if (leases !== undefined && isBare) leases.last = lease;
     this.#sessions.noteUse(lease);
     return lease;
   }
 
-  #begin({ account, virtualHost, key, headers, capabilities }: LeasePlan): Session | Refusal {
+  /** @param headers their hash. */
+  #begin(
+    account: Account,
+    virtualHost: Caller['virtualHost'],
+    key: string,
+    headers: string,
+    capabilities: Buffer,
+  ): Session | Refusal {
     const { subject } = account;
     if (!this.#tryMakeRoom(account, headers)) return refusals.subjectLeasesFull;
     const { clientInfo } = OWN_INTRODUCTION;
@@ -91,20 +92,12 @@ export class Leases {
     lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
     lease.hearQuestions();
     // Ending another lease may have removed the subject's maps.
-    const leases = this.#bySubject.get(subject) ?? {
-      byKey: new Map<string, Session>(),
-      byHeaders: new Map<string, Set<string>>(),
-      last: undefined,
-    };
+    const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
     this.#bySubject.set(subject, leases);
-    const alike = leases.byHeaders.get(headers) ?? new Set<string>();
-    leases.byHeaders.set(headers, alike.add(key));
-    leases.byKey.set(key, lease);
+    leases.byKey.set(key, { session: lease, headers });
     lease.onEnd = () => {
       leases.byKey.delete(key);
       if (leases.last === lease) leases.last = undefined;
-      alike.delete(key);
-      if (alike.size === 0) leases.byHeaders.delete(headers);
       if (leases.byKey.size === 0) this.#bySubject.delete(subject);
     };
     return lease;
@@ -122,25 +115,25 @@ export class Leases {
     const leases = this.#bySubject.get(subject);
     if (leases === undefined) return true;
     const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
-    const busyOf = (keys: Iterable<string>): number => [...keys].filter((key) => leases.byKey.get(key)?.isBusy).length;
-    const free = max - busyOf(leases.byKey.keys());
-    if (busyOf(leases.byHeaders.get(headers) ?? []) >= LEASE_SHARE_OF_FREE * free) return false;
+    const busy = [...leases.byKey.values()].filter(({ session }) => session.isBusy);
+    const alike = busy.filter((lease) => lease.headers === headers);
+    if (alike.length >= LEASE_SHARE_OF_FREE * (max - busy.length)) return false;
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 
   /** Ends one of the subject's idle leases: the least recently used one, among those with the headers that have the most leases. */
   #tryEndIdle(subject: string): boolean {
-    const leases = this.#bySubject.get(subject);
+    const leases = [...(this.#bySubject.get(subject)?.byKey.values() ?? [])];
+    const counts = new Map<string, number>();
+    for (const { headers } of leases) counts.set(headers, (counts.get(headers) ?? 0) + 1);
     let idle: Session | undefined;
     let most = 0;
-    for (const keys of leases?.byHeaders.values() ?? []) {
-      if (keys.size < most) continue;
-      for (const key of keys) {
-        const lease = leases!.byKey.get(key)!;
-        if (lease.isBusy || (keys.size === most && idle !== undefined && lease.usedAtMs >= idle.usedAtMs)) continue;
-        idle = lease;
-        most = keys.size;
-      }
+    for (const { session, headers } of leases) {
+      const count = counts.get(headers)!;
+      if (session.isBusy || count < most) continue;
+      if (count === most && idle !== undefined && session.usedAtMs >= idle.usedAtMs) continue;
+      idle = session;
+      most = count;
     }
     if (idle === undefined) return false;
     void this.#sessions.end(idle);

@@ -12,7 +12,7 @@ import {
   TASK_CAPABILITIES,
 } from '../mcp/index.js';
 import { rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
-import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+import type { UpstreamContext } from '../upstream/index.js';
 import {
   accept,
   answerError,
@@ -26,6 +26,7 @@ import {
 } from '../exchange/index.js';
 import {
   type Dispatcher,
+  type Incoming,
   tryPassOn,
   answerToolError,
   isForSearchTool,
@@ -43,7 +44,6 @@ import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
-import type { CompiledVirtualHost } from '../user-config/index.js';
 import { RESULT_META } from './modern-results.js';
 
 // `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
@@ -52,25 +52,20 @@ import { RESULT_META } from './modern-results.js';
 /** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
 const RELAYED = ~TASK_CAPABILITIES;
 
-interface DiscoverPlan {
-  readonly session: Session;
-  readonly virtualHost: CompiledVirtualHost;
-  readonly exchange: Exchange;
-  readonly id: IdSpan;
-  readonly eras: ServedEras;
-}
-
-function discover(context: UpstreamContext, plan: DiscoverPlan): void {
-  const { session, exchange, id } = plan;
+function discover(context: UpstreamContext, incoming: Incoming, eras: ServedEras): void {
+  const { session, virtualHost, exchange, message } = incoming;
+  const id = idSpanOf(exchange, message);
   if (!hasRoom(session, exchange, id)) return;
-  whenOpened(context, { ...plan, ending: rpcErrors.discoverEnding }, (unavailable) =>
-    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable))),
+  const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
+  whenOpened(context, plan, (unavailable) =>
+    answer(exchange, resultMessage(id, discoverResult(context, incoming, eras, unavailable))),
   );
 }
 
 function discoverResult(
   context: UpstreamContext,
-  { session, virtualHost, eras }: DiscoverPlan,
+  { session, virtualHost }: Incoming,
+  eras: ServedEras,
   unavailable: readonly UnavailableBackend[],
 ): string {
   const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
@@ -203,19 +198,17 @@ export class ModernDoor {
     const { logLevelStart, logLevelEnd } = envelope;
     if (logLevelStart !== -1)
       lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
-    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
     const { method } = message;
-    if (method === 'server/discover') {
-      const plan = { session: lease, virtualHost, exchange, id: idSpanOf(exchange, message), eras };
-      const answerHere = (): void => discover(context, plan);
-      if (!tryPassOn(lease, virtualHost.backends.values(), exchange, message, answerHere)) answerHere();
-      return;
-    }
     const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
+    const incoming = { virtualHost, session: lease, exchange, message, form };
     const kind = listKindOf(method);
-    if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
-    else if (isModernTarget(method)) dispatcher.relayRequest(method, obeying, lease, exchange, message, form);
-    else dispatcher.relayNamed(virtualHost, lease, exchange, message, form);
+    if (kind !== undefined) dispatcher.list(kind, incoming);
+    else if (isModernTarget(method)) dispatcher.relayRequest(method, incoming);
+    else if (method !== 'server/discover') dispatcher.relayNamed(incoming);
+    else {
+      const answerHere = (): void => discover(context, incoming, eras);
+      if (!tryPassOn(incoming, virtualHost.backends.values(), answerHere)) answerHere();
+    }
   }
 }
 

@@ -46,16 +46,10 @@ import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
-import { answerOwnError, LEGACY_FORM, LEGACY_WRAPPED_FORM, type RequestForm } from '../request-form.js';
+import type { Incoming } from '../relayed-request-plan.js';
+import { answerOwnError, LEGACY_FORM, LEGACY_WRAPPED_FORM } from '../request-form.js';
 import { isForSearchTool } from '../search-tools.js';
-import {
-  isSessionTarget,
-  readTarget,
-  type Target,
-  type TargetMethod,
-  type AppNames,
-  type TargetReading,
-} from '../targets.js';
+import { isSessionTarget, readTarget, type Target, type TargetMethod, type TargetReading } from '../targets.js';
 import { visitBackends } from '../../streams/index.js';
 
 // A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
@@ -187,15 +181,10 @@ export class Dispatcher {
       this.#unwrap(caller, session, exchange, message);
       return;
     }
-    if (isSessionTarget(method)) {
-      this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
-      return;
-    }
+    const incoming = { virtualHost: caller.virtualHost, session, exchange, message, form: LEGACY_FORM };
+    if (isSessionTarget(method)) return this.relayRequest(method, incoming);
     const kind = listKindOf(method);
-    if (kind !== undefined) {
-      this.list(kind, caller, session, exchange, message, LEGACY_FORM);
-      return;
-    }
+    if (kind !== undefined) return this.list(kind, incoming);
     switch (method) {
       case 'ping':
         exchange.watcher?.onIdentified('ping', '', '');
@@ -205,10 +194,10 @@ export class Dispatcher {
         refuseMessage(exchange, refusals.alreadyInitialized, message);
         break;
       case 'logging/setLevel':
-        this.#setLogLevel(caller, session, exchange, message);
+        this.#setLogLevel(incoming);
         break;
       default:
-        this.relayNamed(caller.virtualHost, session, exchange, message, LEGACY_FORM);
+        this.relayNamed(incoming);
     }
   }
 
@@ -219,33 +208,27 @@ export class Dispatcher {
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
       else {
-        const obeying = { ...caller, virtualHost: session.virtualHost ?? caller.virtualHost };
-        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_WRAPPED_FORM);
+        const virtualHost = session.virtualHost ?? caller.virtualHost;
+        const form = LEGACY_WRAPPED_FORM;
+        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form });
       }
       session.readings.end(number);
     });
   }
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
-  relayNamed(
-    virtualHost: CompiledVirtualHost,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-    isSearched = false,
-  ): void {
+  relayNamed(incoming: Incoming, isSearched = false): void {
+    const { virtualHost, session, exchange, message, form } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
-    const serve = (): void => this.relayNamed(virtualHost, session, exchange, message, form);
-    if (!isRefused && tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayNamed(incoming))) return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
     const backends = unheardBackends(session.upstreams, virtualHost);
     if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, UNNAMED, session, exchange, message, form);
+      this.#relayTo(target, UNNAMED, incoming);
     } else if (isRefused || isSearched || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
@@ -253,12 +236,12 @@ export class Dispatcher {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's config may have changed by now.
-        this.relayNamed(session.virtualHost ?? virtualHost, session, exchange, message, form, true),
+        this.relayNamed({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );
     }
   }
 
-  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+  #setLogLevel({ virtualHost, session, exchange, message }: Incoming): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
@@ -275,14 +258,8 @@ export class Dispatcher {
   }
 
   /** Takes a request for a list. */
-  list(
-    kind: ListKind,
-    caller: Caller,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
+  list(kind: ListKind, incoming: Incoming): void {
+    const { virtualHost, session, exchange, message, form } = incoming;
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
@@ -290,9 +267,7 @@ export class Dispatcher {
       answerOwnError(exchange, id, rpcErrors.cursorInvalid, form);
       return;
     }
-    const { virtualHost } = caller;
-    const serve = (): void => this.list(kind, caller, session, exchange, message, form);
-    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
     if (!hasRoom(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
@@ -310,53 +285,30 @@ export class Dispatcher {
   }
 
   /** Takes a request for an item of one backend. */
-  relayRequest(
-    method: TargetMethod,
-    caller: Caller,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
-    const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
-    if (isSearched && this.#isAnswered(caller, session, exchange, message, form)) return;
-    const { virtualHost } = caller;
-    const apps: AppNames = (name) => session.upstreams.withApp(virtualHost, name);
-    const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
+  relayRequest(method: TargetMethod, incoming: Incoming): void {
+    const { virtualHost, session, exchange, message, form } = incoming;
+    const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
+    if (isSearched && this.#isAnswered(incoming)) return;
+    const reading = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
     const { target } = reading;
     if ('error' in target) {
-      if (this.#isOwners(method, caller, session, exchange, message, form)) return;
+      // A lease's owner has read lists that this process has not, and may know the names of apps.
+      if (tryPassOn(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
-      answerOwnError(
-        exchange,
-        idSpanOf(exchange, message),
-        isUndeclared ? rpcErrors.methodNotFound(method) : target.error,
-        form,
-      );
+      const error = isUndeclared ? rpcErrors.methodNotFound(method) : target.error;
+      answerOwnError(exchange, idSpanOf(exchange, message), error, form);
       return;
     }
-    this.#relayTo(target, reading, session, exchange, message, form);
-  }
-
-  /** Passes on a request without a target: a lease's owner has read lists that this process has not, and may know the names of apps. */
-  #isOwners(...request: Parameters<Dispatcher['relayRequest']>): boolean {
-    const [, { virtualHost }, session, exchange, message] = request;
-    return tryPassOn(session, virtualHost.backends.values(), exchange, message, () => this.relayRequest(...request));
+    this.#relayTo(target, reading, incoming);
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
-  #isAnswered(
-    caller: Caller,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): boolean {
-    const { virtualHost } = caller;
+  #isAnswered(incoming: Incoming): boolean {
+    const { virtualHost, exchange, message, form } = incoming;
     const { body } = exchange.request;
     if (isForSearchTool(virtualHost, body, message, FIND_TOOLS)) {
-      this.#findTools(caller, session, exchange, message, form);
+      this.#findTools(incoming);
       return true;
     }
     if (!form.isWrapped) return false;
@@ -368,19 +320,13 @@ export class Dispatcher {
     return true;
   }
 
-  #findTools(
-    { virtualHost }: Pick<Caller, 'virtualHost'>,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
+  #findTools(incoming: Incoming): void {
+    const { virtualHost, session, exchange, message, form } = incoming;
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idSpanOf(exchange, message);
     const question = readQuestion(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
-    const serve = (): void => this.#findTools({ virtualHost }, session, exchange, message, form);
-    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
+    if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!hasRoom(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
@@ -388,14 +334,8 @@ export class Dispatcher {
     findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
 
-  #relayTo(
-    target: Target,
-    { name, nameKind }: Named,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
+  #relayTo(target: Target, { name, nameKind }: Named, incoming: Incoming): void {
+    const { session, exchange, message, form } = incoming;
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idSpanOf(exchange, message);
@@ -422,7 +362,7 @@ export class Dispatcher {
       form,
     });
     if (session.passOn === undefined || upstream.isSessionless) request.start();
-    else tryPassOn(session, [backend], exchange, message, request.start.bind(request));
+    else tryPassOn(incoming, [backend], request.start.bind(request));
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {

@@ -2,10 +2,9 @@
 // one session there. Another process passes them on, for as long as the owner has not told it that the backend keeps none: the owner
 // tells it what it knows when any request comes, and of a call's backend once that is opened for it. The other process opens no session
 // to find out, as it would have to end that at once: for some servers, no client ever does so.
-import type { ClientMessage } from '../../mcp/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
-import { type Exchange, refuseMessage } from '../../exchange/index.js';
-import type { Session } from '../../session/index.js';
+import { refuseMessage } from '../../exchange/index.js';
+import type { Incoming } from '../relayed-request-plan.js';
 
 /**
  * Passes the request on if the lease has another owner and any of these backends may keep a session.
@@ -13,10 +12,8 @@ import type { Session } from '../../session/index.js';
  * @returns whether it was passed on.
  */
 export function tryPassOn(
-  session: Session,
+  { session, exchange, message }: Incoming,
   backends: Iterable<CompiledBackend>,
-  exchange: Exchange,
-  message: ClientMessage,
   serve: () => void,
 ): boolean {
   const { passOn } = session;
