@@ -59,7 +59,7 @@ interface CompositionsOptions {
   readonly registry: Registry;
   readonly shares: ComposerShares;
   readonly logger: Logger;
-  /** Interval of the checks that everything is published; `limits.publishRepairMs` by default. */
+  /** Interval of the checks that everything is published; `PUBLISH_REPAIR_MS` by default. */
   readonly repairIntervalMs?: number;
 }
 
