@@ -1,52 +1,11 @@
 // The credentials that one upstream session sends for its backend's `auth`: headers added to its own. Only sessions with such a backend
 // have this object. Warm path: nothing waits while the credentials are known.
-import type { BackendAuth, UserAuth } from '../user-config/index.js';
+import type { BackendAuth } from '../user-config/index.js';
 import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
 import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
-import type { UserTokens, WantedGrant } from './user-tokens.js';
 import { userGrantKey } from './user-refresh.js';
-
-// Where one upstream session gets its user's access token: from the user's grant for its backend. Warm path.
-
-const NONE: readonly string[] = [];
-
-class UserSource {
-  readonly #tokens: UserTokens;
-  readonly #wanted: WantedGrant;
-  #headers: readonly string[] | undefined;
-
-  constructor(auth: UserAuth, backend: NamedBackend, subject: string, tokens: UserTokens) {
-    const { origin } = backend.target;
-    const consent: UpstreamFault = {
-      ...upstreamFault('consent-missing', true),
-      connect: () => tokens.links.linkTo(backend, auth, subject),
-    };
-    this.#tokens = tokens;
-    this.#wanted = { key: userGrantKey(auth, backend.target, subject), subject, origin, auth, consent };
-  }
-
-  read(): CredentialRead | Promise<CredentialRead> {
-    const read = this.#tokens.read(this.#wanted);
-    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
-  }
-
-  current(): readonly string[] {
-    // A session opened by another process may have to send a message before anything here has called `read`.
-    if (this.#headers === undefined) void this.read();
-    return this.#headers ?? NONE;
-  }
-
-  refuse(headers: readonly string[]): boolean {
-    return this.#tokens.refuse(this.#wanted, headers);
-  }
-
-  #keep(read: CredentialRead): CredentialRead {
-    this.#headers = 'kind' in read ? NONE : read;
-    return read;
-  }
-}
 
 /** Where the headers come from. @param metadata of the request that will carry them. */
 interface CredentialSource {
@@ -116,19 +75,36 @@ function sourceOf(
   subject: string,
   means: OAuthSourceMeans,
 ): CredentialSource {
-  const { origin } = backend.target;
-  if (auth.type === 'headers') return new FixedSource(() => means.secrets.headersOf(auth, origin));
-  if (auth.type === 'oauth2-user') return new UserSource(auth, backend, subject, means.users);
-  return new OAuthSource(auth, origin, subject, means);
+  const { target } = backend;
+  const { origin } = target;
+  const { secrets, users } = means;
+  // There are no other secrets to try.
+  if (auth.type === 'headers')
+    return new KeptSource(
+      () => secrets.headersOf(auth, origin),
+      () => false,
+    );
+  if (auth.type !== 'oauth2-user') return new OAuthSource(auth, origin, subject, means);
+  const consent: UpstreamFault = {
+    ...upstreamFault('consent-missing', true),
+    connect: () => users.links.linkTo(backend, auth, subject),
+  };
+  const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consent };
+  return new KeptSource(
+    () => users.read(wanted),
+    (headers) => users.refuse(wanted, headers),
+  );
 }
 
-/** Headers whose values are configured secrets. */
-class FixedSource implements CredentialSource {
+/** Headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
+class KeptSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
+  readonly refuse: CredentialSource['refuse'];
   #headers: readonly string[] | undefined;
 
-  constructor(read: () => CredentialRead | Promise<CredentialRead>) {
+  constructor(read: () => CredentialRead | Promise<CredentialRead>, refuse: CredentialSource['refuse']) {
     this.#read = read;
+    this.refuse = refuse;
   }
 
   read(): CredentialRead | Promise<CredentialRead> {
@@ -140,11 +116,6 @@ class FixedSource implements CredentialSource {
     // A session opened by another process may have to send a message before anything here has called `read`.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
-  }
-
-  /** There are no other credentials to try. */
-  refuse(): boolean {
-    return false;
   }
 
   #keep(read: CredentialRead): CredentialRead {

@@ -19,4 +19,4 @@ export {
   keyHashOf,
 } from './secrets/user-grants.js';
 export { clientAuth } from './token-endpoint.js';
-export { authenticationOf, renewedGrant, userGrantKey } from './user-refresh.js';
+export { authenticationOf, renewedGrant, secretOfClient, userGrantKey } from './user-refresh.js';

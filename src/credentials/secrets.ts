@@ -1,27 +1,15 @@
 // Secrets that backends require. Those that the operator keeps as files in one directory (like systemd credentials or Kubernetes secrets)
 // are read when first needed and again after a change, so that a new secret takes effect within a second; secrets in the store are as
 // current as the store. Warm path: one map look-up per request, only for backends with secrets.
-import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { limits, HOSTS_FILE_SUFFIX, isSecretValue } from '../shared/index.js';
+import { type FileRead, limits, HOSTS_FILE_SUFFIX, isSecretValue, WatchedFile } from '../shared/index.js';
 import { RecentMap } from '../fair/index.js';
 import type { StoredSecretRead, StoredSecrets } from './secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../user-config/index.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
-/** Time that a secret is used before its file is checked for changes. After it, the file is checked again. */
-export const SECRET_CHECK_MS = 1_000;
-
-/** A secret file, as last read. */
-interface SecretFile {
-  /** `undefined` when the file cannot be used. */
-  readonly text: string | undefined;
-  /** What is wrong with the file, for the log; contains no secret. */
-  readonly fault: string;
-  /** Changes whenever the file changes. */
-  readonly stamp: string;
-  checkedAtMs: number;
-}
+/** A secret's file, or that of the hosts that it may go to, as last read. */
+type SecretFile = WatchedFile<FileRead>;
 
 interface AuthHeaders {
   readonly texts: readonly string[];
@@ -32,8 +20,6 @@ interface AuthHeaders {
 /** A secret's text, or the fault when it cannot be obtained. */
 type SecretText = string | UpstreamFault;
 
-const ABSENT = 'absent';
-
 export class Secrets {
   readonly #directory: string | undefined;
   readonly #nowMs: () => number;
@@ -41,7 +27,7 @@ export class Secrets {
   readonly #files = new RecentMap<SecretFile>(
     limits.secretsKnownMax,
     limits.secretsKnownMax * limits.secretBytesMax,
-    ({ text = '' }) => text.length,
+    () => limits.secretBytesMax,
   );
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
 
@@ -111,28 +97,18 @@ export class Secrets {
   }
 
   #mayGoTo(directory: string, file: string, origin: string): boolean {
-    const { text, stamp } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
+    const { text = '', isAbsent } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
     // A hosts file that exists but cannot be read withholds its secret from every origin.
-    return stamp === ABSENT || (text ?? '').split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
+    return isAbsent || text.split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
   }
 
-  #read(directory: string, name: string): SecretFile {
-    const nowMs = this.#nowMs();
+  #read(directory: string, name: string): FileRead {
     const known = this.#files.get(name);
-    if (known !== undefined && nowMs - known.checkedAtMs < SECRET_CHECK_MS) return known;
-    const path = join(directory, name);
-    const found = stampOf(path);
-    if (known !== undefined && known.stamp === found.stamp) {
-      known.checkedAtMs = nowMs;
-      return known;
-    }
-    const file = {
-      ...readSecret(path, found, name.endsWith(HOSTS_FILE_SUFFIX)),
-      stamp: found.stamp,
-      checkedAtMs: nowMs,
-    };
+    if (known !== undefined) return known.content;
+    const parse = name.endsWith(HOSTS_FILE_SUFFIX) ? (read: FileRead): FileRead => read : secretIn;
+    const file = new WatchedFile(join(directory, name), limits.secretBytesMax, parse, this.#nowMs);
     this.#files.set(name, file);
-    return file;
+    return file.content;
   }
 }
 
@@ -149,34 +125,9 @@ function withheld(name: string): UpstreamFault {
   return { kind: 'secret-withheld', isUnsent: true, logDetail: `(${name})` };
 }
 
-interface FoundFile {
-  readonly stamp: string;
-  readonly fault?: string;
-}
-
-function stampOf(path: string): FoundFile {
-  try {
-    const { mtimeMs, ctimeMs, size, ino } = statSync(path);
-    // Reading something other than a regular file could block the process.
-    if (!statSync(path).isFile()) return { stamp: 'no file', fault: 'is not a regular file' };
-    if (size > limits.secretBytesMax)
-      return { stamp: `${size}`, fault: `is larger than ${limits.secretBytesMax} bytes` };
-    return { stamp: `${ino} ${size} ${mtimeMs} ${ctimeMs}` };
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT'
-      ? { stamp: ABSENT, fault: 'is not there' }
-      : { stamp: code, fault: `cannot be read: ${code}` };
-  }
-}
-
-function readSecret(path: string, { fault }: FoundFile, isList: boolean): Pick<SecretFile, 'text' | 'fault'> {
-  if (fault !== undefined) return { text: undefined, fault };
-  try {
-    const text = readFileSync(path, 'latin1').replace(/\r?\n$/, '');
-    if (isList || isSecretValue(text)) return { text, fault: '' };
-    return { text: undefined, fault: 'is not a valid header value: one line of ASCII, without spaces around it' };
-  } catch (error) {
-    return { text: undefined, fault: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}` };
-  }
+function secretIn(read: FileRead): FileRead {
+  const text = read.text?.replace(/\r?\n$/, '');
+  if (text === undefined || isSecretValue(text)) return { ...read, text };
+  const fault = 'is not a valid header value: one line of ASCII, without spaces around it';
+  return { ...read, text: undefined, fault };
 }

@@ -1,8 +1,9 @@
 // Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). Returns the token, or a fault whose words
 // contain no URL and no secret. Cold path.
-import { type ClientAuthentication, type UserGrant, grantKeyOf } from './secrets/user-grants.js';
+import { type ClientAuthentication, type GrantClient, type UserGrant, grantKeyOf } from './secrets/user-grants.js';
+import type { Secrets } from './secrets.js';
 import { limits, isSecretValue } from '../shared/index.js';
-import type { UserAuth, UpstreamTarget } from '../user-config/index.js';
+import type { SecretReference, UserAuth, UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from '../http-client/index.js';
 import {
   askForToken,
@@ -30,11 +31,26 @@ export function authenticationOf(auth: UserAuth): ClientAuthentication {
   return auth.client_secret === undefined ? 'none' : (auth.client_authentication ?? 'basic');
 }
 
-/** Never rejects. @param secret the client's; `undefined` where it has none. */
+/**
+ * The secret of a client; `''` for none, or the fault when it cannot be obtained.
+ * @param reference where it is; `undefined` for a client that the gateway registered itself.
+ * @param endpoint that it is sent to. @param origin of the backend, to which the token obtained with it goes.
+ */
+export async function secretOfClient(
+  secrets: Secrets,
+  { secret = '' }: GrantClient,
+  reference: SecretReference | undefined,
+  endpoint: string,
+  origin: string,
+): Promise<string | UpstreamFault> {
+  return reference === undefined ? secret : secrets.textOf(reference, new URL(endpoint).origin, origin);
+}
+
+/** Never rejects. @param secret the client's; `''` where it has none. */
 export async function refreshGrant(
   means: OAuthMeans,
   { subject, issuer, tokenEndpoint: endpoint, client, resource, refreshToken = '' }: UserGrant,
-  secret: string | undefined,
+  secret: string,
   nowMs: number,
 ): Promise<RenewedGrant | UpstreamFault> {
   const parameters = { refresh_token: refreshToken, ...resourceParameter(resource) };

@@ -21,7 +21,7 @@ import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import type { ConnectLinks } from './connect-links.js';
 import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
 import { type OAuthMeans, tokenUnavailable } from './token-endpoint.js';
-import { refreshGrant, type RenewedGrant } from './user-refresh.js';
+import { refreshGrant, secretOfClient, type RenewedGrant } from './user-refresh.js';
 
 /** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
 const GRANT_LEASE_MS = 25_000;
@@ -148,7 +148,7 @@ export class UserTokens {
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
     const askedAtMs = this.#clock.nowMs();
-    const renewed = 'fault' in secret ? secret.fault : await refreshGrant(this.#means, grant, secret.text, askedAtMs);
+    const renewed = typeof secret === 'string' ? await refreshGrant(this.#means, grant, secret, askedAtMs) : secret;
     if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, askedAtMs);
     if (isGrantOver(renewed, wanted.auth)) {
       await grants.remove(key, leased.bytes);
@@ -206,14 +206,10 @@ export class UserTokens {
   async #secretOf(
     { auth, origin }: WantedGrant,
     { client, tokenEndpoint }: UserGrant,
-  ): Promise<{ readonly text: string | undefined } | { readonly fault: UpstreamFault }> {
-    const { origin: endpointOrigin } = new URL(tokenEndpoint);
-    if (this.#means.mode === 'tls-only' && endpointOrigin.startsWith('http:'))
-      return { fault: upstreamFault('plain-text-refused', true) };
-    if (auth.client_secret === undefined) return { text: client.secret };
-    // The secret goes to the token endpoint, and the token obtained with it to the backend.
-    const text = await this.#means.secrets.textOf(auth.client_secret, endpointOrigin, origin);
-    return typeof text === 'string' ? { text } : { fault: text };
+  ): Promise<string | UpstreamFault> {
+    if (this.#means.mode === 'tls-only' && tokenEndpoint.startsWith('http:'))
+      return upstreamFault('plain-text-refused', true);
+    return secretOfClient(this.#means.secrets, client, auth.client_secret, tokenEndpoint, origin);
   }
 
   #succeed(key: string, grant: UserGrant): readonly string[] {

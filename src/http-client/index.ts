@@ -16,7 +16,7 @@ export {
   withHead,
 } from './http-upstream.js';
 export { Http1Upstream } from './http1-upstream.js';
-export { isHostRefused } from './names/address-guard.js';
+export { AddressGuard } from './names/address-guard.js';
 export { Names } from './names/names.js';
 export { Notices } from './notices.js';
 export { movedTarget, redirectPath } from './redirect-place.js';

@@ -60,3 +60,4 @@ export {
 } from './secret-name.js';
 export { StandingSocket, isPrivateFolder, makeDirectory, preparedSocketPath } from './standing-socket.js';
 export { TaskThread } from './task-thread.js';
+export { type FileRead, WatchedFile } from './watched-file.js';

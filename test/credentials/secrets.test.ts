@@ -3,7 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import { Secrets, SECRET_CHECK_MS } from '../../src/credentials/secrets.js';
+import { Secrets } from '../../src/credentials/secrets.js';
+import { FILE_CHECK_MS } from '../../src/shared/watched-file.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import type { StoredSecretRead } from '../../src/credentials/secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../../src/user-config/auth.js';
@@ -27,7 +28,7 @@ class Scene {
   }
 
   advance(): void {
-    this.#nowMs += SECRET_CHECK_MS;
+    this.#nowMs += FILE_CHECK_MS;
   }
 
   headers(origin = ORIGIN, auth = AUTH): readonly string[] {

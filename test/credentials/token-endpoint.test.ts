@@ -108,7 +108,7 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     answeredWith(201, said);
     t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);
     t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
-    t.match(await refreshGrant({ http }, grant, undefined, 0), { accessToken: 't' }, why);
+    t.match(await refreshGrant({ http }, grant, '', 0), { accessToken: 't' }, why);
   }
   answeredWith(200, { error: 'invalid_client' });
   t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_client)' }, 'a refusal with 200');
@@ -135,7 +135,7 @@ t.test('no token is requested at a refused address, by its URL or by what its na
       ...{ subject: 'alice', issuer: `http://${host}`, tokenEndpoint, resource: 'https://tools.example' },
       ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
     } as UserGrant;
-    t.match(await refreshGrant({ http }, grant, undefined, 0), refused, `a grant's at ${host}`);
+    t.match(await refreshGrant({ http }, grant, '', 0), refused, `a grant's at ${host}`);
   }
 });
 

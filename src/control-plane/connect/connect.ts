@@ -16,6 +16,7 @@ import {
   clientAuth,
   authenticationOf,
   renewedGrant,
+  secretOfClient,
   userGrantKey,
   type Secrets,
 } from '../../credentials/index.js';
@@ -41,21 +42,23 @@ const REVOCATION_MS_MAX = 5_000;
 /** `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
-/** Never rejects. @param secret of the client; resolves with `undefined` where it has none. */
+/** Never rejects. */
 async function revokeGrant(
-  means: ConnectFetchMeans,
-  { subject, issuer, revocationEndpoint, client, refreshToken, accessToken }: UserGrant,
-  secret: () => Promise<string | undefined>,
+  means: ConnectOptions,
+  { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
 ): Promise<Revocation> {
   if (revocationEndpoint === undefined) return 'unoffered';
   const { fetch } = new ConnectFetch(means, subject, REVOCATION_MS_MAX);
   try {
     const oauth = await import('oauth4webapi');
+    const { origin } = new URL(backendUrl);
+    const secret = await secretOfClient(means.secrets, client, client.reference, revocationEndpoint, origin);
+    if (typeof secret !== 'string') return 'failed';
     const hint = refreshToken === undefined ? 'access_token' : 'refresh_token';
     const answer = await oauth.revocationRequest(
       { issuer, revocation_endpoint: revocationEndpoint },
       { client_id: client.id },
-      await clientAuth(client.authentication, await secret()),
+      await clientAuth(client.authentication, secret),
       refreshToken ?? accessToken,
       {
         additionalParameters: { token_type_hint: hint },
@@ -195,22 +198,11 @@ export class Connect {
         return seen === undefined || (await this.#options.grants.remove(key, seen)) || undefined;
       });
     }
-    const revocations = await Promise.all(
-      grants.map(({ grant }) => revokeGrant(this.#options, grant, () => this.#secretOfGrant(grant))),
-    );
+    const revocations = await Promise.all(grants.map(({ grant }) => revokeGrant(this.#options, grant)));
     if (revocations.length === 0) return 'missing';
     const outcome = (['failed', 'unoffered'] as const).find((each) => revocations.includes(each)) ?? 'revoked';
     this.#options.logger.info({ backend: server, revocation: outcome }, 'a user has disconnected a backend');
     return outcome;
-  }
-
-  /** Rejects if the secret may not be used at that endpoint. */
-  async #secretOfGrant({ client, backendUrl, revocationEndpoint = '' }: UserGrant): Promise<string | undefined> {
-    if (client.reference === undefined) return client.secret;
-    const [endpoint, backend] = [new URL(revocationEndpoint), new URL(backendUrl)];
-    const text = await this.#options.secrets.textOf(client.reference, endpoint.origin, backend.origin);
-    if (typeof text === 'string') return text;
-    throw new Error(text.kind);
   }
 
   #ticketOf(server: string, text: string): Ticket {
@@ -241,10 +233,9 @@ export class Connect {
     return this.#clients.find(fetch, target, server, this.#redirectUri);
   }
 
-  async #secretOf({ auth, client, server, origin }: BegunConsent): Promise<string | undefined> {
-    if (auth.client_secret === undefined) return client.secret;
-    const { origin: endpointOrigin } = new URL(server.token_endpoint);
-    const text = await this.#options.secrets.textOf(auth.client_secret, endpointOrigin, origin);
+  async #secretOf({ auth, client, server, origin }: BegunConsent): Promise<string> {
+    const { secrets } = this.#options;
+    const text = await secretOfClient(secrets, client, auth.client_secret, server.token_endpoint, origin);
     if (typeof text === 'string') return text;
     throw new ControlPlaneFault(
       'consent-unready',

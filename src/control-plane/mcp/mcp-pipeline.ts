@@ -135,9 +135,12 @@ export class McpPipeline {
 }
 
 /** Resolves when the body is complete or discarded; never if the caller disconnects before that. */
-async function received({ incoming }: EdgeExchange, subject: string, forms: AnswerForms): Promise<BodyOutcome> {
-  incoming.admit(subject, forms, []);
-  return new Promise((resolve) => incoming.receive(resolve));
+async function received(exchange: EdgeExchange, subject: string, forms: AnswerForms): Promise<BodyOutcome> {
+  return new Promise((resolve) => {
+    if (exchange.isAborted) return;
+    exchange.incoming.admit(subject, forms, []);
+    exchange.incoming.receive(resolve);
+  });
 }
 
 /** Reads a large body in slices, between which others get turns of the event loop. */

@@ -126,7 +126,7 @@ export class Prober {
       const { aborted, reason } = ending.signal as { aborted: boolean; reason: unknown };
       const cause = bounded.fault ?? (aborted ? reason : error);
       if (cause instanceof ProberClosedError) throw cause;
-      return { kind: 'failed', reason: reasonOf(cause) };
+      return { kind: 'failed', reason: faultOf(cause).message };
     } finally {
       clearTimeout(deadline);
       this.#endings.delete(ending);
@@ -274,10 +274,6 @@ async function endSession(client: Client, transport: ProbeTransport): Promise<vo
     // A session that cannot be ended is left to the server.
   }
   await client.close();
-}
-
-function reasonOf(cause: unknown): string {
-  return faultOf(cause).message;
 }
 
 function faultOf(cause: unknown): ProbeFault {

@@ -1,5 +1,5 @@
 // Checks what people may set on a server (decisions 3, "Names" and "URLs"), and removes duplicate tags.
-import { isHostRefused } from '../../http-client/index.js';
+import { AddressGuard } from '../../http-client/index.js';
 import { limits } from '../../shared/index.js';
 import { authFault, type BackendAuth, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
@@ -84,6 +84,9 @@ function checkTags(tags: readonly string[]): void {
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
 }
 
+/** Refuses what no process may connect to; in which networks this one may connect is asked when it does. */
+const guard = new AddressGuard();
+
 function checkUrl(text: string): void {
   if (text.length > limits.serverUrlCharsMax) {
     refuseMember('url', `must have at most ${limits.serverUrlCharsMax} characters`);
@@ -92,7 +95,8 @@ function checkUrl(text: string): void {
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') refuseMember('url', 'must be an http or https URL');
   if (url.username !== '' || url.password !== '') refuseMember('url', 'must not have credentials in it');
-  if (isHostRefused(url.hostname)) refuseMember('url', 'must not be a link-local or cloud metadata address');
+  if (guard.obstacleOfHost(url.hostname) !== undefined)
+    refuseMember('url', 'must not be a link-local or cloud metadata address');
 }
 
 function checkTag(tag: string, member: string): void {

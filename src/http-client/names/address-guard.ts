@@ -45,40 +45,20 @@ export class AddressGuard {
     }
   }
 
-  /** @param address as `net` writes it; a host name never has an obstacle here. */
+  /** @param address as `net` writes it, with or without a zone; a host name never has an obstacle here. */
   obstacleOf(address: string): AddressObstacle | undefined {
-    if (isAddressRefused(address)) return 'address-refused';
     const bare = address.split('%', 1)[0] ?? '';
     const version = isIP(bare);
-    if (this.#allowed === undefined || version === 0) return undefined;
-    return this.#allowed.check(bare, version === 6 ? 'ipv6' : 'ipv4') ? undefined : 'address-not-allowed';
+    if (version === 0) return undefined;
+    const family = version === 6 ? 'ipv6' : 'ipv4';
+    if (refused.check(bare, family)) return 'address-refused';
+    return this.#allowed?.check(bare, family) === false ? 'address-not-allowed' : undefined;
   }
 
   /** Like `obstacleOf`, for the host of a URL in any notation for an address. */
   obstacleOfHost(host: string): AddressObstacle | undefined {
     return this.obstacleOf(addressIn(host));
   }
-}
-
-/** @param address as `net` writes it, with or without a zone; anything that is not an address is not refused. */
-export function isAddressRefused(address: string): boolean {
-  const bare = address.split('%', 1)[0] ?? '';
-  switch (isIP(bare)) {
-    case 4:
-      return refused.check(bare, 'ipv4');
-    case 6:
-      return refused.check(bare, 'ipv6');
-    default:
-      return false;
-  }
-}
-
-/**
- * Whether a host is a refused address in any notation: `net` connects to an address without a look-up.
- * @param host of a URL, with or without brackets; a name is not refused.
- */
-export function isHostRefused(host: string): boolean {
-  return isAddressRefused(addressIn(host));
 }
 
 /** The host's address as `net` writes it; some other text when the host is not an address. */

@@ -9,14 +9,15 @@
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
-import { limits } from '../../shared/index.js';
+import { limits, MIB, WatchedFile } from '../../shared/index.js';
 import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
-import { WatchedFile } from './watched-file.js';
 
 /** Host names whose addresses are cached, per process. Beyond it, the least recently used is dropped. */
 export const NAMES_MAX = 16_384;
+/** Bytes of `/etc/hosts`, and of `/etc/resolv.conf`. A larger file counts as empty. */
+export const NAME_FILE_BYTES_MAX = MIB;
 /** Time for one look-up, including the search list. After it, it has failed. */
 export const NAME_LOOK_UP_MS_MAX = 5_000;
 
@@ -117,9 +118,9 @@ export class Names {
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#nameServers = options.nameServers;
     this.guard = new AddressGuard(options.allowedNetworks);
-    this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHostsFile, this.#nowMs);
+    this.#hosts = this.#watch(options.hostsPath ?? '/etc/hosts', parseHostsFile);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
-    this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
+    this.#settings = this.#watch(settingsPath, parseResolverSettings);
     const { lookUpsMax = limits.nameLookUpsMax } = options;
     const { lookUpsPerSubjectMax = Math.ceil(lookUpsMax / limits.nameLookUpShareDivisor) } = options;
     this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
@@ -172,6 +173,11 @@ export class Names {
   /** Whether a query for the name has been sent; false while its look-up only waits for a turn. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
+  }
+
+  /** A file that is missing, unreadable or too large counts as empty. */
+  #watch<Content>(path: string, parse: (text: string) => Content): WatchedFile<Content> {
+    return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
   /** Cancels look-ups in progress, and their waiters are told that there is no answer. Look-ups that only wait for a turn are dropped. */

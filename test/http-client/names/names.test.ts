@@ -2,8 +2,9 @@ import t from 'tap';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 import { roundsOf, start } from './names-scene.js';
-import { NAME_FILE_BYTES_MAX, NAME_FILE_CHECK_MS } from '../../../src/http-client/names/watched-file.js';
+import { FILE_CHECK_MS } from '../../../src/shared/watched-file.js';
 import {
+  NAME_FILE_BYTES_MAX,
   NAME_KEPT_MS_MIN,
   NAME_KEPT_MS_MAX,
   NAME_FAULT_KEPT_MS,
@@ -177,17 +178,17 @@ t.test('an abandoned look-up is never called back', async (t) => {
 t.test('the hosts file comes before the name servers, and is read again when it changes', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   scene.writeHosts('127.0.0.7 a.test alias # b.test\n::7\tA.TEST\nnonsense a.test\nfe80::1%eth0 a.test\n');
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['::7', '127.0.0.7']);
   t.same(scene.names.known('a.test.'), ['::7', '127.0.0.7']);
   t.same(scene.names.known('alias'), ['127.0.0.7']);
   t.equal(scene.names.known('b.test'), undefined);
   scene.writeHosts('127.0.0.8 a.test\n');
   t.same(scene.names.known('a.test'), ['::7', '127.0.0.7'], 'not looked at for each name');
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.same(scene.names.known('a.test'), ['127.0.0.8']);
   scene.writeHosts(`127.0.0.9 a.test\n#${'#'.repeat(NAME_FILE_BYTES_MAX)}`);
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1'], 'one that is too large counts as empty');
   t.equal(scene.nameServer.countOf('a.test'), 2);
 });
@@ -197,7 +198,7 @@ t.test('localhost is this machine, whatever the name servers say', async (t) => 
   t.same(await scene.lookUp('localhost'), ['::1', '127.0.0.1']);
   t.same(await scene.lookUp('app.localhost'), ['::1', '127.0.0.1']);
   scene.writeHosts('127.0.0.1 localhost\n');
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('localhost'), ['127.0.0.1'], 'but for the hosts file');
   t.equal(scene.nameServer.queries.length, 0);
 });
@@ -213,7 +214,7 @@ t.test('short names are completed as resolv.conf says', async (t) => {
     down: { addresses: ['127.0.0.6'] },
   });
   scene.writeSettings('search one.example two.example.\noptions timeout:1 ndots:2\n');
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('web'), ['127.0.0.1']);
   t.same(await scene.lookUp('db'), ['127.0.0.2']);
   t.same(await scene.lookUp('a.b'), ['127.0.0.4'], 'fewer dots than ndots: completed first');
@@ -231,7 +232,7 @@ t.test('the name servers of resolv.conf are used, also after it changes', async 
   const other = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   t.same(await other.lookUp('a.test'), ['127.0.0.1']);
   // resolv.conf cannot give a port, and nothing listens on port 53: only the failed query shows which server was asked.
-  scene.pass(NAME_FILE_CHECK_MS);
+  scene.pass(FILE_CHECK_MS);
   t.equal(await scene.lookUp('a.test'), 'not-answered');
   t.equal(scene.nameServer.queries.length, 0);
 });

@@ -1,0 +1,67 @@
+// A small file that is read again when it has changed. Its status is checked at most once a second, and only when the content is asked for.
+import { readFileSync, statSync } from 'node:fs';
+
+/** Time that a secret's file, `/etc/hosts` or `/etc/resolv.conf` counts as unchanged. After it, it is checked when it is next needed. */
+export const FILE_CHECK_MS = 1_000;
+
+export interface FileRead {
+  /** `undefined` when the file cannot be used. */
+  readonly text: string | undefined;
+  /** What is wrong with the file; `''` when nothing is. */
+  readonly fault: string;
+  readonly isAbsent: boolean;
+}
+
+export class WatchedFile<Content> {
+  readonly #path: string;
+  readonly #bytesMax: number;
+  readonly #parse: (read: FileRead) => Content;
+  readonly #nowMs: () => number;
+  #known: { readonly version: string; readonly content: Content } | undefined;
+  #lookedAtMs = 0;
+
+  constructor(path: string, bytesMax: number, parse: (read: FileRead) => Content, nowMs: () => number) {
+    this.#path = path;
+    this.#bytesMax = bytesMax;
+    this.#parse = parse;
+    this.#nowMs = nowMs;
+  }
+
+  get content(): Content {
+    const nowMs = this.#nowMs();
+    if (this.#known !== undefined && nowMs - this.#lookedAtMs < FILE_CHECK_MS) return this.#known.content;
+    this.#lookedAtMs = nowMs;
+    const { version, fault } = this.#look();
+    if (this.#known?.version !== version) this.#known = { version, content: this.#parse(this.#read(fault)) };
+    return this.#known.content;
+  }
+
+  #look(): { readonly version: string; readonly fault: string } {
+    try {
+      const status = statSync(this.#path, { throwIfNoEntry: false });
+      if (status === undefined) return { version: '', fault: ABSENT };
+      const version = `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
+      // Reading something other than a regular file could block the process.
+      if (!status.isFile()) return { version, fault: 'is not a regular file' };
+      return { version, fault: status.size > this.#bytesMax ? `is larger than ${this.#bytesMax} bytes` : '' };
+    } catch (error) {
+      const fault = faultOf(error);
+      return { version: fault, fault };
+    }
+  }
+
+  #read(fault: string): FileRead {
+    if (fault !== '') return { text: undefined, fault, isAbsent: fault === ABSENT };
+    try {
+      return { text: readFileSync(this.#path, 'latin1'), fault, isAbsent: false };
+    } catch (error) {
+      return { text: undefined, fault: faultOf(error), isAbsent: false };
+    }
+  }
+}
+
+const ABSENT = 'is not there';
+
+function faultOf(error: unknown): string {
+  return `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;
+}
