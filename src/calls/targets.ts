@@ -270,13 +270,10 @@ export function readTarget(
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
   const bare = 'bareUri' in route ? route.bareUri : route.bareName;
-  const outgoing =
-    'bareUri' in route
-      ? withBareTask(bareUriBody(body, message, route), message, backend)
-      : outgoingTo(body, message, route);
+  const outgoing = outgoingTo(body, message, route);
   if ('code' in outgoing) return noTarget(rules, outgoing, bare);
   const { nameInHead: inHead, loggedAs: nameKind, uriPlaces } = rules;
-  const gate = gateOf(method, rules, text, isUri ? bare : undefined);
+  const gate = rules.names === 'tools' ? undefined : gateOf(method, rules, text, isUri ? bare : undefined);
   // If the call does not ask for a task, a member `task` of its result is the tool's own.
   const created = gate === undefined && message.asksForTask ? taskPlace.created : 0;
   const taskPlaces = rules.taskPlaces | created;
@@ -286,11 +283,10 @@ export function readTarget(
 
 function gateOf(
   method: TargetMethod,
-  { names, capability: needed, unknown }: MethodRules,
+  { capability: needed, unknown }: MethodRules,
   text: string,
   uri: string | undefined,
-): GateRules | undefined {
-  if (names === 'tools') return undefined;
+): GateRules {
   return { method, capability: needed, uri, unknown: unknown(text, uri !== undefined) };
 }
 
@@ -319,7 +315,8 @@ function routesByApps(
 }
 
 /** The message with the backend's own name, and the arguments that the config fixes. */
-function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage | RpcError {
+function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute | UriRoute): OutgoingMessage | RpcError {
+  if ('bareUri' in route) return withBareTask(bareUriBody(body, message, route), message, route.backend);
   const named = bareNameBody(body, message, route);
   if (route.curated === undefined) return withBareTask(named, message, route.backend);
   const fixing = curatedArguments(body, message, route.curated);

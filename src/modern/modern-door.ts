@@ -127,7 +127,7 @@ export class ModernDoor {
     else {
       const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
       if (error === undefined) this.#take(caller, exchange, message, envelope);
-      else refuseAs(exchange, message, error, ENVELOPE_STATUS);
+      else refuseAs(exchange, message, error);
     }
   }
 
@@ -136,16 +136,10 @@ export class ModernDoor {
     this.#parts.heldCalls.giveUpAll();
   }
 
-  /** For a message with a modern header and no envelope: a request is answered with what it lacks. */
-  refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
+  /** For a message without an envelope: one with a modern header lacks it (`unclaimed`), and a legacy one is not served (M28). */
+  refuse(exchange: Exchange, message: ClientMessage, era: 'legacy' | 'unclaimed'): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    if (message.kind === 'notification') accept(exchange);
-    else refuseAs(exchange, message, rpcErrors.envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
-  }
-
-  /** For a legacy message, where only the modern era is served (M28). */
-  refuseLegacy(exchange: Exchange, message: ClientMessage): void {
-    exchange.watcher?.onIdentified(message.method, '', '');
+    if (message.kind === 'notification') return accept(exchange);
     const { body, mirror } = exchange.request;
     const { method, paramsStart, paramsEnd } = message;
     const asked =
@@ -153,8 +147,11 @@ export class ModernDoor {
         ? readMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion')
         : undefined;
     const requested = asked ?? (mirror.protocolVersion || undefined);
-    if (message.kind === 'notification') accept(exchange);
-    else refuseAs(exchange, message, rpcErrors.versionUnsupported(requested, MODERN_VERSIONS), ENVELOPE_STATUS);
+    const error =
+      era === 'unclaimed'
+        ? rpcErrors.envelopeInvalid(UNCLAIMED)
+        : rpcErrors.versionUnsupported(requested, MODERN_VERSIONS);
+    refuseAs(exchange, message, error);
   }
 
   /** A call of `call_tool` is served as the call inside it. */
@@ -234,7 +231,7 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
     : undefined;
 }
 
-function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {
-  const status = error.code === rpcCodes.invalidParams ? envelopeStatus : httpStatusOf(error.code);
+function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): void {
+  const status = error.code === rpcCodes.invalidParams ? ENVELOPE_STATUS : httpStatusOf(error.code);
   answerError(exchange, idSpanOf(exchange, message), error, status);
 }

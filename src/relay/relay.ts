@@ -272,8 +272,7 @@ export class Relay {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
     else if (message.envelope !== undefined) door.take(caller, exchange, message, message.envelope);
-    else if (era === 'unclaimed') door.refuseUnclaimed(exchange, message);
-    else door.refuseLegacy(exchange, message);
+    else door.refuse(exchange, message, era === 'unclaimed' ? era : 'legacy');
     return true;
   }
 

@@ -16,11 +16,6 @@ import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } fro
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler } from '../rpc/request-plan.js';
 
-/** Headers of every request to a backend of this era: name, value, … */
-function modernHeaders(): readonly string[] {
-  return sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
-}
-
 /** Starts a handshake; the handler is never called synchronously. */
 export function openModernHandshake(
   context: UpstreamContext,
@@ -36,7 +31,8 @@ class Discovery implements Handshake, RequestHandler {
   readonly #context: UpstreamContext;
   readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
-  readonly #headers = modernHeaders();
+  /** Of every request to a backend of this era: name, value, … */
+  readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
   /** Whether the backend has refused the version although it listed it among those it speaks. */
   #isNamed = false;

@@ -82,7 +82,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** Calls whose readers want no more data for now. */
   readonly #paused = new Set<SseCall>();
   /** Receives messages that answer no request. */
-  #listener: SaidBody | undefined;
+  #listener: UpstreamHandler | undefined;
   /** A large event that is being read; the events behind it wait. */
   #reading: Reading | undefined;
   #events: Buffer[] = [];
@@ -145,15 +145,19 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
    * @param reader replaces the previous listener.
    */
   listen(reader: UpstreamHandler): UpstreamCall {
-    const listening = new SaidBody(reader, () => {
-      if (this.#listener === listening) this.#listener = undefined;
-    });
+    let isOver = false;
     process.nextTick(() => {
-      if (this.#state !== 'open') return listening.fail(STREAM_LOST);
-      if (!listening.begin()) return;
-      this.#listener = listening;
+      if (isOver) return;
+      if (this.#state !== 'open') return reader.onFault(STREAM_LOST);
+      this.#listener = reader;
+      reader.onHead(200, 'text/event-stream', '', -1, '');
     });
-    return listening;
+    const abort = (): void => {
+      isOver = true;
+      if (this.#listener === reader) this.#listener = undefined;
+    };
+    // Messages for a listener are small, and the listener drops what exceeds its bounds.
+    return { isSent: true, abort, pause: () => undefined, resume: () => undefined };
   }
 
   /** Whether nothing was received for this long while no call waits: the connection may be dead without having been closed. */
@@ -291,7 +295,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
 
   #onSaid(data: Buffer, message: BackendMessage): void {
     const isForListener = data.length <= limits.backendStreamEventBytesMax;
-    if (this.#listener !== undefined && isForListener) return this.#listener.tell(data);
+    if (this.#listener !== undefined && isForListener) return this.#listener.onData(encodeEvent(data));
     if (this.#listener === undefined) {
       if (this.owner.onUnheard?.(data, message) === true) return;
       const [only] = this.#waiting.values();
@@ -342,7 +346,9 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#room?.release();
     told?.onLost(fault);
     for (const call of [...this.#waiting.values()]) call.lose(fault);
-    this.#listener?.fail(fault);
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.onFault(fault);
     return true;
   }
 
@@ -351,45 +357,5 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     if (this.#state !== from) return false;
     this.#state = to;
     return true;
-  }
-}
-
-/** Presents what the server sends unasked as the body of a separate stream. */
-class SaidBody implements UpstreamCall {
-  readonly isSent = true;
-  #reader: UpstreamHandler | undefined;
-  readonly #onOver: () => void;
-
-  constructor(reader: UpstreamHandler, onOver: () => void) {
-    this.#reader = reader;
-    this.#onOver = onOver;
-  }
-
-  begin(): boolean {
-    this.#reader?.onHead(200, 'text/event-stream', '', -1, '');
-    return this.#reader !== undefined;
-  }
-
-  tell(data: Buffer): void {
-    this.#reader?.onData(encodeEvent(data));
-  }
-
-  fail(fault: UpstreamFault): void {
-    const reader = this.#reader;
-    this.abort();
-    reader?.onFault(fault);
-  }
-
-  abort(): void {
-    this.#reader = undefined;
-    this.#onOver();
-  }
-
-  pause(): void {
-    // Messages for a listener are small, and the listener drops what exceeds its bounds.
-  }
-
-  resume(): void {
-    // As above.
   }
 }
