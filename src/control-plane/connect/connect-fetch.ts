@@ -77,6 +77,7 @@ function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   return unfit(WORDS[kind] ?? 'A server cannot be reached: try again later.');
 }
 
-function unfit(words: string): ControlPlaneFault {
+/** A backend or an authorization server gave an unusable response. */
+export function unfit(words: string): ControlPlaneFault {
   return new ControlPlaneFault('party-unfit', words);
 }

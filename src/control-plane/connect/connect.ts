@@ -25,7 +25,7 @@ import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, told, tokensFor } from './code-flow.js';
-import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
+import { ConnectFetch, unfit, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discoverAuthorization, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
@@ -166,8 +166,7 @@ export class Connect {
       const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
       const answer = await tokensFor(query, fetch, { ...server }, { authentication, secret }, asking);
       const issued = renewedGrant(answer, issuedAtMs);
-      if ('kind' in issued)
-        throw new ControlPlaneFault('party-unfit', 'The authorization server issued no usable token.');
+      if ('kind' in issued) throw unfit('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
     } catch (error) {
       throw await this.#faultOf(error, begun);
@@ -299,10 +298,7 @@ export class Connect {
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
     if (isClientUnknown && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
     if (words === undefined) return error;
-    return new ControlPlaneFault(
-      'party-unfit',
-      `The authorization server did not respond as expected${words}: nothing was connected.`,
-    );
+    return unfit(`The authorization server did not respond as expected${words}: nothing was connected.`);
   }
 }
 

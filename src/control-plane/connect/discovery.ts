@@ -3,8 +3,7 @@
 // rejected if it could make the user consent for another resource, whose token this backend would then see. Cold path.
 import { PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
-import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import type { ConnectFetch } from './connect-fetch.js';
+import { type ConnectFetch, unfit } from './connect-fetch.js';
 
 export interface AuthorizationServer {
   readonly issuer: string;
@@ -42,7 +41,7 @@ export async function discoverAuthorization(
   const server = await serverMetadata(fetch, issuer);
   const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('party-unfit', 'The scope or resource that the backend asks for is too long.');
+    throw unfit('The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
 }
 
@@ -86,15 +85,12 @@ function checkResource(resource: string | undefined, backend: URL): void {
   const path = url?.pathname.replace(/\/$/, '') ?? '';
   const isWithin = backend.pathname === path || backend.pathname.startsWith(`${path}/`);
   if (url?.origin !== backend.origin || !isWithin)
-    throw new ControlPlaneFault(
-      'party-unfit',
-      'The backend names a resource that is not its own: no consent can be given to it.',
-    );
+    throw unfit('The backend names a resource that is not its own: no consent can be given to it.');
 }
 
 async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<AuthorizationServer> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('party-unfit', 'The backend names no authorization server.');
+    throw unfit('The backend names no authorization server.');
   fetch.check(new URL(issuer));
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -107,16 +103,16 @@ async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<Auth
     const metadata = await fetch.object(new URL(place));
     if (metadata !== undefined) return checkedServer(fetch, metadata, issuer);
   }
-  throw new ControlPlaneFault('party-unfit', 'The backend’s authorization server publishes no metadata.');
+  throw unfit('The backend’s authorization server publishes no metadata.');
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-    throw new ControlPlaneFault('party-unfit', 'The authorization server’s metadata names another issuer.');
+    throw unfit('The authorization server’s metadata names another issuer.');
   // Without PKCE, whoever intercepts a code could use it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
-    throw new ControlPlaneFault('party-unfit', 'The authorization server does not support PKCE with S256.');
+    throw unfit('The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
   const revocation = revocationIn(fetch, metadata);
@@ -136,7 +132,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
 function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): string {
   const text = textIn(metadata, name) ?? '';
   if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('party-unfit', 'The metadata of the authorization server lacks a required endpoint.');
+    throw unfit('The metadata of the authorization server lacks a required endpoint.');
   fetch.check(new URL(text));
   return text;
 }

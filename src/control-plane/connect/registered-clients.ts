@@ -13,8 +13,8 @@ import {
 import { limits, isSecretValue } from '../../shared/index.js';
 import type { RecordStore } from '../../store/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import type { ConnectFetch } from './connect-fetch.js';
+import type { ControlPlaneFault } from '../common/control-plane-fault.js';
+import { type ConnectFetch, unfit } from './connect-fetch.js';
 import type { AuthorizationServer } from './discovery.js';
 
 interface RegisteredClient {
@@ -71,8 +71,7 @@ async function register(
   redirectUri: string,
 ): Promise<RegisteredClient> {
   if (server.registration_endpoint === undefined)
-    throw new ControlPlaneFault(
-      'party-unfit',
+    throw unfit(
       'The authorization server does not allow the gateway to register itself: the operator has to name a client in the backend’s auth.',
     );
   const oauth = await import('oauth4webapi');
@@ -80,10 +79,7 @@ async function register(
   // `none` comes first: with PKCE in use, a client secret adds nothing but another secret to keep.
   const method = Object.keys(METHODS).find((each) => supported.includes(each));
   if (method === undefined)
-    throw new ControlPlaneFault(
-      'party-unfit',
-      'The authorization server requires a client authentication that the gateway does not support.',
-    );
+    throw unfit('The authorization server requires a client authentication that the gateway does not support.');
   const { issuer, registration_endpoint: endpoint } = server;
   const answer = await oauth.dynamicClientRegistrationRequest(
     { issuer, registration_endpoint: endpoint },
@@ -119,8 +115,7 @@ function usableSecret(secret: unknown): string {
 }
 
 function notRegistered(what: string): ControlPlaneFault {
-  return new ControlPlaneFault(
-    'party-unfit',
+  return unfit(
     `The gateway asked the authorization server to register it, which ${what}: the operator can name a client in the backend’s auth.`,
   );
 }

@@ -37,6 +37,8 @@ function call(tool: string, more = ''): string {
 class Front {
   readonly origin: string;
   readonly endpoints: McpEndpoints;
+  /** Connections. */
+  open = 0;
 
   private constructor(origin: string, endpoints: McpEndpoints) {
     this.origin = origin;
@@ -48,6 +50,7 @@ class Front {
     parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>,
     overload = new Overload(logInto([])),
     bodyBytesMax = BODY_BYTES_MAX,
+    shares = shareOptions(),
   ): Promise<Front> {
     const endpoints = new McpEndpoints({
       overload,
@@ -61,7 +64,7 @@ class Front {
       upstream: { ...upstreamOptions, initializeTimeoutMs: 5_000, listTimeoutMs: 5_000, callIdleTimeoutMs: 5_000 },
       eras: ERAS,
       answers: answerOptions,
-      shares: shareOptions(),
+      shares,
       sessionIdleTimeoutMs: 60_000,
       bodyBytesMax,
       logger: pino({ level: 'silent' }),
@@ -78,7 +81,12 @@ class Front {
       http.close();
       await endpoints.stop();
     });
-    return new Front(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, endpoints);
+    const front = new Front(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, endpoints);
+    http.on('connection', (socket) => {
+      front.open += 1;
+      socket.once('close', () => (front.open -= 1));
+    });
+    return front;
   }
 
   /** @param headers that replace the usual ones, or are added to them. */
@@ -180,6 +188,41 @@ t.test('a caller that goes away from a request without a session ends it', async
   t.equal(backend.sessions.size, 1);
   connection.close();
   await until(() => backend.sessions.size === 0, 'its session to be ended');
+});
+
+t.test('of a caller that has gone when its endpoint is found, no room is taken for its body', async (t) => {
+  const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  let find = (): void => {};
+  let isAsked = false;
+  let held: Promise<void> | undefined = new Promise((resolve) => (find = resolve));
+  const directory = {
+    get servers() {
+      return stage.directory.servers;
+    },
+    sync: async () => {
+      isAsked = true;
+      await held;
+      await stage.directory.sync();
+    },
+  } as Directory;
+  const room = { bytesInFlightMax: 30_000, subjectBytesInFlightMax: 30_000 };
+  const front = await Front.open(t, { ...stage, directory }, undefined, 100_000, shareOptions(room));
+  const begin = async (): Promise<RawConnection> => {
+    isAsked = false;
+    const connection = await RawConnection.open(front.origin);
+    const head = complete([['content-length', '20000']]).map(([name, value]) => `${name}: ${value}\r\n`);
+    connection.write(`POST /mcp HTTP/1.1\r\nhost: x\r\n${head.join('')}\r\n`);
+    await until(() => isAsked, 'the look-up');
+    return connection;
+  };
+  (await begin()).close();
+  await until(() => front.open === 0, 'the end of the connection');
+  find();
+  held = undefined;
+  const next = await begin();
+  next.write(LIST.padEnd(20_000));
+  t.equal((await next.readAnswer()).status, 200, 'the room is there for the next');
+  next.close();
 });
 
 t.test('progress is sent as events, and the answer ends the stream', async (t) => {
