@@ -11,7 +11,11 @@ export function fullSessionShare(account: Account, bytes: number): Refusal | und
     case 'totalMax':
       return refusals.sessionsFull;
     case undefined:
+      return fullBytesShare(account, bytes);
   }
+}
+
+export function fullBytesShare(account: Account, bytes: number): Refusal | undefined {
   switch (account.sessionBytes.boundAgainst(bytes)) {
     case 'subjectMax':
       return refusals.subjectSessionBytesFull;

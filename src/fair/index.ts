@@ -7,7 +7,7 @@ export { FairCache } from './fair-cache.js';
 export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
 export { Turns, type TurnsRules, wokenTurns } from './fair-turns.js';
 export { Fifo } from './fifo.js';
-export { fullRequestShare, fullSessionShare } from './full-share.js';
+export { fullBytesShare, fullRequestShare, fullSessionShare } from './full-share.js';
 export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
 export { ListNode } from './list-node.js';
 export {

@@ -90,7 +90,7 @@ export class Leases {
     // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
-    lease.hearQuestions();
+    if (lease.offersAnything) lease.hear();
     // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
     this.#bySubject.set(subject, leases);

@@ -6,7 +6,7 @@
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
 import { readClientMessage, readBackendMessage } from '../mcp/index.js';
 import type { Deadline } from '../fair/index.js';
-import { refusals } from '../shared/index.js';
+import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
@@ -14,7 +14,7 @@ import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor 
 import { visitBackends, RequestInFlight, type StreamForm } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
 import { encodeEvent, readMember } from '../bytes/index.js';
-import type { Session } from '../session/index.js';
+import { type Session, UnsolicitedMessages } from '../session/index.js';
 import {
   callersUri,
   filterJson,
@@ -49,6 +49,8 @@ export class Listening extends RequestInFlight implements StreamForm {
   readonly isCancellable = false;
   readonly #plan: ListeningPlan;
   #state: State = 'opening';
+  /** What the session hears. */
+  #heard: UnsolicitedMessages | undefined;
   #patience: Deadline | undefined;
   /** Backends that are not ready yet. */
   readonly #backends = new Set<CompiledBackend>();
@@ -77,13 +79,15 @@ export class Listening extends RequestInFlight implements StreamForm {
     session.begin(this);
     exchange.onAbort = () => this.endWithSession();
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
-    const bound = session.tryExpectStream(this, exchange.request);
-    if (bound !== undefined) {
+    const heard = session.hear(this);
+    if (!(heard instanceof UnsolicitedMessages)) {
       this.#transition('opening', 'over');
-      refuse(exchange, bound === 'subjectMax' ? refusals.subjectSessionBytesFull : refusals.sessionBytesFull);
+      refuse(exchange, heard);
       this.onEnded();
       return;
     }
+    this.#heard = heard;
+    heard.expect(exchange.request, limits.sessionStreamMsMax);
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#backends.add(backend);
     visitBackends(caller.subject, backends, {
@@ -169,7 +173,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     const acknowledgement = Buffer.from(
       `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
     );
-    session.openExpected(exchange, encodeEvent(acknowledgement));
+    this.#heard?.open(exchange, undefined, encodeEvent(acknowledgement));
     // A backend that is not open yet may have something to say later.
     const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
     const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
@@ -181,7 +185,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     const { session, caller } = this.#plan;
     return [...caller.virtualHost.backends.values()].some((backend) => {
       const upstream = session.upstream(backend);
-      return upstream.declares(bit) && session.unhonouredBy(upstream)?.members.has(member) !== true;
+      return upstream.declares(bit) && this.#heard?.unhonouredBy(upstream)?.members.has(member) !== true;
     });
   }
 
@@ -190,7 +194,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     const { session, caller } = this.#plan;
     const uris = new Set<string>();
     for (const backend of caller.virtualHost.backends.values())
-      for (const uri of session.unhonouredBy(session.upstream(backend))?.uris ?? [])
+      for (const uri of this.#heard?.unhonouredBy(session.upstream(backend))?.uris ?? [])
         uris.add(callersUri(backend.uriName, uri));
     return uris;
   }

@@ -1,7 +1,7 @@
 // Ends very many upstream sessions at once, when a process stops. Backends are told of the oldest first, a few at a time, so that no
 // notice times out while it waits for a connection. Origins take turns, and get more notices in flight the better they respond: a
 // silent origin costs the others nothing. Sessions whose backend cannot be told in time are counted. Cold path.
-import type { DeadlineWheel } from '../fair/index.js';
+import { FairQueue, type DeadlineWheel } from '../fair/index.js';
 import type { UpstreamSession } from '../upstream/index.js';
 import { NO_METADATA } from '../http-client/index.js';
 
@@ -26,18 +26,17 @@ export interface FarewellCount {
   readonly untold: number;
 }
 
-interface Origin {
-  readonly upstreams: UpstreamSession[];
-  nextIndex: number;
+/** What one origin is being told at once. */
+interface Pace {
   underWayCount: number;
   /** How many notices may be in flight: one more for each that was answered, halved for each that was not. */
   underWayMax: number;
-  isReady: boolean;
 }
 
 export class Farewells {
-  /** Origins with a notice to send and room for it; the next one first. */
-  readonly #ready: Origin[];
+  /** Those to be told of, by origin. An origin that is told of as many as it may be is held back. */
+  readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
+  readonly #paces = new Map<string, Pace>();
   readonly #totalCount: number;
   #underWayCount = 0;
   #endedCount = 0;
@@ -46,21 +45,11 @@ export class Farewells {
 
   /** @param upstreams to be closed, oldest first. */
   constructor(upstreams: Iterable<UpstreamSession>) {
-    const byOrigin = new Map<string, Origin>();
-    let totalCount = 0;
     for (const upstream of upstreams) {
-      if (!upstream.hasToBeTold) {
-        upstream.close(NO_METADATA);
-        continue;
-      }
-      totalCount += 1;
-      const { origin } = upstream.backend.target;
-      const known = byOrigin.get(origin);
-      if (known === undefined) byOrigin.set(origin, newOrigin(upstream));
-      else known.upstreams.push(upstream);
+      if (upstream.hasToBeTold) this.#left.add(upstream.backend.target.origin, upstream);
+      else upstream.close(NO_METADATA);
     }
-    this.#totalCount = totalCount;
-    this.#ready = [...byOrigin.values()];
+    this.#totalCount = this.#left.count;
   }
 
   /** Sends the notices; called once. Resolves when every notice has ended, answered or not, or `withinMs` is over. */
@@ -80,48 +69,30 @@ export class Farewells {
   /** Starts as many notices as may be in flight. Called again whenever one has ended, until all have or the time is over. */
   #fill(): void {
     while (this.#onOver !== undefined && this.#underWayCount < FAREWELLS_MAX) {
-      const origin = this.#ready.shift();
-      if (origin === undefined) break;
-      origin.isReady = false;
-      this.#sayNext(origin);
+      const upstream = this.#left.take();
+      if (upstream === undefined) break;
+      const { origin } = upstream.backend.target;
+      const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: FAREWELLS_PER_ORIGIN_FIRST };
+      this.#paces.set(origin, pace);
+      this.#count(origin, pace, 1);
+      upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, pace, isTold));
     }
     if (this.#endedCount === this.#totalCount) this.#onOver?.();
   }
 
-  #sayNext(origin: Origin): void {
-    const upstream = origin.upstreams[origin.nextIndex];
-    if (upstream === undefined) return;
-    origin.nextIndex += 1;
-    origin.underWayCount += 1;
-    this.#underWayCount += 1;
-    upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, isTold));
-    this.#lineUp(origin);
+  #count(origin: string, pace: Pace, change: number): void {
+    pace.underWayCount += change;
+    this.#underWayCount += change;
+    if (pace.underWayCount < pace.underWayMax) this.#left.letGo(origin);
+    else this.#left.hold(origin);
   }
 
-  #onEnded(origin: Origin, isTold: boolean): void {
-    origin.underWayCount -= 1;
-    this.#underWayCount -= 1;
+  #onEnded(origin: string, pace: Pace, isTold: boolean): void {
     this.#endedCount += 1;
     if (isTold) this.#toldCount += 1;
-    const underWayMax = isTold ? origin.underWayMax + 1 : Math.floor(origin.underWayMax / 2);
-    origin.underWayMax = Math.min(Math.max(underWayMax, 1), FAREWELLS_PER_ORIGIN_MAX);
-    this.#lineUp(origin);
+    const underWayMax = isTold ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
+    pace.underWayMax = Math.min(Math.max(underWayMax, 1), FAREWELLS_PER_ORIGIN_MAX);
+    this.#count(origin, pace, -1);
     this.#fill();
   }
-
-  #lineUp(origin: Origin): void {
-    if (origin.isReady || origin.underWayCount >= origin.underWayMax) return;
-    origin.isReady = true;
-    this.#ready.push(origin);
-  }
-}
-
-function newOrigin(first: UpstreamSession): Origin {
-  return {
-    upstreams: [first],
-    nextIndex: 0,
-    underWayCount: 0,
-    underWayMax: FAREWELLS_PER_ORIGIN_FIRST,
-    isReady: true,
-  };
 }

@@ -15,3 +15,4 @@ export type { PassOn, SessionMeans } from './session-plan.js';
 export { Session } from './session.js';
 export { Sessions } from './sessions.js';
 export { onSubscribing } from './subscribing.js';
+export { UnsolicitedMessages } from './unsolicited-messages.js';

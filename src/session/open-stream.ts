@@ -1,10 +1,11 @@
 // The client's GET: the rest of a call's stream, or the stream of the session. Cold path.
 import { encodeEventAfter, eventHeadText, idKey } from '../bytes/index.js';
-import { refusals, rpcErrors } from '../shared/index.js';
+import { rpcErrors } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import { errorMessage, refuse, type Exchange } from '../exchange/index.js';
 import { passStreamOpened } from './peer-notices.js';
 import type { Session } from './session.js';
+import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../streams/index.js';
 
 /** Answers the GET. The session must have applied the current config. */
@@ -16,10 +17,10 @@ export function openStream(session: Session, exchange: Exchange): void {
   if (outcome !== 'other') return;
   // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
   const isOwn = id !== undefined && id.stream === session.streamKeeper?.sessionStreamNumber;
-  const bound = session.tryOpenStream(exchange, isOwn ? id.position : undefined);
-  if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
-  else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
-  else passStreamOpened(session);
+  const heard = session.hear();
+  if (!(heard instanceof UnsolicitedMessages)) return refuse(exchange, heard);
+  heard.open(exchange, isOwn ? id.position : undefined);
+  passStreamOpened(session);
 }
 
 /**

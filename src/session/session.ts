@@ -1,8 +1,8 @@
 // A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
 // (session/directory/session-record.ts) can be lost without harm.
-import { ANY_TASKS, LIST_CHANGES, canResume, type Unhonoured } from '../mcp/index.js';
-import type { Account, Deadline, ShareBound } from '../fair/index.js';
-import { limits, KIB } from '../shared/index.js';
+import { ANY_TASKS, LIST_CHANGES, canResume } from '../mcp/index.js';
+import { fullBytesShare, type Account, type Deadline } from '../fair/index.js';
+import { limits, KIB, type Refusal } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import { allowListHashes, allowListHash } from './allow-list-hash.js';
@@ -17,7 +17,7 @@ import {
 import type { DirectoryEntry } from './directory-entry.js';
 import { mergeUpstreams, restoreUpstreams, SessionUpstreams } from './session-upstreams.js';
 import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
-import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
+import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { isTold, sendLogLevel } from './own-requests.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
@@ -168,11 +168,6 @@ export class Session {
     this.#unsolicited?.onSubscribed(upstream, metadata);
   }
 
-  /** The part of the wanted notifications that the backend has said it will not send. */
-  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
-    return this.#unsolicited?.unhonouredBy(upstream);
-  }
-
   /** The requests that backends have sent to the client. */
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;
@@ -305,31 +300,13 @@ export class Session {
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
   }
 
-  /**
-   * Opens the session stream for the client's GET.
-   * @param position of the last event that the client received; `undefined` when it does not resume the stream.
-   * @returns the bound that has no room for the stream, if any.
-   */
-  tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
-    const bound = this.#unsolicited ? undefined : this.#boundOfStream;
-    if (bound === undefined) this.#makeUnsolicited().open(exchange, position);
-    return bound;
-  }
-
-  get #boundOfStream(): ShareBound | undefined {
-    return this.account.sessionBytes.boundAgainst(SESSION_STREAM_BYTES_EACH);
-  }
-
-  /** For a `subscriptions/listen`: backends are listened to, and what they say waits until `openExpected`. @returns as above. */
-  tryExpectStream(form: StreamForm, request: ExchangeRequest): ShareBound | undefined {
-    const bound = this.#boundOfStream;
-    if (bound === undefined) this.#makeUnsolicited(form).expect(request, limits.sessionStreamMsMax);
-    return bound;
-  }
-
-  /** @param first is written first. */
-  openExpected(exchange: Exchange, first: Buffer): void {
-    this.#unsolicited?.open(exchange, undefined, first);
+  /** Backends' unrequested messages, heard from now on. @param form for a `subscriptions/listen`. @returns the refusal without room. */
+  hear(form?: StreamForm): UnsolicitedMessages | Refusal {
+    if (this.#unsolicited !== undefined) return this.#unsolicited;
+    const refusal = fullBytesShare(this.account, SESSION_STREAM_BYTES_EACH);
+    if (refusal !== undefined) return refusal;
+    this.#memory.keep(SESSION_STREAM_BYTES_EACH);
+    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, form));
   }
 
   /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */
@@ -347,24 +324,13 @@ export class Session {
   /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    if (this.#unsolicited === undefined && this.hearQuestions()) this.#makeUnsolicited().expect(request);
-  }
-
-  /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
-  hearQuestions(): boolean {
-    if (this.#boundOfStream === undefined && this.offersAnything) this.#makeUnsolicited();
-    return this.#unsolicited !== undefined;
+    const heard = this.#unsolicited === undefined && this.offersAnything ? this.hear() : undefined;
+    if (heard instanceof UnsolicitedMessages) heard.expect(request);
   }
 
   /** Whether the client accepts any kind of request from backends. */
   get offersAnything(): boolean {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
-  }
-
-  #makeUnsolicited(form?: StreamForm): UnsolicitedMessages {
-    if (this.#unsolicited !== undefined) return this.#unsolicited;
-    this.#memory.keep(SESSION_STREAM_BYTES_EACH);
-    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, form));
   }
 
   /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */

@@ -65,7 +65,6 @@ export class CallerStream extends ListNode {
   #isHeldBack = false;
   #isPrimed: boolean;
   #isEnding = false;
-  #isFiled = false;
   readonly #replay: ReplayBuffer;
   /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
   readonly #idText: string;
@@ -166,10 +165,9 @@ export class CallerStream extends ListNode {
     const [only] = parts;
     if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
     else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
+    this.#keeper?.finish(this);
     if (this.#state === 'attached') this.#onAllWritten();
     else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
-    this.#isFiled = true;
-    this.#keeper?.finish(this, this.isDelivered);
   }
 
   /** The client's connection is gone. */
@@ -355,8 +353,7 @@ export class CallerStream extends ListNode {
       this.#last = undefined;
       this.#forgetExchange();
       exchange.end(last);
-      if (this.#isFiled) this.#keeper?.deliver(this);
-      else this.isDelivered = true;
+      this.#keeper?.deliver(this);
     }
   }
 

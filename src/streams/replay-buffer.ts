@@ -6,6 +6,7 @@
 //   first … written, and kept … next … unwritten … position
 import { Fifo } from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
+import { isId } from './asking/asked-ids.js';
 import type { CallerStream } from './caller-stream.js';
 import type { IdSpan } from '../upstream/index.js';
 
@@ -61,15 +62,6 @@ export function requestOfName(name: string): IdSpan | undefined {
   const bytes = Buffer.from(name.slice(1), 'base64url');
   if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
   return { bytes, start: 0, end: bytes.length };
-}
-
-function isId(bytes: Buffer): boolean {
-  try {
-    const id: unknown = JSON.parse(bytes.toString());
-    return typeof id === 'string' || typeof id === 'number';
-  } catch {
-    return false;
-  }
 }
 
 // An event that is kept for a client whose connection broke. Most are kept as the bytes that were sent. An event that stays for longer

@@ -54,12 +54,12 @@ export class StreamKeeper implements EventRoom {
     return this.#lastNumber;
   }
 
-  /** The stream's last event was said. @param isDelivered whether it was written to the client's connection. */
-  finish(stream: CallerStream, isDelivered: boolean): void {
+  /** The stream's last event was said. */
+  finish(stream: CallerStream): void {
+    if (stream.isDelivered) return;
     const isForgotten = !stream.isLinked;
     stream.unlink();
     if (this.#isOver || isForgotten) stream.release();
-    else if (isDelivered) this.#fileDelivered(stream);
     else this.#file(stream, this.#undelivered);
   }
 
@@ -67,7 +67,9 @@ export class StreamKeeper implements EventRoom {
   deliver(stream: CallerStream): void {
     if (stream.isDelivered || !stream.isLinked) return;
     stream.unlink();
-    this.#fileDelivered(stream);
+    stream.isDelivered = true;
+    this.#file(stream, this.#delivered);
+    if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
   /** The stream's answer cannot be kept, so the stream cannot be resumed. */
@@ -124,12 +126,6 @@ export class StreamKeeper implements EventRoom {
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
     this.give(this.#heldBytes);
     this.#isOver = true;
-  }
-
-  #fileDelivered(stream: CallerStream): void {
-    stream.isDelivered = true;
-    this.#file(stream, this.#delivered);
-    if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
   #file(stream: CallerStream, list: ListNode): void {

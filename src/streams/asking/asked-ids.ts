@@ -89,9 +89,9 @@ export class AskedIds {
       if (!rest.startsWith(prefix) || !this.#hasKey(upstream, time)) continue;
       if (!isSame(this.#sealOf(upstream, head, rest), seal)) continue;
       const backendId = Buffer.from(rest.slice(prefix.length));
-      return this.#noteAnswered(seal) && isId(backendId)
-        ? { upstream, backendId, asksForTask: task !== '' }
-        : undefined;
+      // The id of a backend's session may be guessable, and then a seal can be forged: only a valid JSON-RPC id may go into a message.
+      const isValid = backendId.length <= limits.backendRequestIdBytesMax && isId(backendId);
+      return this.#noteAnswered(seal) && isValid ? { upstream, backendId, asksForTask: task !== '' } : undefined;
     }
     return 'lost';
   }
@@ -133,12 +133,11 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** The id of a backend's session may be guessable, and then a seal can be forged: only a valid JSON-RPC id may go into a message. */
-function isId(bytes: Buffer): boolean {
-  if (bytes.length > limits.backendRequestIdBytesMax) return false;
+/** Whether the bytes are the id of a JSON-RPC message. */
+export function isId(bytes: Buffer): boolean {
   try {
-    const value: unknown = JSON.parse(bytes.toString());
-    return typeof value === 'string' || typeof value === 'number';
+    const id: unknown = JSON.parse(bytes.toString());
+    return typeof id === 'string' || typeof id === 'number';
   } catch {
     return false;
   }
