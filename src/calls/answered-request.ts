@@ -137,6 +137,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return obstacleToGoingOn(target.gate, target.backend, passedAllowList);
   }
 
+  abstract override giveUp(): void;
+
   protected get callersId(): IdSpan {
     return this.plan.form.callersId(this.id);
   }

@@ -220,7 +220,6 @@ export class Relay {
   retire(): void {
     this.drain();
     this.#isRetired = true;
-    this.#directory?.retire();
     this.#sessions.retire();
   }
 

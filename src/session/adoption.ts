@@ -81,7 +81,6 @@ export class Adoption {
     const begun = { id: sessionId, ...found };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
     if (!(session instanceof Session)) return session;
-    session.restore(found.record, virtualHost);
     // Tells other machines that the session is in use here. If it is not listed yet, the write before the first response tells them.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;

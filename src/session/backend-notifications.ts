@@ -45,9 +45,6 @@ export function clientsNotification(
       return withCallersTask(tasks, taskPlace.related, bytes, message);
     case 'notifications/tasks/status':
       return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
-    // Handled elsewhere: the backend withdraws one of its own requests.
-    case 'notifications/cancelled':
-      return undefined;
     default:
       return withCallersTask(tasks, taskPlace.related, bytes, message);
   }

@@ -130,44 +130,31 @@ function restored({ sessionId, cookies, protocolVersion, capabilities, named }: 
 }
 
 /**
- * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be
- * reached any more, are ended at their old address.
- * @returns a function that tells whether a backend is where it was, as far as is known.
+ * Takes over what another process has opened since both knew `base`, without contacting backends. Where both have opened a session, the
+ * recorded one is used.
+ * @param base `undefined` when the session is adopted: upstream sessions whose backend was removed from the config, has moved, or may not
+ *   be reached any more, are ended at their old address.
+ * @returns the names of those backends.
  */
-export function restoreUpstreams(
-  context: UpstreamContext,
-  session: Session,
-  upstreams: readonly UpstreamRecord[],
-  virtualHost: CompiledVirtualHost,
-): (backendName: string) => boolean {
-  const moved = new Set<string>();
-  for (const record of upstreams) {
-    const { backendName, origin, path } = record;
-    const backend = virtualHost.backends.get(backendName);
-    if (backend !== undefined && isWhereItWas(backend, origin, path)) {
-      session.upstream(backend).restore(restored(record));
-    } else {
-      moved.add(backendName);
-      endElsewhere(context, session.identity.subject, { origin, path }, record);
-    }
-  }
-  return (backendName) => virtualHost.backends.has(backendName) && !moved.has(backendName);
-}
-
-/** Takes over what another process has opened since both knew `base`. Where both have opened a session, the recorded one is used. */
 export function mergeUpstreams(
   context: UpstreamContext,
   session: Session,
+  virtualHost: CompiledVirtualHost | undefined,
   theirs: readonly UpstreamRecord[],
-  base: readonly UpstreamRecord[],
+  base: readonly UpstreamRecord[] | undefined,
   replace: (upstream: UpstreamSession, restore: () => void) => void,
-): void {
+): ReadonlySet<string> {
+  const moved = new Set<string>();
   for (const record of theirs) {
     const { backendName, origin, path } = record;
-    const backend = session.virtualHost?.backends.get(backendName);
-    if (backend === undefined || !isWhereItWas(backend, origin, path)) continue;
+    const backend = virtualHost?.backends.get(backendName);
+    if (backend === undefined || !isWhereItWas(backend, origin, path)) {
+      moved.add(backendName);
+      if (base === undefined) endElsewhere(context, session.identity.subject, { origin, path }, record);
+      continue;
+    }
     const upstream = session.upstream(backend);
-    const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
+    const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
     if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
     // Both have opened a new session, and the other process was first to record its own: this one is ended.
     if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
@@ -175,6 +162,7 @@ export function mergeUpstreams(
     }
     replace(upstream, () => upstream.restore(restored(record)));
   }
+  return moved;
 }
 
 function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {

@@ -15,7 +15,7 @@ import {
   StreamKeeper,
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { mergeUpstreams, restoreUpstreams, SessionUpstreams } from './session-upstreams.js';
+import { mergeUpstreams, SessionUpstreams } from './session-upstreams.js';
 import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
 import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { isTold, sendLogLevel } from './own-requests.js';
@@ -28,21 +28,6 @@ import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond it, 429 or 503, as for a session. */
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
-
-/** Checks a record's subscriptions again wherever the allow-list differs from the one that the other process used. */
-function recheckRecorded(
-  context: UpstreamContext,
-  session: Session,
-  recorded: SessionRecord['subscriptions'],
-  theirs: SessionRecord['allowLists'] | undefined,
-  virtualHost: CompiledVirtualHost | undefined,
-): void {
-  for (const name of Object.keys(recorded)) {
-    const backend = virtualHost?.backends.get(name);
-    if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
-    session.subscriptions.endUngranted(context, session.upstream(backend), NO_METADATA);
-  }
-}
 
 export class Session {
   readonly identity: SessionIdentity;
@@ -86,7 +71,6 @@ export class Session {
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
   #isEnded = false;
-  #isRestoring = false;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
     this.#context = context;
@@ -207,8 +191,8 @@ export class Session {
 
   /** Something that the record contains has changed. */
   #onChanged(): void {
-    // A session that is being restored is not written back, and must not be written half restored.
-    if (!this.#isRestoring) this.entry?.onChanged();
+    // A session that is being restored has no entry yet: it is not written back, and must not be written half restored.
+    this.entry?.onChanged();
   }
 
   /** The current record: what another process needs to continue the session. */
@@ -226,37 +210,40 @@ export class Session {
     };
   }
 
-  /**
-   * Restores a session that another process opened, from its record.
-   * @param virtualHost by the current config: upstream sessions whose backend was removed or has moved are ended at their old address.
-   */
-  restore(
-    { logLevel, upstreams, subscriptions, allowLists, askingSecret = '' }: SessionRecord,
-    virtualHost: CompiledVirtualHost,
-  ): void {
-    this.#logLevel = logLevel;
-    if (this.offersAnything) this.backendRequests.secret = askingSecret;
-    this.#isRestoring = true;
-    const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
-    const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
-    if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
-    recheckRecorded(this.#context, this, Object.fromEntries(there), allowLists, virtualHost);
-    this.#isRestoring = false;
+  /** Restores a session that another process opened, from its record. @param virtualHost by the current config. */
+  restore(record: SessionRecord, virtualHost: CompiledVirtualHost): void {
+    this.#logLevel = record.logLevel;
+    if (this.offersAnything) this.backendRequests.secret = record.askingSecret ?? '';
+    this.#takeOver(record, virtualHost, undefined, false);
   }
 
   /** For `DirectoryEntry`: takes over what another process has changed. */
-  merge(
-    { logLevel, upstreams, subscriptions, allowLists }: SessionRecord,
-    base: readonly UpstreamRecord[],
-    isChanged: boolean,
+  merge(record: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void {
+    if (!isChanged) this.#logLevel = record.logLevel;
+    this.#takeOver(record, this.virtualHost, base, !isChanged);
+  }
+
+  /** @param isComplete whether all subscriptions but the recorded ones are over. */
+  #takeOver(
+    { upstreams, subscriptions, allowLists }: SessionRecord,
+    virtualHost: CompiledVirtualHost | undefined,
+    base: readonly UpstreamRecord[] | undefined,
+    isComplete: boolean,
   ): void {
-    if (!isChanged) this.#logLevel = logLevel;
-    mergeUpstreams(this.#context, this, upstreams, base, (upstream, restore) => {
+    const moved = mergeUpstreams(this.#context, this, virtualHost, upstreams, base, (upstream, restore) => {
       if (this.#unsolicited === undefined) restore();
       else this.#unsolicited.onReplaced(upstream, restore);
     });
-    this.subscriptions.merge(subscriptions, !isChanged);
-    recheckRecorded(this.#context, this, subscriptions, allowLists, this.virtualHost);
+    const isTaken = (name: string): boolean =>
+      base !== undefined || (virtualHost?.backends.has(name) === true && !moved.has(name));
+    const taken = Object.entries(subscriptions).filter(([name]) => isTaken(name));
+    if (isComplete || taken.length > 0) this.subscriptions.merge(Object.fromEntries(taken), isComplete);
+    for (const [name] of taken) {
+      const backend = virtualHost?.backends.get(name);
+      // The other process may have passed them by another allow-list.
+      if (backend !== undefined && allowListHash(backend) !== allowLists[name])
+        this.subscriptions.endUngranted(this.#context, this.upstream(backend), NO_METADATA);
+    }
   }
 
   /**

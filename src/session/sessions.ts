@@ -129,7 +129,6 @@ export class Sessions {
   readonly #renewal: EntryRenewal | undefined;
   /** Called when there is no room for another session of this account. @returns whether it has made some. */
   onFull: ((account: Account) => boolean) | undefined = undefined;
-  #isRetired = false;
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
@@ -161,6 +160,7 @@ export class Sessions {
     const said = this.#introductions.of(introduction);
     const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: said };
     const session = new Session(this.#context, identity, account, this.#options.means);
+    if (begun !== undefined) session.restore(begun.record, virtualHost);
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {
       const onEnded = (): void => this.#drop(session);
@@ -209,9 +209,7 @@ export class Sessions {
    * @returns a promise resolved when other machines can know; `undefined` where there are none.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
-    const { id } = session.identity;
-    session.idleDeadline?.cancel();
-    if (this.#sessions.delete(id)) session.account.sessions.give(1);
+    this.#forget(session);
     const removed = session.entry?.remove();
     session.end(request);
     return removed;
@@ -247,10 +245,14 @@ export class Sessions {
 
   /** Forgets a session that may continue in another process: nobody is told that it has ended. */
   #drop(session: Session): void {
-    session.idleDeadline?.cancel();
-    if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
+    this.#forget(session);
     session.entry?.letGo();
     session.abandon();
+  }
+
+  #forget(session: Session): void {
+    session.idleDeadline?.cancel();
+    if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
   }
 
   /** Ends every stream that belongs to no request; the sessions do not listen to their backends again. */
@@ -260,7 +262,7 @@ export class Sessions {
 
   /** Another process now renews and ends the sessions that have a record; here they end without telling anyone. */
   retire(): void {
-    this.#isRetired = true;
+    this.#options.directory?.retire();
     this.#renewal?.stop();
     for (const session of [...this.#sessions.values()]) session.retire();
   }
@@ -271,13 +273,10 @@ export class Sessions {
    * @returns the other upstream sessions, to be closed; those of the oldest session first.
    */
   releaseAll(isKept: boolean): readonly UpstreamSession[] {
-    const sessions = [...this.#sessions.values()];
-    this.#sessions.clear();
-    return sessions.flatMap((session) => {
+    return [...this.#sessions.values()].flatMap((session) => {
       const goesOn = isKept && (session.entry?.isWritten === true || this.#isElsewhere(session));
       session.entry?.letGo();
-      session.idleDeadline?.cancel();
-      session.account.sessions.give(1);
+      this.#forget(session);
       const upstreams = session.release(true);
       return goesOn ? upstreams.filter(({ state }) => state !== 'open') : upstreams;
     });
@@ -285,6 +284,6 @@ export class Sessions {
 
   /** Whether another process may have continued the session. */
   #isElsewhere(session: Session): boolean {
-    return this.#isRetired && session.entry?.isKnown === true;
+    return this.#options.directory?.isRetired === true && session.entry?.isKnown === true;
   }
 }

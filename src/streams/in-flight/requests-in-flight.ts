@@ -92,38 +92,26 @@ export abstract class RequestInFlight extends ListNode {
     return '';
   }
 
-  /** Nobody waits for the answer any more. */
-  giveUp(): void {
-    // By default the request is left to end by itself, soon.
-  }
+  /** Nobody waits for the answer any more. Without it, the request is left to end by itself, soon. */
+  giveUp?(): void;
 
   /**
    * The request has been in flight for long: the caller may be sent a sign that the answer is still to come. Called again in
    * each turn.
    */
-  onSlow(): void {
-    // By default the answer comes soon in any case.
-  }
+  onSlow?(): void;
 
   /** From now on, the client's responses to backends' requests go to another process. */
-  onRetired(): void {
-    // A request that waits only for its backend ends in this process.
-  }
+  onRetired?(): void;
 
-  /** @param _isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
-  excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
-    // By default the request has a fixed timeout, whatever happens.
-  }
+  /** @param isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
+  excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
   /** The stream on which this request's client can be asked what its backend asks on a stream of its own meanwhile. */
-  askableBy(_upstream: UpstreamSession): AskingStream | undefined {
-    return undefined;
-  }
+  askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
-  hearProgress(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
-    return false;
-  }
+  hearProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
   /** `idLikeness` of the token under which its backend reports progress, if it does. */
   get tokenLikeness(): string | undefined {
@@ -131,9 +119,7 @@ export abstract class RequestInFlight extends ListNode {
   }
 
   /** Whether it is a request to another backend, which alone may report progress of it. */
-  isOfOther(_upstream: UpstreamSession): boolean {
-    return false;
-  }
+  isOfOther?(upstream: UpstreamSession): boolean;
 
   /**
    * Whether it may be notified of its session's end a few turns of the event loop later: whatever happens to it until then, its
@@ -204,12 +190,12 @@ export class RequestsInFlight extends ListNode {
       if (work.abandonedWait === wait) abandoned.push(work);
     }
     // Giving up one may end others too.
-    for (const work of abandoned) if (work.isLinked) work.giveUp();
+    for (const work of abandoned) if (work.isLinked) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      work.excuseSilence(upstream, isExcused);
+      work.excuseSilence?.(upstream, isExcused);
     }
   }
 
@@ -217,15 +203,15 @@ export class RequestsInFlight extends ListNode {
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     let isOfOther = false;
     for (const work of this.#alike(bytes, message)) {
-      if (work.hearProgress(upstream, bytes, message)) return true;
-      isOfOther ||= work.isOfOther(upstream);
+      if (work.hearProgress?.(upstream, bytes, message)) return true;
+      isOfOther ||= work.isOfOther?.(upstream) === true;
     }
     return isOfOther;
   }
 
   /** Whether a client could take the progress for that of a request to another backend. */
   isMistaken(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    for (const work of this.#alike(bytes, message)) if (work.isOfOther(upstream)) return true;
+    for (const work of this.#alike(bytes, message)) if (work.isOfOther?.(upstream)) return true;
     return false;
   }
 
@@ -241,7 +227,7 @@ export class RequestsInFlight extends ListNode {
   soleAskable(upstream: UpstreamSession): AskingStream | undefined {
     let sole: AskingStream | undefined;
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      const askable = work.askableBy(upstream);
+      const askable = work.askableBy?.(upstream);
       if (askable !== undefined && sole !== undefined) return undefined;
       sole ??= askable;
     }
@@ -253,7 +239,7 @@ export class RequestsInFlight extends ListNode {
     const works: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) works.push(work);
     // Each may end others too.
-    for (const work of works) if (work.isLinked) work.onRetired();
+    for (const work of works) if (work.isLinked) work.onRetired?.();
   }
 
   /** For `SlowRequests`. @param turn requests that began in this turn or before are slow. */
@@ -264,7 +250,7 @@ export class RequestsInFlight extends ListNode {
       slow.push(work);
     }
     // Each may end others too.
-    for (const work of slow) if (work.isLinked) work.onSlow();
+    for (const work of slow) if (work.isLinked) work.onSlow?.();
   }
 
   /**
