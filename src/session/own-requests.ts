@@ -1,7 +1,8 @@
 // Requests of the gateway's own to one backend, in an open upstream session: the level of logging that the client has set (log-level.ts),
 // which is sent when it is set and whenever an upstream session is opened, and a ping that shows whether the backend still knows the
-// session. Cold path.
+// session; and the client's subscriptions, when a session is opened anew. Cold path.
 import { capability } from '../mcp/index.js';
+import { limits } from '../shared/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../http-client/index.js';
 import type { RequestHandler, UpstreamSession, UpstreamContext } from '../upstream/index.js';
 
@@ -35,12 +36,26 @@ export function confirmSession(context: UpstreamContext, upstream: UpstreamSessi
   ask(upstream, upstream.ownRequest(id, 'ping'), id, metadata, () => undefined);
 }
 
+/** Repeats a subscription, or ends one, whatever comes of it. @param method `resources/subscribe` or `resources/unsubscribe`. */
+export function tellOfResource(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  method: string,
+  uri: string,
+  metadata: RequestMetadata,
+): void {
+  const id = context.ids.next();
+  const message = upstream.ownRequest(id, method, `"uri":${JSON.stringify(uri)}`);
+  ask(upstream, message, id, metadata, () => undefined, limits.subscribeMsMax);
+}
+
 function ask(
   upstream: UpstreamSession,
   message: OutgoingMessage,
   id: Buffer,
   metadata: RequestMetadata,
   done: () => void,
+  msMax: number = OWN_REQUEST_MS_MAX,
 ): void {
   const sentIn = upstream.record;
   const handler: RequestHandler = {
@@ -52,7 +67,7 @@ function ask(
       done();
     },
   };
-  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, OWN_REQUEST_MS_MAX, false, handler);
+  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, msMax, false, handler);
 }
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');

@@ -3,6 +3,7 @@ import { capability } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { allowListHash } from './allow-list-hash.js';
+import { tellOfResource } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
@@ -126,7 +127,7 @@ export class Subscriptions {
         if (grantByEntries(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
         if (upstream.state === 'open' && !upstream.isModern)
-          tell(context, upstream, 'resources/unsubscribe', uri, metadata);
+          tellOfResource(context, upstream, 'resources/unsubscribe', uri, metadata);
       },
     );
   }
@@ -140,7 +141,7 @@ export class Subscriptions {
       () => upstream.record === record,
       (uri) => {
         if (grantByEntries(upstream.backend, uri) === 'refused') return;
-        tell(context, upstream, 'resources/subscribe', uri, metadata);
+        tellOfResource(context, upstream, 'resources/subscribe', uri, metadata);
       },
     );
   }
@@ -153,25 +154,6 @@ export class Subscriptions {
     };
     visitAll(backendPace, subject, this.of(name).values(), { visit: visitWanted, onNoRoom: visitWanted });
   }
-}
-
-/** Fire and forget: the response is ignored. */
-function tell(
-  context: UpstreamContext,
-  upstream: UpstreamSession,
-  method: 'resources/subscribe' | 'resources/unsubscribe',
-  uri: string,
-  metadata: RequestMetadata,
-): void {
-  const id = context.ids.next();
-  const params = JSON.stringify({ uri });
-  const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":${params}}`;
-  const span = { bytes: id, start: 0, end: id.length };
-  upstream.request({ body: Buffer.from(text) }, span, metadata, limits.subscribeMsMax, false, {
-    onAnswer: () => undefined,
-    onMessage: (bytes, message) => upstream.answer(bytes, message, metadata),
-    onFault: () => undefined,
-  });
 }
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
