@@ -5,7 +5,7 @@ import { idKey } from '../../bytes/index.js';
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import type { SessionShare, UpstreamSession, UpstreamSessionRecord } from '../../upstream/index.js';
 import type { RequestMetadata } from '../../http-client/index.js';
-import type { AskedIds, AskedRequest } from './asked-ids.js';
+import { AskedIds, type AskedRequest } from './asked-ids.js';
 
 /**
  * What each such request adds to the subject's share of session bytes, beside its id. Beyond it, without room for it, the request is
@@ -57,20 +57,23 @@ interface AwaitedAnswer extends AskedRequest {
   readonly onInput: InputTaker | undefined;
 }
 
-interface AwaitedAnswersPlan {
-  readonly ids: AskedIds;
+export interface AwaitedAnswersPlan {
+  readonly sessionId: string;
   readonly memory: SessionShare;
   readonly deadlines: DeadlineWheel;
   readonly answerTimeoutMs: number;
 }
 
-export class AwaitedAnswers {
+/** A base class, so that the requests of a session's backends are one object with those that wait. */
+export abstract class AwaitedAnswers {
+  protected readonly ids: AskedIds;
   readonly #plan: AwaitedAnswersPlan;
   /** By the key of our id. */
   readonly #open = new Map<string, AwaitedAnswer>();
 
   constructor(plan: AwaitedAnswersPlan) {
     this.#plan = plan;
+    this.ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
   }
 
   get isEmpty(): boolean {
@@ -78,14 +81,14 @@ export class AwaitedAnswers {
   }
 
   /** Registers a request that is about to be sent to the client. */
-  begin(
+  protected begin(
     stream: AskingStream,
     asked: AskedRequest,
     metadata: RequestMetadata,
     onInput: InputTaker | undefined,
   ): AwaitedAnswer {
     const { upstream, backendId, asksForTask, tokenKey } = asked;
-    const id = this.#plan.ids.next(asked);
+    const id = this.ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
       upstream,
@@ -109,14 +112,14 @@ export class AwaitedAnswers {
   }
 
   /** Removes a request that the client, or another process, has answered. @param key of our id. */
-  take(key: string): AwaitedAnswer | undefined {
+  protected take(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
   }
 
   /** Removes a request that its backend has cancelled. @param backendIdKey of the backend's own id. */
-  takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
+  protected takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
       this.#settle(request);
@@ -126,12 +129,12 @@ export class AwaitedAnswers {
   }
 
   /** The requests for which the client reports progress with this token. */
-  withToken(tokenKey: string): readonly AwaitedAnswer[] {
+  protected withToken(tokenKey: string): readonly AwaitedAnswer[] {
     return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
   }
 
   /** The request will never reach the client: its asker gets the error. */
-  onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
+  protected onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
     tellAsker(request, error);
@@ -164,7 +167,7 @@ export class AwaitedAnswers {
   }
 
   /** @returns why one more request cannot be sent to the client; `undefined` when it can. */
-  noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
+  protected noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return errorsToBackends.tooManyPending;
     let openCount = 0;

@@ -20,12 +20,18 @@ import {
   taskPlace,
 } from '../../mcp/index.js';
 import { findMember, readMember, JsonScanner, idKey } from '../../bytes/index.js';
-import type { Account, DeadlineWheel } from '../../fair/index.js';
+import type { Account } from '../../fair/index.js';
 import { limits, refusals, type Refusal, errorsToBackends, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 import { withEdit, partsOf, type Edit, bareTaskEdit, callersTaskEdits, type TaskForm } from '../../messages/index.js';
-import { AskedIds, type AskedRequest } from './asked-ids.js';
-import { type AskingStream, AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
+import type { AskedRequest } from './asked-ids.js';
+import {
+  type AskingStream,
+  AwaitedAnswers,
+  type AwaitedAnswersPlan,
+  tellCancelled,
+  type InputTaker,
+} from './awaited-answers.js';
 import type { ClientIntroduction, SessionShare, UpstreamSession } from '../../upstream/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
@@ -90,13 +96,9 @@ export class ClientTasks {
   }
 }
 
-interface BackendRequestsPlan {
-  readonly sessionId: string;
+interface BackendRequestsPlan extends AwaitedAnswersPlan {
   readonly account: Account;
-  readonly memory: SessionShare;
   readonly introduction: ClientIntroduction;
-  readonly deadlines: DeadlineWheel;
-  readonly answerTimeoutMs: number;
   /** Whether requests about the task would reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
   /** The upstream sessions in which another process may have asked; none where there is no other process. */
@@ -117,17 +119,14 @@ interface InputQuestion {
   readonly mode: string;
 }
 
-export class BackendRequests {
+export class BackendRequests extends AwaitedAnswers {
   readonly #plan: BackendRequestsPlan;
   readonly #clientTasks: ClientTasks;
   #offers: ClientOffers | undefined;
-  readonly #awaited: AwaitedAnswers;
-  readonly #ids: AskedIds;
 
   constructor(plan: BackendRequestsPlan) {
+    super(plan);
     this.#plan = plan;
-    this.#ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
-    this.#awaited = new AwaitedAnswers({ ...plan, ids: this.#ids });
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -144,16 +143,11 @@ export class BackendRequests {
 
   /** @see AskedIds.secret */
   get secret(): string {
-    return this.#ids.secret;
+    return this.ids.secret;
   }
 
   set secret(secret: string) {
-    this.#ids.secret = secret;
-  }
-
-  /** Whether no request is open at the client. */
-  get isEmpty(): boolean {
-    return this.#awaited.isEmpty;
+    this.ids.secret = secret;
   }
 
   get offersRoots(): boolean {
@@ -194,17 +188,17 @@ export class BackendRequests {
     const error =
       this.#notOffered(message.method, upstream, detail) ??
       stream.askingObstacle ??
-      this.#awaited.noRoomFor(upstream, backendId.length, tokenKey);
+      this.noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined || taskEdits === undefined) {
       const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
       if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
       upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
-    const request = this.#awaited.begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
+    const request = this.begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
-    stream.ask(id, partsOf(bytes, edits), (error) => this.#awaited.onLost(request, error));
+    stream.ask(id, partsOf(bytes, edits), (error) => this.onLost(request, error));
   }
 
   /**
@@ -224,13 +218,13 @@ export class BackendRequests {
     const unoffered = isInput
       ? this.#notOffered(method, upstream, detail)
       : errorsToBackends.methodNotSupported(method);
-    const error = unoffered ?? stream.askingObstacle ?? this.#awaited.noRoomFor(upstream, 0, undefined);
+    const error = unoffered ?? stream.askingObstacle ?? this.noRoomFor(upstream, 0, undefined);
     if (error !== undefined) return error;
     const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
-    const request = this.#awaited.begin(stream, asked, metadata, onInput);
+    const request = this.begin(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
-    stream.ask(request.id, parts, (error) => this.#awaited.onLost(request, error));
+    stream.ask(request.id, parts, (error) => this.onLost(request, error));
     return undefined;
   }
 
@@ -249,9 +243,9 @@ export class BackendRequests {
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
-    const open = this.#awaited.take(idKey(body, start, end));
+    const open = this.take(idKey(body, start, end));
     if (open === undefined) {
-      const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      const asked = this.ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked === undefined) return undefined;
       this.#pass(request, message, asked);
@@ -264,7 +258,7 @@ export class BackendRequests {
 
   /** The client sent its response to another process, which has passed it to the backend. @param key of our id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
-    this.#awaited.take(key);
+    this.take(key);
   }
 
   /** Passes the client's response to the backend that asked. */
@@ -289,7 +283,7 @@ export class BackendRequests {
     // A large notification is dropped: its memory would not be counted while it waits to be sent.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
-    const [request, ...others] = this.#awaited.withToken(tokenKey);
+    const [request, ...others] = this.withToken(tokenKey);
     if (others.length > 0) return;
     if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
@@ -320,26 +314,11 @@ export class BackendRequests {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
     const backendIdKey = idKey(bytes, span.start, span.end);
-    const request = this.#awaited.takeOf(upstream, backendIdKey);
+    const request = this.takeOf(upstream, backendIdKey);
     if (request === undefined) return;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
     if (taskEdits === undefined) tellCancelled(request, 'The backend has cancelled its request');
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
-  }
-
-  /** The stream ends: the requests sent on it are withdrawn from the client. */
-  endOf(stream: AskingStream): void {
-    this.#awaited.endOf(stream);
-  }
-
-  /** Whether a request that the backend sent on this stream, in its current session, is still open. */
-  isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
-    return this.#awaited.isAsking(stream, upstream);
-  }
-
-  /** The session has ended: drops all requests without notifying anybody. */
-  clear(): void {
-    this.#awaited.clear();
   }
 
   get #offered(): ClientOffers {
