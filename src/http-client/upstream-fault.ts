@@ -1,5 +1,5 @@
 // The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
-import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionsTold, type VersionRefusal } from '../mcp/index.js';
+import { MODERN_PROTOCOL_VERSION, readVersionRefusal, refusalNaming } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import { redirectPath, redirectPlace } from './redirect-place.js';
 import type { UpstreamTarget } from '../user-config/index.js';
@@ -107,23 +107,13 @@ export function redirectFault(status: number, location: string, from: UpstreamTa
 export function initializeFault(error: Buffer): UpstreamFault {
   const refusal =
     error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
-  if (refusal === undefined) return upstreamFault('initialize-refused');
-  const kind = VERSION_FAULTS[refusal.kind];
-  return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
+  return { kind: 'initialize-refused', isUnsent: false, ...refusal };
 }
 
 /** The backend speaks these versions, and not the one that it was asked to speak. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
-  const isLater = versions.length > 0 && versions.every((version) => version > MODERN_PROTOCOL_VERSION);
-  const kind = isLater ? 'version-later' : 'version-unsupported';
-  return versions.length === 0 ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${versionsTold(versions)})` };
+  return { ...refusalNaming(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }
-
-const VERSION_FAULTS = {
-  later: 'version-later',
-  other: 'version-unsupported',
-  'initialize-unknown': 'initialize-unknown',
-} as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
 
 /** Whether the backend has rejected the credentials that it was sent (401). */
 export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {

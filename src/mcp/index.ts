@@ -50,14 +50,13 @@ export {
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
-  type VersionRefusal,
   canResume,
   eraOfVersion,
   offerable,
   otherVersionIn,
   readVersionRefusal,
+  refusalNaming,
   severityOf,
-  versionsTold,
 } from './protocol-versions.js';
 export { readResultType } from './result-type.js';
 export { taskIds, taskPlace } from './task-places.js';

@@ -54,19 +54,21 @@ export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIO
  * have no `initialize`, and say so in one of several ways.
  */
 export interface VersionRefusal {
-  /** `later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
-  readonly kind: 'later' | 'other' | 'initialize-unknown';
-  /** The versions that it names, for a person; `''` when it names none. */
-  readonly versions: string;
+  /** `version-later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
+  readonly kind: 'version-later' | 'version-unsupported' | 'initialize-unknown';
+  /** The versions that it names, for a person. */
+  readonly detail?: string;
 }
 
 /** Codes to which no legacy server gives a meaning. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_TOLD_MAX = 4;
 
-/** The first few versions, for a person. */
-export function versionsTold(versions: readonly string[]): string {
-  return versions.slice(0, VERSIONS_TOLD_MAX).join(', ');
+/** @param versions that a server says it speaks, none of which is of use. @param latest spoken here. */
+export function refusalNaming(versions: readonly string[], latest: string): VersionRefusal {
+  const isLater = versions.length > 0 && versions.every((version) => version > latest);
+  const told = versions.slice(0, VERSIONS_TOLD_MAX).join(', ');
+  return { kind: isLater ? 'version-later' : 'version-unsupported', ...(told !== '' && { detail: `(${told})` }) };
 }
 
 /** @param error the value of the message's `error`. @returns `undefined` when the error is about something else. */
@@ -74,13 +76,11 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
   if (named.some((version) => BACKEND_VERSIONS.has(version))) return undefined;
-  const versions = versionsTold(named);
-  if (LATER_CODES.has(error['code'])) return { kind: 'later', versions };
-  if (named.length > 0) {
-    return { kind: named.every((version) => version > LATEST_PROTOCOL_VERSION) ? 'later' : 'other', versions };
-  }
+  const refusal = refusalNaming(named, LATEST_PROTOCOL_VERSION);
+  if (LATER_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
+  if (named.length > 0) return refusal;
   const isUnknown = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
-  return isUnknown ? { kind: 'initialize-unknown', versions: '' } : undefined;
+  return isUnknown ? { kind: 'initialize-unknown' } : undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
 import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
-import { readVersionRefusal, type VersionRefusal } from '../../mcp/index.js';
+import { readVersionRefusal } from '../../mcp/index.js';
 
 // Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
 
@@ -52,15 +52,8 @@ export class ProbeFault extends Error {
 /** @param error in the response to `initialize`: its code and data. @returns `undefined` when it is not about versions. */
 export function versionFaultOf(error: unknown): ProbeFault | undefined {
   const refusal = readVersionRefusal(error);
-  if (refusal === undefined) return undefined;
-  return new ProbeFault(VERSION_FAULTS[refusal.kind], refusal.versions === '' ? undefined : `(${refusal.versions})`);
+  return refusal && new ProbeFault(refusal.kind, refusal.detail);
 }
-
-const VERSION_FAULTS = {
-  later: 'version-later',
-  other: 'version-unsupported',
-  'initialize-unknown': 'initialize-unknown',
-} as const satisfies Readonly<Record<VersionRefusal['kind'], ProbeFaultKind>>;
 
 const KINDS: Readonly<Partial<Record<UpstreamFaultKind, ProbeFaultKind>>> = {
   'connection-refused': 'connection-refused',
