@@ -157,7 +157,7 @@ export class Batch {
 
   /** Opens the stream, and sends the answers gathered so far. */
   openStream(): void {
-    if (!this.#transition('gathering', 'streaming')) return;
+    if (!this.#transition(['gathering'], 'streaming')) return;
     this.#exchange.openStream();
     for (const message of this.#takeAnswers()) this.write(encodeEvent(message));
   }
@@ -170,7 +170,7 @@ export class Batch {
 
   /** A member's answer broke half-way, which cuts the whole batch. */
   reset(): void {
-    this.#transition(this.#state, 'cut');
+    this.#transition(['gathering', 'streaming'], 'cut');
     this.#exchange.reset();
     this.#onUnheard();
   }
@@ -192,7 +192,7 @@ export class Batch {
     if (this.isAborted || this.#state === 'over') return;
     if (this.#answers.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
     const hasStream = this.#state === 'streaming';
-    this.#transition(this.#state, 'over');
+    this.#transition(['gathering', 'streaming'], 'over');
     const messages = this.#takeAnswers();
     if (hasStream) this.#exchange.end();
     else if (messages.length === 0) accept(this.#exchange);
@@ -208,8 +208,8 @@ export class Batch {
   }
 
   /** The only writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
     this.#state = to;
     return true;
   }
