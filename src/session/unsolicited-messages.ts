@@ -193,16 +193,19 @@ export class UnsolicitedMessages {
     this.#session = session;
     this.#isLease = session.identity.era === 'modern';
     this.memory = memory;
-    const onClosed = (): void => {
-      this.#linger();
-      // A client that has been listening now gets its full idle timeout, as after a call.
-      if (!session.isEnded) session.idleDeadline?.restart();
-    };
-    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void =>
-      session.inFlight.excuseSilence(upstream, isAsking);
-    const isReady = (): boolean => session.isReady;
-    const { account, streamKeeper } = session;
-    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady, form);
+    this.stream = new SessionStream({
+      account: session.account,
+      deadlines: context.deadlines,
+      streamKeeper: session.streamKeeper,
+      form,
+      onClosed: () => {
+        this.#linger();
+        // A client that has been listening now gets its full idle timeout, as after a call.
+        if (!session.isEnded) session.idleDeadline?.restart();
+      },
+      onAsking: (isAsking, upstream) => session.inFlight.excuseSilence(upstream, isAsking),
+      isReady: () => session.isReady,
+    });
   }
 
   /**

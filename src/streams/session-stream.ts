@@ -13,6 +13,7 @@ import type { Account, Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
 import type { AskingStream } from './asking/awaited-answers.js';
 import type { Exchange } from '../exchange/index.js';
+import type { UpstreamSession } from '../upstream/index.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { EventRoom } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
@@ -64,13 +65,22 @@ export interface StreamForm {
 
 type State = 'closed' | 'expected' | 'open' | 'lingering';
 
-export class SessionStream implements AskingStream, StreamOwner {
-  readonly #deadlines: DeadlineWheel;
-  readonly #onClosed: () => void;
-  /** For `BackendRequests`: the session stream has no silence deadline of its own. */
-  readonly onAsking: AskingStream['onAsking'];
+export interface SessionStreamPlan {
+  readonly account: Account;
+  readonly deadlines: DeadlineWheel;
   /** `undefined`: the client cannot resume streams. */
-  readonly #keeper: StreamKeeper | undefined;
+  readonly streamKeeper: StreamKeeper | undefined;
+  readonly form?: StreamForm | undefined;
+  /** The client has gone, or its GET has lasted too long; not called when another GET has replaced it. */
+  onClosed(): void;
+  /** For `BackendRequests`: the session stream has no silence deadline of its own. */
+  onAsking: AskingStream['onAsking'];
+  /** Whether the client may be sent requests, which it may not before it has said that it is ready (S29). */
+  isReady(): boolean;
+}
+
+export class SessionStream implements AskingStream, StreamOwner {
+  readonly #plan: SessionStreamPlan;
   readonly #events: CallerStream;
   #state: State = 'closed';
   /** The end of the current state, if it has one in time. */
@@ -78,31 +88,12 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** List changes of the current moment, by method; a notification that came only once keeps its bytes. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  readonly #isReady: () => boolean;
-  readonly #form: StreamForm | undefined;
   /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
   #readyDeadline: Deadline | undefined;
 
-  /**
-   * @param onClosed called when the client has gone or its GET has lasted too long, but not when another GET has replaced it.
-   * @param isReady whether the client may be sent requests, which it may not before it has said that it is ready (S29).
-   */
-  constructor(
-    account: Account,
-    deadlines: DeadlineWheel,
-    onClosed: () => void,
-    keeper?: StreamKeeper,
-    onAsking: AskingStream['onAsking'] = () => undefined,
-    isReady: () => boolean = () => true,
-    form?: StreamForm,
-  ) {
-    this.#deadlines = deadlines;
-    this.#onClosed = onClosed;
-    this.#keeper = keeper;
-    this.onAsking = onAsking;
-    this.#isReady = isReady;
-    this.#form = form;
-    this.#events = new CallerStream(this, undefined, keeper, undefined, new WaitingRoom(account));
+  constructor(plan: SessionStreamPlan) {
+    this.#plan = plan;
+    this.#events = new CallerStream(this, undefined, plan.streamKeeper, undefined, new WaitingRoom(plan.account));
   }
 
   get isOpen(): boolean {
@@ -126,7 +117,7 @@ export class SessionStream implements AskingStream, StreamOwner {
 
   /** For `CallerStream`: notices of a loss are nothing that such a caller has asked for. */
   get isLossUntold(): boolean {
-    return this.#form !== undefined;
+    return this.#plan.form !== undefined;
   }
 
   /**
@@ -164,6 +155,10 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.isOpenOrExpected ? undefined : errorsToBackends.clientHasNoStream;
   }
 
+  onAsking(isAsking: boolean, upstream: UpstreamSession): void {
+    this.#plan.onAsking(isAsking, upstream);
+  }
+
   ask(_id: Buffer, parts: readonly Buffer[], onLost: () => void): void {
     this.tell(parts, onLost);
   }
@@ -178,9 +173,9 @@ export class SessionStream implements AskingStream, StreamOwner {
       return;
     }
     // Only requests to the client have an `onLost`.
-    if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();
+    if (onLost !== undefined && !this.#plan.isReady()) this.#awaitReadiness();
     const message = Buffer.concat(parts);
-    const said = this.#form === undefined ? message : this.#form.formOf(message);
+    const said = this.#plan.form === undefined ? message : this.#plan.form.formOf(message);
     if (said !== undefined) this.#events.say(said, onLost);
   }
 
@@ -195,7 +190,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     const isPlain = bytes === undefined || this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
-    this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, () => this.#tellChanges());
+    this.#changeDeadline = this.#plan.deadlines.after(LIST_CHANGES_MS, () => this.#tellChanges());
   }
 
   #tellChanges(): void {
@@ -208,33 +203,34 @@ export class SessionStream implements AskingStream, StreamOwner {
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
     this.#events.holdBack(true);
-    this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
+    this.#readyDeadline = this.#plan.deadlines.after(CLIENT_READY_MS_MAX, () => {
       // Another process may have heard that the client is ready.
-      if (!this.#isReady()) this.#events.dropWatched();
+      if (!this.#plan.isReady()) this.#events.dropWatched();
       this.onReady();
     });
   }
 
   /** For `CallerStream`: the client has disconnected. Also when its GET has lasted too long: it may come back. */
   onDetached(): void {
-    if (this.#keeper === undefined) this.#close();
+    const { streamKeeper } = this.#plan;
+    if (streamKeeper === undefined) this.#close();
     else if (this.#transition(['open'], 'lingering'))
-      this.#endsAfter(this.#keeper.resumptionTimeMs, () => this.#close());
-    this.#onClosed();
+      this.#endsAfter(streamKeeper.resumptionTimeMs, () => this.#close());
+    this.#plan.onClosed();
   }
 
   /** The client is not expected back: everything is dropped. */
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#end?.cancel();
-    this.#events.letGo(this.#form?.onEnding());
+    this.#events.letGo(this.#plan.form?.onEnding());
     this.#events.dropAll();
-    this.#form?.onEnded();
+    this.#plan.form?.onEnded();
   }
 
   #endsAfter(ms: number, onEnd: () => void): void {
     this.#end?.cancel();
-    this.#end = this.#deadlines.after(ms, onEnd);
+    this.#end = this.#plan.deadlines.after(ms, onEnd);
   }
 
   /** The one writer of the state. */

@@ -85,6 +85,20 @@ t.test('written events are kept up to a bound', async (t) => {
   t.equal(streamed.exchange.outcome, 'ended', 'the older connection');
 });
 
+t.test(
+  'the last events of a backlog are kept when they were written, in case the connection breaks again',
+  async (t) => {
+    const scene = new StreamScene(t, 64 * KIB * KIB);
+    const streamed = scene.stream().say('1');
+    streamed.exchange.abort();
+    for (let number = 2; number <= 200; number += 1) streamed.say(text(number));
+    const second = streamed.goOn(1);
+    t.equal(readEvents(second.written).length, 199);
+    second.abort();
+    t.same(readEvents(streamed.goOn(197).written), [text(198), text(199), text(200)]);
+  },
+);
+
 t.test('an answer that is too large to be kept is replaced by an error, and any other is kept', async (t) => {
   const scene = new StreamScene(t, 256 * KIB);
   const large = scene.stream().say('1');

@@ -28,10 +28,14 @@ class Scene {
     t.teardown(() => this.#deadlines.stop());
     const account = this.accounts.of('ada');
     account.sessions.take(1);
-    const keeper = answers && new StreamKeeper(account, this.#deadlines, answers);
-    const onClosed = (): void => void (this.closedCount += 1);
-    const onAsking = (): void => undefined;
-    this.stream = new SessionStream(account, this.#deadlines, onClosed, keeper, onAsking, () => this.isReady);
+    this.stream = new SessionStream({
+      account,
+      deadlines: this.#deadlines,
+      streamKeeper: answers && new StreamKeeper(account, this.#deadlines, answers),
+      onClosed: () => void (this.closedCount += 1),
+      onAsking: () => undefined,
+      isReady: () => this.isReady,
+    });
   }
 
   open(isSlow = false, position?: number): RecordedExchange {

@@ -87,14 +87,11 @@ export abstract class AwaitedAnswers {
     metadata: RequestMetadata,
     onInput: InputTaker | undefined,
   ): AwaitedAnswer {
-    const { upstream, backendId, asksForTask, tokenKey } = asked;
+    const { upstream, backendId, tokenKey } = asked;
     const id = this.ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
-      upstream,
-      backendId,
-      asksForTask,
-      tokenKey,
+      ...asked,
       id,
       key,
       askedIn: upstream.record,
