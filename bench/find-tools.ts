@@ -9,6 +9,7 @@ import type { BackendPages } from '../src/lists/merge.js';
 import { shareTable } from '../src/relay/relay-options.js';
 import { Accounts } from '../src/fair/accounts.js';
 import { DeadlineWheel } from '../src/fair/deadline-wheel.js';
+import { LIST_BYTES_INLINE_MAX } from '../src/lists/list-memory.js';
 import { limits } from '../src/shared/limits.js';
 import { compileUserConfig } from '../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../src/user-config/user-config-schema.js';
@@ -82,7 +83,7 @@ async function pageOf(backend: number): Promise<ReadPage> {
   const reading = merger.startReading(SUBJECT, kind);
   const answer = Buffer.from(listAnswer(ID, texts));
   return new Promise((resolve, reject) => {
-    reading.end([answer], Buffer.from(ID), limits.listBytesInlineMax, limits.listTaskMsMax, (read) => {
+    reading.end([answer], Buffer.from(ID), LIST_BYTES_INLINE_MAX, limits.listTaskMsMax, (read) => {
       if (typeof read === 'object' && read.kind === 'page') resolve(read.page);
       else reject(new Error(JSON.stringify(read)));
     });

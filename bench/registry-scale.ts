@@ -49,11 +49,11 @@ export async function measureScale(store: StoreOptions, counts: ScaleCounts): Pr
   const directory = new Directory(records);
   const prober = { probe: async (): Promise<Probe> => probe, close: (): void => {} };
   const shares = {
-    serversMax: limits.serversMax,
-    compositionsMax: limits.compositionsMax,
-    makerCompositionsMax: limits.compositionsMax,
-    makerComposedBytesMax: limits.shareBytesMax,
-    makerPublishedBytesMax: limits.shareBytesMax,
+    serversMax: 10_000,
+    compositionsMax: 10_000,
+    makerCompositionsMax: 10_000,
+    makerComposedBytesMax: 2 ** 40,
+    makerPublishedBytesMax: 2 ** 40,
     makerConfigBytesMax: limits.userConfigBytesMax,
   };
   const { serversMax } = shares;

@@ -40,7 +40,8 @@ import {
 } from './config/index.js';
 import { mintToken, runControlPlane, runDataplane } from './planes.js';
 import type { SecretsAction } from './credentials/index.js';
-import { exitStatus, limits } from './shared/index.js';
+import { exitStatus } from './shared/index.js';
+import { workerBounds } from './primary/index.js';
 
 interface Command extends CommandDeclaration {
   /** Throws OptionFaults with every fault. */
@@ -155,7 +156,8 @@ export const commands = {
       expiresInMs: option(
         'expires-in <duration>',
         'how long the token is valid',
-        duration({ minMs: 1_000, maxMs: limits.tokenLifetimeMsMax }),
+        // Anything longer is taken for a typing error.
+        duration({ minMs: 1_000, maxMs: 10 * 365 * 24 * 3_600_000 }),
         '1h',
       ),
       token: { ...mintingOptions, privateKey: required(mintingOptions.privateKey) },
@@ -362,7 +364,7 @@ export const commands = {
         'interval <duration>',
         'time between two measurements, and refresh interval on a terminal',
         // At least two gatherings apart: figures are gathered at most once per `metricGatheringAgeMsMax`.
-        duration({ minMs: 2 * limits.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
+        duration({ minMs: 2 * workerBounds.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
         '2s',
       ),
       ...watchingOptions,

@@ -7,8 +7,8 @@ import { KeySet } from './key-set.js';
 export interface IssuerKeyBounds {
   readonly keyRefreshMs: number;
   readonly keyFetchCooldownMs: number;
-  readonly keyFetchRetryMs: number;
-  readonly keyFetchWaitersMax: number;
+  readonly retryDelayMsMin: number;
+  readonly waitingMax: number;
 }
 
 interface IssuerKeyParts {
@@ -72,7 +72,7 @@ export class IssuerKeys {
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#parts;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
-    if (this.#isClosed || this.#waiterCount >= bounds.keyFetchWaitersMax) return;
+    if (this.#isClosed || this.#waiterCount >= bounds.waitingMax) return;
     if (this.#fetching === undefined && isTooSoon) return;
     this.#waiterCount += 1;
     await this.#fetch();
@@ -145,8 +145,8 @@ export class IssuerKeys {
 
   /** The delay until the next try. It grows with repeated failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
-    const { keyRefreshMs, keyFetchRetryMs, keyFetchCooldownMs } = this.#parts.bounds;
+    const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#parts.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;
-    return delayAfter(this.#failureCount - 1, keyFetchRetryMs, keyFetchCooldownMs);
+    return delayAfter(this.#failureCount - 1, retryDelayMsMin, keyFetchCooldownMs);
   }
 }

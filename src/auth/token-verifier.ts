@@ -6,7 +6,7 @@ import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import type { StandingClaims, TokenOptions } from '../config/index.js';
-import { bearerToken, limits, type Logger, roles, type Role } from '../shared/index.js';
+import { bearerToken, limits, KIB, MIB, type Logger, roles, type Role } from '../shared/index.js';
 import { RecentMap } from '../fair/index.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
@@ -76,12 +76,15 @@ export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
  */
 export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
-interface TokenBounds {
-  readonly tokenCacheEntriesMax: number;
-  readonly tokenCacheBytesMax: number;
-  readonly tokenCacheKeyCharsMax: number;
-  readonly tokenVerificationsSharedMax: number;
-}
+/** Beyond these, a token is verified on each request. */
+export const tokenBounds = {
+  entriesMax: limits.cacheEntriesMax as number,
+  bytesMax: 64 * MIB,
+  /** Of an `authorization` header. */
+  keyCharsMax: 8 * KIB,
+  /** Verifications in progress that later requests with the same token can join. */
+  sharedMax: 10_000,
+};
 
 interface Verification {
   readonly verified: Verified;
@@ -122,7 +125,7 @@ export class TokenVerifier {
   readonly #leeway: number;
   readonly #standing: StandingClaims | undefined;
   readonly #nowMs: () => number;
-  readonly #bounds: TokenBounds;
+  readonly #bounds: typeof tokenBounds;
   /** By the end of the header value. */
   readonly #remembered: RecentMap<Remembered>;
   /** Whole header value, in canonical spelling → the verification under way for it. */
@@ -134,7 +137,7 @@ export class TokenVerifier {
   constructor(
     options: TokenOptions,
     nowMs: () => number = Date.now,
-    bounds: TokenBounds = limits,
+    bounds = tokenBounds,
     keys = new TokenKeys(options),
   ) {
     this.#keys = keys;
@@ -143,7 +146,7 @@ export class TokenVerifier {
     this.#standing = options.standing;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
-    this.#remembered = new RecentMap(bounds.tokenCacheEntriesMax, bounds.tokenCacheBytesMax, bytesOf);
+    this.#remembered = new RecentMap(bounds.entriesMax, bounds.bytesMax, bytesOf);
     keys.onLoss = () => {
       this.#generation += 1;
       this.#remembered.clear();
@@ -204,7 +207,7 @@ export class TokenVerifier {
       if (verification.verified.kind === 'subject' && isCurrent) this.#remember(authorization, verification);
       return verification.verified;
     });
-    if (this.#underWay.size < this.#bounds.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);
+    if (this.#underWay.size < this.#bounds.sharedMax) this.#underWay.set(authorization, verifying);
     return verifying;
   }
 
@@ -257,7 +260,7 @@ export class TokenVerifier {
   }
 
   #remember(authorization: string, verification: Verification): void {
-    if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;
+    if (authorization.length > this.#bounds.keyCharsMax) return;
     this.#remembered.set(endOf(authorization), { ...verification, authorization });
   }
 }

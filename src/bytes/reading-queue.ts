@@ -35,7 +35,7 @@ export class ReadingQueue {
   #startedCount = 0;
   #isTurnDue = false;
   /** Time left for all readings in this turn of the event loop, in ms. */
-  #leftMs: number = limits.readingTurnMs;
+  #leftMs: number = limits.turnMs;
 
   /**
    * Checks that the bytes are JSON in UTF-8, and records where the values are. The bytes must not change meanwhile.
@@ -86,7 +86,7 @@ export class ReadingQueue {
       this.#isTurnDue = false;
       // Reads at least one slice, whatever was read in the previous turn.
       this.#turn();
-      this.#leftMs = limits.readingTurnMs;
+      this.#leftMs = limits.turnMs;
       this.#plan();
     });
   }

@@ -18,7 +18,7 @@ export const unheardRules: TurnsRules = {
   untimedMax: 0,
   turnMs: 0,
   // Each is a request in flight, whose number is bounded already.
-  waiting: [limits.requestsInFlightMax, limits.requestsInFlightMax],
+  waiting: [Infinity, Infinity],
   rest: { factor: UNHEARD_REST_FACTOR, msMax: UNHEARD_REST_MS_MAX },
 };
 

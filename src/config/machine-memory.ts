@@ -2,7 +2,13 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { limits } from '../shared/index.js';
+import { MIB } from '../shared/index.js';
+
+/** Beyond it, load is split over several machines. */
+export const WORKERS_MAX = 1_024;
+
+/** An idle worker uses half of this. */
+export const WORKER_MEMORY_BYTES_LEAST = 192 * MIB;
 
 /**
  * The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
@@ -66,12 +72,12 @@ const WORKERS_SHARE = 0.75;
 
 /** The default memory limit of each worker, in bytes. */
 export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = machineMemoryBytes()): number {
-  return Math.max(limits.workerMemoryBytesLeast, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
+  return Math.max(WORKER_MEMORY_BYTES_LEAST, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
 }
 
 /** The default number of workers. Part of a processor counts as one, because with one worker less it would stay unused. */
 export function defaultWorkerCount(bounds = readCgroupBounds(), machineProcessors = availableParallelism()): number {
-  return Math.min(machineProcessors, Math.ceil(bounds.processors), limits.workersMax);
+  return Math.min(machineProcessors, Math.ceil(bounds.processors), WORKERS_MAX);
 }
 
 /** In bytes. libuv reads the limit of the process's own cgroup, also for version 1, but not those of the cgroups above it. */

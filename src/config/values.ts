@@ -17,6 +17,8 @@ export function deepFreeze<Value>(value: Value): Value {
 
 /** A timer with a longer delay fires at once in Node.js. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
+/** No process has more. */
+const MEMORY_BYTES_MAX = 1024 ** 4;
 export const PORT_MAX = 65_535;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -69,18 +71,19 @@ export function duration(bounds: { readonly minMs: number; readonly maxMs?: numb
     const value = Number(digits) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
     if (value >= minMs && value <= maxMs) return value;
     throw new InvalidValue(
-      `expects a duration with its unit, as in 500ms, 10s, 5m or 1h, from ${minMs}ms to ${Math.floor(maxMs / 3_600_000)}h`,
+      `expects a duration with its unit, as in 500ms, 10s, 5m or 1h, from ${minMs}ms to ${maxMs < 3_600_000 ? `${maxMs}ms` : `${Math.floor(maxMs / 3_600_000)}h`}`,
     );
   };
 }
 
 /** In bytes. */
-export function size(bounds: { readonly minBytes: number; readonly maxBytes: number }): (text: string) => number {
+export function size(bounds: { readonly minBytes: number; readonly maxBytes?: number }): (text: string) => number {
+  const { minBytes, maxBytes = MEMORY_BYTES_MAX } = bounds;
   return (text) => {
     const [, digits, unit] = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
     const value = Number(digits) * (UNIT_BYTES[unit ?? ''] ?? Number.NaN);
-    if (value >= bounds.minBytes && value <= bounds.maxBytes) return value;
-    const [least, most] = [sizeText(bounds.minBytes), sizeText(bounds.maxBytes)];
+    if (value >= minBytes && value <= maxBytes) return value;
+    const [least, most] = [sizeText(minBytes), sizeText(maxBytes)];
     throw new InvalidValue(`expects a size, as in 4MiB, 512KiB or plain bytes, from ${least} to ${most}`);
   };
 }

@@ -3,8 +3,8 @@
 // current as the store. Warm path: one map look-up per request, only for backends with secrets.
 import { join } from 'node:path';
 import { type FileRead, limits, HOSTS_FILE_SUFFIX, isSecretValue, WatchedFile } from '../shared/index.js';
+import { SECRETS_KNOWN_MAX, type StoredSecretRead, type StoredSecrets } from './secrets/stored-secrets.js';
 import { RecentMap } from '../fair/index.js';
-import type { StoredSecretRead, StoredSecrets } from './secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../user-config/index.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
@@ -25,8 +25,8 @@ export class Secrets {
   readonly #nowMs: () => number;
   readonly #stored: Pick<StoredSecrets, 'read'> | undefined;
   readonly #files = new RecentMap<SecretFile>(
-    limits.secretsKnownMax,
-    limits.secretsKnownMax * limits.secretBytesMax,
+    SECRETS_KNOWN_MAX,
+    SECRETS_KNOWN_MAX * limits.secretBytesMax,
     () => limits.secretBytesMax,
   );
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();

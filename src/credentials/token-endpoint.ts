@@ -109,7 +109,7 @@ function tokenFetch(http: HttpUpstream, subject: string) {
   return async (url: string, asked: FetchedRequest): Promise<Response> => {
     const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
     let bytes = 0;
-    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.tokenAnswerBytesMax;
+    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     const errorOf = (fault: UpstreamFault): Error => new OAuthFetchError(fault);
     return upstreamFetch({ http, subject, signal, takes, errorOf }, new URL(url), asked);
   };

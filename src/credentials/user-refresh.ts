@@ -73,7 +73,7 @@ export function renewedGrant(answer: TokenAnswer, nowMs: number): RenewedGrant |
   const issued = issuedToken(answer);
   if ('kind' in issued) return issued;
   const { access_token: accessToken, refresh_token: refreshToken } = answer;
-  if (refreshToken !== undefined && (!isSecretValue(refreshToken) || refreshToken.length > limits.refreshTokenBytesMax))
+  if (refreshToken !== undefined && (!isSecretValue(refreshToken) || refreshToken.length > limits.tokenBytesMax))
     return tokenUnavailable('(its refresh token cannot be kept)');
   return { accessToken, refreshToken, expiresAtMs: nowMs + issued.lifetimeMs };
 }

@@ -2,7 +2,7 @@
 // back, and only on a write: so it is given slices, the rest waits here, and a comment line between two events serves as the
 // probe when there is nothing to write. Hot path: an event of usual size is one write.
 import { keepAliveComment } from '../bytes/index.js';
-import { limits } from '../shared/index.js';
+import { JOINED_EVENT_BYTES_MAX } from '../exchange/index.js';
 import type { HttpResponse } from './http-library.js';
 
 /**
@@ -58,7 +58,7 @@ export class StreamWriter {
 
   /** Whether so many bytes may be passed to `end`: they go out at once, with no need to wait for a slow caller. */
   canEndWith(bytes: number): boolean {
-    return bytes <= limits.joinedEventBytesMax && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
+    return bytes <= JOINED_EVENT_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
   }
 
   /** Ends the response. @param last goes out together with the end. */
@@ -101,8 +101,7 @@ export class StreamWriter {
 
   #giveSlice(slice: Uint8Array): void {
     this.#writtenBytes += slice.length;
-    if (slice.length > limits.joinedEventBytesMax && this.#writeHead !== undefined)
-      this.#res.cork(() => this.#sendHead());
+    if (slice.length > JOINED_EVENT_BYTES_MAX && this.#writeHead !== undefined) this.#res.cork(() => this.#sendHead());
     this.#res.cork(() => {
       this.#sendHead();
       this.#isBlocked = !this.#res.write(slice);

@@ -1,11 +1,15 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
 // implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
 // its messages; `UnheardExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
+import { KIB } from '../shared/index.js';
 import type { ClientReading } from '../mcp/index.js';
 import type { RoomWaiter, ShareBound } from '../fair/index.js';
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
+
+/** An event that is written together with the head of its stream, or with its end. A larger one is written separately. */
+export const JOINED_EVENT_BYTES_MAX = 8 * KIB;
 
 /** The subject, and its virtual host as admission found it in the config current at that moment. */
 export interface Caller {

@@ -25,6 +25,7 @@ export {
   ExchangeHooks,
   type ExchangeRequest,
   type ExchangeWatcher,
+  JOINED_EVENT_BYTES_MAX,
   type MirrorHeaders,
   NO_MIRROR,
   type NameKind,

@@ -1,6 +1,6 @@
 // The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
 // known and before a session is looked up. The same for every HTTP server. Hot path.
-import { limits, refusals, type Refusal } from '../shared/index.js';
+import { refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import type { AnswerForms, ExchangeRequest } from './exchange.js';
 
@@ -40,7 +40,7 @@ const formsByAccept = new Map<string, AnswerForms | undefined>();
 
 /** Cached by the header's text: a gateway sees the same few short values again and again. */
 function answerForms(accept: string): AnswerForms | undefined {
-  if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
+  if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
   const forms = readAccept(accept);
   if (formsByAccept.size >= ACCEPT_HEADERS_MAX) formsByAccept.clear();

@@ -18,7 +18,7 @@ export {
   createMessageMemories,
   noWaiter,
 } from './message-memory.js';
-export { OverloadDoor } from './overload-door.js';
+export { OverloadDoor, SESSION_BYTES_EACH } from './overload-door.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
 export { RecentMap } from './recent-map.js';

@@ -9,7 +9,7 @@
 //   head ── no body ──> done
 //
 // An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
-import { HTTP_TOKEN, limits } from '../shared/index.js';
+import { HTTP_TOKEN, limits, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
 // What words in the head of a response mean, wherever it is read.
@@ -417,7 +417,7 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {
-  if (value.length > limits.rememberedHeaderCharsMax) return readMediaType(value);
+  if (value.length > REMEMBERED_HEADER_CHARS_MAX) return readMediaType(value);
   const known = mediaTypes.get(value);
   if (known !== undefined) return known;
   const type = readMediaType(value);

@@ -2,8 +2,8 @@
 // to the list thread as they arrive, and the page stays there.
 import { type ListKind, type PageMirrors, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
+import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
-import type { KeptPage, LentPage, ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
@@ -121,7 +121,7 @@ export class AnswerReading {
       return;
     }
     // Each item takes memory to read, merge and sort, even a tool that has only a name.
-    const itemBytes = outcome.itemCount * limits.listToolBytesEach;
+    const itemBytes = outcome.itemCount * TOOL_BYTES_EACH;
     this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
       if (bound !== undefined) {
         this.#dropKept();

@@ -3,11 +3,17 @@
 // another. Small lists are on the event loop, large ones in the list thread.
 import type { ListKindName, ListPage } from '../mcp/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
-import { limits } from '../shared/index.js';
+import { limits, perSubject } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import type { ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
+
+/** Memory counted for each cached list on top of its bytes. */
+export const CACHED_LIST_BYTES = 1_024;
+
+/** Of each of the two caches. */
+const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
 /** Numbers that stand for objects in keys, for as long as the objects live. */
 const numbers = new WeakMap<object, number>();
@@ -44,9 +50,9 @@ export class ListRead {
    * @returns the pages for the request that has read them to continue with.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
-    let bytes: number = limits.listCacheEntryBytes;
+    let bytes: number = CACHED_LIST_BYTES;
     for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
-    if (this.#read.isStale || bytes > limits.listCacheBytesPerSubjectMax) {
+    if (this.#read.isStale || bytes > BYTES.bytesPerSubjectMax) {
       this.#read.giveUp();
       return pages;
     }
@@ -67,11 +73,10 @@ type CachedPage = ListPage | LentPage;
 export class ListCache extends KeptLists<ListIdentity, readonly CachedPage[]> {
   /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
-    const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
     const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
       for (const page of pages) if (page instanceof LentPage) page.onDropped();
     };
-    super({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
+    super({ ageMs, ...BYTES, onDropped }, deadlines, nowMs);
   }
 
   /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
@@ -119,12 +124,8 @@ export interface CatalogueIdentity {
 /** The list thread's keys of the catalogues. */
 export class Catalogues extends KeptLists<CatalogueIdentity, number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
-    const {
-      catalogueAgeMs: ageMs,
-      catalogueBytesMax: bytesMax,
-      catalogueBytesPerSubjectMax: bytesPerSubjectMax,
-    } = limits;
-    super({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, () => deadlines.nowMs());
+    const ageMs = limits.catalogueAgeMs;
+    super({ ageMs, ...BYTES, onDropped }, deadlines, () => deadlines.nowMs());
   }
 
   begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
@@ -134,7 +135,7 @@ export class Catalogues extends KeptLists<CatalogueIdentity, number> {
   /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
   keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
     const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
-    return read.keep(this.keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
+    return read.keep(this.keyOf(identity), key, bytes + CACHED_LIST_BYTES, ageMs);
   }
 
   protected override shownOf({ virtualHost, shown }: CatalogueIdentity): string {

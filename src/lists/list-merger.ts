@@ -1,11 +1,11 @@
 // Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
-// (`listBytesInlineMax` in shared/limits/lists.ts says from which size on, and why). Both ways give the same bytes.
+// (`LIST_BYTES_INLINE_MAX` in list-memory.ts says from which size on, and why). Both ways give the same bytes.
 import type { ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
+import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
-import { LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
 import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '../user-config/index.js';
@@ -245,5 +245,5 @@ function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
       bytes += page.bytes.length;
     }
   }
-  return bytes <= limits.listBytesInlineMax;
+  return bytes <= LIST_BYTES_INLINE_MAX;
 }

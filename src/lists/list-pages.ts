@@ -9,6 +9,7 @@ import {
 } from '../mcp/index.js';
 import { type Deadline, wokenTurns } from '../fair/index.js';
 import { limits, rpcCodes } from '../shared/index.js';
+import { LIST_BYTES_INLINE_MAX } from './list-memory.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
 import type { ListCache, ListRead } from './list-cache.js';
 import type { ListMerger } from './list-merger.js';
@@ -42,7 +43,7 @@ export class ListPages implements RequestHandler {
   /** The same for what apps call the backend by. */
   #apps: string[] = [];
   /** How many bytes of pages may still stay on the event loop, where they count in no share. */
-  #inlineBytesLeft: number = limits.listBytesInlineMax;
+  #inlineBytesLeft: number = LIST_BYTES_INLINE_MAX;
   #request: RpcRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
@@ -281,7 +282,7 @@ export class ListPages implements RequestHandler {
     this.#apps = [];
     this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
-    this.#inlineBytesLeft = limits.listBytesInlineMax;
+    this.#inlineBytesLeft = LIST_BYTES_INLINE_MAX;
   }
 
   #readPage(): void {

@@ -2,6 +2,7 @@
 // Exactly one of `respondTo` and `drop` is called, once.
 import { largeMemory } from '../fair/index.js';
 import { limits } from '../shared/index.js';
+import { LIST_PART_BYTES } from '../upstream/index.js';
 import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
@@ -93,7 +94,7 @@ export class LargeList implements MergedList {
     };
     const contentType = this.#list.form === 'event' ? 'text/event-stream' : 'application/json';
     if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
-    this.#ask(largeMemory.take(limits.listPartBytes));
+    this.#ask(largeMemory.take(LIST_PART_BYTES));
   }
 
   drop(): void {

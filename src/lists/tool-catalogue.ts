@@ -3,7 +3,8 @@
 // and search than most of the queries that it would ever serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
-import { limits, KIB, MIB } from '../shared/index.js';
+import { KIB, MIB } from '../shared/index.js';
+import { TOOL_BYTES_EACH } from './list-memory.js';
 import { unavailableMeta, type UnavailableBackend } from '../messages/index.js';
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/index.js';
@@ -195,7 +196,7 @@ export class ToolCatalogue {
     const kept = keptItems(items);
     this.#items = kept.items;
     this.pageBytes = kept.pageBytes;
-    this.size = kept.bytes + this.#names.size + this.#texts.size + limits.listToolBytesEach * items.length;
+    this.size = kept.bytes + this.#names.size + this.#texts.size + TOOL_BYTES_EACH * items.length;
   }
 
   /** The whole answer. @param count the most tools to find. */

@@ -244,7 +244,7 @@ export class HeldCall {
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     present.exchange.watcher?.onOutcome('ok', '', -1);
-    this.#deadline = this.#calls.deadlines.after(limits.heldCallMsMax, () => this.#onTimeUp());
+    this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());
     const { request: first } = this.#caller.exchange;
     request.pauseWith(
       resultMessage(idSpanOf(present.exchange, present.message), result),

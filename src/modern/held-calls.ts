@@ -34,7 +34,7 @@ export class HeldCalls {
   readonly #options: HeldCallsOptions;
   readonly #states: RequestStates;
   readonly #calls = new Map<string, HeldCall>();
-  readonly #quota = new Quota(limits.heldCallsMax, limits.heldCallsPerSubjectMax);
+  readonly #quota = new Quota(limits.heldCallsMax);
   #isClosed = false;
 
   constructor(options: HeldCallsOptions) {

@@ -38,7 +38,7 @@ interface ListeningsParts {
 
 export class Listenings {
   readonly #parts: ListeningsParts;
-  readonly #open = new Quota(limits.listensMax, limits.listensPerSubjectMax);
+  readonly #open = new Quota(limits.listensMax);
   #isDraining = false;
 
   constructor(parts: ListeningsParts) {

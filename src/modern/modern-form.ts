@@ -64,11 +64,11 @@ export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | 
   if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
   if (capabilitiesStart === -1) return `${CLIENT_CAPABILITIES_KEY} is missing`;
   if (body[capabilitiesStart] !== BRACE) return `${CLIENT_CAPABILITIES_KEY} must be an object`;
-  if (capabilitiesEnd - capabilitiesStart > limits.clientCapabilitiesBytesMax)
-    return `${CLIENT_CAPABILITIES_KEY} must not be longer than ${limits.clientCapabilitiesBytesMax} bytes`;
+  if (capabilitiesEnd - capabilitiesStart > limits.clientMemberBytesMax)
+    return `${CLIENT_CAPABILITIES_KEY} must not be longer than ${limits.clientMemberBytesMax} bytes`;
   if (clientInfoStart !== -1 && body[clientInfoStart] !== BRACE) return `${CLIENT_INFO_KEY} must be an object`;
-  if (clientInfoEnd - clientInfoStart > limits.clientInfoBytesMax)
-    return `${CLIENT_INFO_KEY} must not be longer than ${limits.clientInfoBytesMax} bytes`;
+  if (clientInfoEnd - clientInfoStart > limits.clientMemberBytesMax)
+    return `${CLIENT_INFO_KEY} must not be longer than ${limits.clientMemberBytesMax} bytes`;
   if (envelope.logLevelStart !== -1 && logSeverityIn(body, envelope) === -1)
     return `${LOG_LEVEL_KEY} must be one of the eight levels of MCP`;
   return undefined;

@@ -69,7 +69,7 @@ export class RequestStates {
     const place = Buffer.alloc(PLACE_BYTES);
     place.writeUInt16BE(slot, 0);
     place.writeUInt16BE(round, 2);
-    place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.heldCallMsMax) / 1_000), 4);
+    place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.personMsMax) / 1_000), 4);
     place.write(call, CALL_AT, 'base64url');
     return seal(this.#key, associatedData(origin), place).toString('base64url');
   }

@@ -176,5 +176,5 @@ function hostOf(host: string | undefined): object {
 
 /** A text chosen by the caller may be as long as a request. */
 function bounded(words: string): string {
-  return words.slice(0, limits.accessLogNameCharsMax);
+  return words.slice(0, limits.quotedCharsMax);
 }

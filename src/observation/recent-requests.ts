@@ -58,10 +58,10 @@ export class RecentRequests {
     const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as Columns;
     ids[at] = requestId;
     subjects[at] = subject.length > limits.storeKeyBytesMax ? '' : subject;
-    hosts[at] = virtualHost.length > limits.accessLogNameCharsMax ? '' : virtualHost;
-    methods[at] = method.length > limits.accessLogNameCharsMax ? '' : method;
+    hosts[at] = virtualHost.length > limits.quotedCharsMax ? '' : virtualHost;
+    methods[at] = method.length > limits.quotedCharsMax ? '' : method;
     backends[at] = backend;
-    tools[at] = tool.length > limits.accessLogNameCharsMax ? '' : tool;
+    tools[at] = tool.length > limits.quotedCharsMax ? '' : tool;
     outcomes[at] = outcome;
     this.#details[at] = detail;
     const first = at * NUMBERS.length;

@@ -65,7 +65,7 @@ export class RequestTrace {
     this.#begin();
     if (this.backendSpanId === '') {
       this.backendSpanId = newId(8);
-      this.rpcId = id.bytes.toString('utf8', id.start, Math.min(id.end, id.start + limits.accessLogNameCharsMax));
+      this.rpcId = id.bytes.toString('utf8', id.start, Math.min(id.end, id.start + limits.quotedCharsMax));
     }
     const { traceId, backendSpanId: spanId } = this;
     return { traceparent: traceParentText({ traceId, spanId, isSampled: true }), tracestate: this.state };

@@ -125,5 +125,5 @@ function epochMs(ms: number): number {
 }
 
 function bounded(words: string): string {
-  return words.slice(0, limits.accessLogNameCharsMax);
+  return words.slice(0, limits.quotedCharsMax);
 }

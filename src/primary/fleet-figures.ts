@@ -13,8 +13,7 @@ export interface GatheredFigures {
   readonly silentCount: number;
 }
 
-/** The bounds from shared/limits. */
-type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
+type FigureBounds = Readonly<Record<'peerAnswerMsMax' | 'metricGatheringAgeMsMax', number>>;
 
 export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
@@ -47,7 +46,7 @@ export class FleetFigures {
   }
 
   async #gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
-    const { silent } = await this.#rounds.ask(workers, this.#bounds.metricReportMsMax, (worker, ticket) =>
+    const { silent } = await this.#rounds.ask(workers, this.#bounds.peerAnswerMsMax, (worker, ticket) =>
       this.#send(worker, { kind: 'report', ticket }),
     );
     const sum = new SeriesSum();

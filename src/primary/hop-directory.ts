@@ -111,7 +111,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.hopConnectMsMax) });
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.peerAnswerMsMax) });
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';

@@ -10,9 +10,7 @@ import type { StartEnding, StartTurns } from './start-turns.js';
 import type { workerBounds } from './worker-bounds.js';
 
 /** `workerBounds`, and how long a question to workers may take. */
-export type FleetBounds = Readonly<
-  Record<keyof typeof workerBounds | 'metricReportMsMax' | 'metricGatheringAgeMsMax', number>
->;
+export type FleetBounds = Readonly<Record<keyof typeof workerBounds | 'peerAnswerMsMax', number>>;
 
 /** The plan that all slots start their workers from. */
 export interface WorkerPlan {

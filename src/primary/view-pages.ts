@@ -154,10 +154,10 @@ type Ask = (question: ViewQuestion, gather: Gathered) => Promise<AdminPage>;
 
 /** Lists sessions slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
-  const limit = Number(query.get('limit') ?? limits.adminSessionsPageMax);
+  const limit = Number(query.get('limit') ?? limits.viewPageMax);
   const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];
-  if (!Number.isInteger(limit) || limit < 1 || limit > limits.adminSessionsPageMax) {
-    return jsonPage(400, { detail: `limit: must be 1 to ${limits.adminSessionsPageMax}` });
+  if (!Number.isInteger(limit) || limit < 1 || limit > limits.viewPageMax) {
+    return jsonPage(400, { detail: `limit: must be 1 to ${limits.viewPageMax}` });
   }
   const who = { subject: query.get('subject') ?? '', session: query.get('session') ?? '' };
   const start = { firstSlot: Number(first), offset: Number(offset) };

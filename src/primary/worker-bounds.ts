@@ -1,5 +1,7 @@
 // How workers are started, replaced and stopped (fleet.ts, slot.ts).
 export const workerBounds = {
+  /** age of gathered figures that are served again; gathering interrupts every worker → the workers are asked again */
+  metricGatheringAgeMsMax: 1_000,
   /** time from a worker's fork until it listens → it is killed, which counts as a failed start */
   workerStartMsMax: 30_000,
   /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */

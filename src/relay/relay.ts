@@ -352,7 +352,7 @@ export class Relay {
       if (isDue && !exchange.isAborted) exchange.respond(200, '', '');
       isDue = false;
     };
-    const deadline = this.#context.deadlines.after(limits.sessionEndWaitMsMax, answer);
+    const deadline = this.#context.deadlines.after(limits.peerAnswerMsMax, answer);
     void removed.then(() => {
       deadline.cancel();
       answer();

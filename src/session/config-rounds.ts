@@ -48,7 +48,7 @@ export class ConfigRounds {
   }
 
   async #goRound(): Promise<void> {
-    this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    this.#turnEndMs = performance.now() + limits.turnMs;
     const left = [...this.#listening].values();
     await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#lookAtNext(left)));
     this.#isRunning = this.#listening.size > 0;
@@ -65,7 +65,7 @@ export class ConfigRounds {
       if (performance.now() < this.#turnEndMs) continue;
       await new Promise((resolve) => setImmediate(resolve));
       // Another loop that waited may have begun the turn.
-      if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.readingTurnMs;
+      if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.turnMs;
     }
   }
 

@@ -53,8 +53,8 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
     kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
   if (fault !== undefined) return fault;
   const lengthFault =
-    tooLong('clientInfo', clientInfo, limits.clientInfoBytesMax) ??
-    tooLong('capabilities', capabilities, limits.clientCapabilitiesBytesMax);
+    tooLong('clientInfo', clientInfo, limits.clientMemberBytesMax) ??
+    tooLong('capabilities', capabilities, limits.clientMemberBytesMax);
   if (lengthFault !== undefined) return lengthFault;
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {

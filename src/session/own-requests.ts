@@ -46,7 +46,7 @@ export function tellOfResource(
 ): void {
   const id = context.ids.next();
   const message = upstream.ownRequest(id, method, `"uri":${JSON.stringify(uri)}`);
-  ask(upstream, message, id, metadata, () => undefined, limits.subscribeMsMax);
+  ask(upstream, message, id, metadata, () => undefined, limits.remoteAnswerMsMax);
 }
 
 function ask(

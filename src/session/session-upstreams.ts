@@ -1,6 +1,6 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
 import { createHash } from 'node:crypto';
-import { limits } from '../shared/index.js';
+import { UPSTREAM_SESSION_BYTES_EACH, type SessionMemory } from './session-memory.js';
 import {
   type CompiledBackend,
   type CompiledVirtualHost,
@@ -15,7 +15,6 @@ import {
   type UpstreamSessionRecord,
   sessionHeaders,
 } from '../upstream/index.js';
-import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
 import type { Session } from './session.js';
 import { eraOfVersion, LIST_CHANGES } from '../mcp/index.js';
@@ -209,7 +208,7 @@ export class SessionUpstreams {
   of(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#byBackend.get(backend.name);
     if (upstream === undefined) {
-      this.#memory.keep(limits.upstreamSessionBytesEach);
+      this.#memory.keep(UPSTREAM_SESSION_BYTES_EACH);
       const { subject, introduction, protocolVersion } = this.#identity;
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, protocolVersion);
       upstream.onOpened = this.#onOpened;
@@ -280,7 +279,7 @@ export class SessionUpstreams {
       }
       this.news.onGone(upstream, backend !== undefined);
       this.#byBackend.delete(name);
-      this.#memory.drop(limits.upstreamSessionBytesEach);
+      this.#memory.drop(UPSTREAM_SESSION_BYTES_EACH);
       return { upstream, before: undefined };
     });
   }

@@ -4,6 +4,9 @@ import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
+/** A header value that is cached as parsed: what clients really send is short. */
+export const REMEMBERED_HEADER_CHARS_MAX = 256;
+
 /**
  * Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond it, all are forgotten and judged
  * again.
@@ -80,7 +83,7 @@ export class HostPolicy {
   }
 
   #isHostAllowed(host: string): boolean {
-    if (host.length > limits.rememberedHeaderCharsMax) return this.#judgeHost(host.toLowerCase());
+    if (host.length > REMEMBERED_HEADER_CHARS_MAX) return this.#judgeHost(host.toLowerCase());
     const known = this.#verdicts.get(host);
     if (known !== undefined) return known;
     const verdict = this.#judgeHost(host.toLowerCase());

@@ -15,11 +15,10 @@ export { type LoadRow, type TopAnswer, type WorkerReading, loadOf } from './data
 export type { Endpoint, EndpointAnswer, FeatureModule } from './endpoint.js';
 export { type ExitStatus, exitStatus } from './exit-status.js';
 export { Figures, Interval } from './figures.js';
-export { HostPolicy, refusedHost } from './host-policy.js';
+export { HostPolicy, REMEMBERED_HEADER_CHARS_MAX, refusedHost } from './host-policy.js';
 export { HTTP_TOKEN, bearerToken, headerIn, isHttpToken, isOwnHeader } from './http-token.js';
 export { nameLike } from './likeness.js';
 export { limits, perSubject } from './limits.js';
-export { KIB, MIB } from './limits/units.js';
 export {
   FAILURE_LOG_INTERVAL_MS,
   LOG_LEVELS,
@@ -60,4 +59,5 @@ export {
 } from './secret-name.js';
 export { StandingSocket, isPrivateFolder, makeDirectory, preparedSocketPath } from './standing-socket.js';
 export { TaskThread } from './task-thread.js';
+export { KIB, MIB } from './units.js';
 export { type FileRead, WatchedFile } from './watched-file.js';

@@ -4,7 +4,7 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
-import { KIB, MIB } from './limits/units.js';
+import { KIB, MIB } from './units.js';
 
 // A fault of something outside of this process, such as the store. It is logged without a stack trace: where it was noticed is of no use.
 

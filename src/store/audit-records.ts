@@ -3,7 +3,13 @@
 // browsing. No request waits for a write: entries that the store does not take at once wait in memory, a bounded number of them. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger, KIB, MIB } from '../shared/index.js';
-import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from './record-store.js';
+import {
+  RECORDS_PER_READ_MAX,
+  type RecordChange,
+  type RecordKey,
+  type RecordStore,
+  retrySwap,
+} from './record-store.js';
 
 /** Changes in the store's audit list. Beyond it, the oldest is removed; the log is not affected. */
 const AUDIT_ENTRIES_KEPT = 5_000;
@@ -121,8 +127,8 @@ export class AuditRecords {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
     const items: AuditEntry[] = [];
-    for (let looked = 0; at >= first && items.length < limit && looked < limits.auditLookedThroughMax;) {
-      const keys = keysFrom(at, Math.max(first, at - limits.recordsPerReadMax + 1));
+    for (let looked = 0; at >= first && items.length < limit && looked < limits.listPageMax;) {
+      const keys = keysFrom(at, Math.max(first, at - RECORDS_PER_READ_MAX + 1));
       for (const value of await this.#records.readMany(keys)) {
         if (items.length >= limit) break;
         at -= 1;

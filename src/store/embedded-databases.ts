@@ -29,7 +29,7 @@ export function openRoot(path: string, isFlushed = true): RootDatabase {
 /** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
 export async function closeRoot(root: RootDatabase): Promise<void> {
   let late: NodeJS.Timeout | undefined;
-  const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
+  const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.peerAnswerMsMax)));
   await Promise.race([root.close(), isLate]);
   clearTimeout(late);
 }

@@ -2,9 +2,9 @@
 // time across all processes, which is all that a swap needs, and a read sees what any process committed before it began.
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
-import { limits } from '../shared/index.js';
-import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
 import {
+  RECORDS_AT_ONCE_MAX,
+  RECORD_CHANGES_KEPT,
   AFTER_UTF8,
   encodeRecordKey,
   assertOnePlace,
@@ -14,6 +14,7 @@ import {
   type RecordKey,
   type RecordStore,
 } from './record-store.js';
+import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
 
 type Space = RecordKey['space'];
 
@@ -57,7 +58,7 @@ export class EmbeddedRecords implements RecordStore {
 
   async *subjects(): AsyncGenerator<readonly string[]> {
     for (let after = Buffer.alloc(0); ;) {
-      const keys = await this.#keysAfter('user-configs', after, limits.recordsAtOnceMax, {});
+      const keys = await this.#keysAfter('user-configs', after, RECORDS_AT_ONCE_MAX, {});
       if (keys.length === 0) return;
       after = keys.at(-1)!;
       yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
@@ -106,8 +107,8 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // Each position has one entry, so the log goes back `recordChangesKept` positions.
-      const isUnknown = !(known >= 0 && known <= last) || last - known > limits.recordChangesKept;
+      // Each position has one entry, so the log goes back `RECORD_CHANGES_KEPT` positions.
+      const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
       if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
       const keys = Array.from(range, ({ value }) => value.toString());
@@ -139,7 +140,7 @@ export class EmbeddedRecords implements RecordStore {
   #tell(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
-    if (position > limits.recordChangesKept) this.#changes.removeSync(positionKey(position - limits.recordChangesKept));
+    if (position > RECORD_CHANGES_KEPT) this.#changes.removeSync(positionKey(position - RECORD_CHANGES_KEPT));
   }
 
   #lastPosition(): number {

@@ -2,10 +2,13 @@
 // expiry time; expired entries that are never read are swept, a few at a time. Cold path: a few times per session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
-import { limits } from '../shared/index.js';
+
 import { isEmbeddedThere } from './check-embedded.js';
 import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+
+/** Between two sweeps for expired records, and for files without a record, which nothing else removes. Until then they stay, and are never served. */
+export const SESSION_SWEEP_MS = 10_000;
 
 /**
  * Pause after an embedded session directory failed to write, for example on a full disk. Until then, other writes fail at once, and are
@@ -56,7 +59,7 @@ export class EmbeddedSessions implements SealedSessions {
     this.#path = path;
     this.#isFlushed = isFlushed;
     this.#open();
-    this.#sweepTimer = this.#sweepAfter(limits.sessionRecordSweepMs);
+    this.#sweepTimer = this.#sweepAfter(SESSION_SWEEP_MS);
   }
 
   #open(): void {
@@ -143,7 +146,7 @@ export class EmbeddedSessions implements SealedSessions {
   #sweepAfter(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => {
       const isAtEnd = this.#sweepStep();
-      if (!this.#isClosed) this.#sweepTimer = this.#sweepAfter(isAtEnd ? limits.sessionRecordSweepMs : SWEEP_STEP_MS);
+      if (!this.#isClosed) this.#sweepTimer = this.#sweepAfter(isAtEnd ? SESSION_SWEEP_MS : SWEEP_STEP_MS);
     }, delayMs).unref();
   }
 

@@ -73,9 +73,5 @@ export class EmbeddedStore implements Store {
 }
 
 function knownReads(): RecentMap<Known> {
-  return new RecentMap(
-    limits.storeCacheEntriesMax,
-    limits.storeCacheBytesMax,
-    ({ key, read }) => key.length + read.value.length,
-  );
+  return new RecentMap(limits.cacheEntriesMax, limits.cacheBytesMax, ({ key, read }) => key.length + read.value.length);
 }

@@ -4,6 +4,8 @@ export { CHANGE_NOT_LISTED, type CommandChange, listChange } from './command-cha
 export { copyEmbedded } from './embedded-databases.js';
 export { noStoreInWords, openForCommand, openRecordStore, openSealedSessions, openStore } from './open-store.js';
 export {
+  RECORDS_AT_ONCE_MAX,
+  RECORDS_PER_READ_MAX,
   type RecordChange,
   type RecordKey,
   type RecordStore,

@@ -4,6 +4,15 @@
 import { OutsideFault, limits } from '../shared/index.js';
 import { encodeStoreKey } from './store.js';
 
+/** Entries of the log by which control planes learn what others changed. One that missed more reads all records again. */
+export const RECORD_CHANGES_KEPT = 4_096;
+
+/** Records read with one command: each may be large. */
+export const RECORDS_PER_READ_MAX = 32;
+
+/** Records listed in one step, so that other work gets its turn between two. */
+export const RECORDS_AT_ONCE_MAX = 256;
+
 // Iterates over all records with a prefix in batches, so that others get their turn at the store between two reads. Records made or removed
 // meanwhile may or may not be included.
 
@@ -12,11 +21,11 @@ export async function* walkRecords(
   prefix: string,
 ): AsyncGenerator<StoredRecord[]> {
   for (let after = ''; ;) {
-    const keys = await records.listKeys(prefix, after, limits.recordsAtOnceMax);
+    const keys = await records.listKeys(prefix, after, RECORDS_AT_ONCE_MAX);
     const values = await records.readMany(keys);
     const found = keys.map((key, index) => ({ key, value: values[index] }));
     yield found.filter((record): record is StoredRecord => record.value !== undefined);
-    if (keys.length < limits.recordsAtOnceMax) return;
+    if (keys.length < RECORDS_AT_ONCE_MAX) return;
     after = keys.at(-1)!;
   }
 }

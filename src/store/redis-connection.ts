@@ -36,8 +36,8 @@ function optionsOf({ username, password, tls }: RedisAccess) {
     // Both would need ACL permissions that the gateway's user needs for nothing else.
     enableReadyCheck: false,
     disableClientInfo: true,
-    connectTimeout: limits.redisConnectMsMax,
-    commandTimeout: limits.redisCommandMsMax,
+    connectTimeout: limits.remoteAnswerMsMax,
+    commandTimeout: limits.peerAnswerMsMax,
     disconnectTimeout: REDIS_DISCONNECT_MS_MAX,
   };
 }

@@ -75,7 +75,7 @@ export class RedisLink implements StoreLink {
   }
 
   async open(): Promise<void> {
-    const openMsMax = limits.redisConnectMsMax;
+    const openMsMax = limits.remoteAnswerMsMax;
     this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to within ${openMsMax} ms`), openMsMax);
     try {
       const address = await findRedis(this.#options);

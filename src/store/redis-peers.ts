@@ -67,7 +67,7 @@ export class RedisPeers implements SessionPeers {
     // Registered first, because the acknowledgement may arrive before the reply to the publish.
     const isHeard = new Promise<boolean>((resolve) => {
       this.#awaited.set(name, () => resolve(true));
-      timer = setTimeout(() => resolve(false), limits.sessionEndWaitMsMax).unref();
+      timer = setTimeout(() => resolve(false), limits.peerAnswerMsMax).unref();
     });
     try {
       const count = await this.#publish(CHANNEL_PREFIX + listener, message);

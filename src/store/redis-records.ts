@@ -4,8 +4,11 @@
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { limits, type Logger } from '../shared/index.js';
+import type { Logger } from '../shared/index.js';
 import {
+  RECORDS_PER_READ_MAX,
+  RECORDS_AT_ONCE_MAX,
+  RECORD_CHANGES_KEPT,
   AFTER_UTF8,
   assertOnePlace,
   type RecordChange,
@@ -99,9 +102,9 @@ export class RedisRecords implements RecordStore {
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     const values: (Buffer | undefined)[] = [];
     // In batches, because values may be large and Redis runs one command at a time.
-    for (let start = 0; start < keys.length; start += limits.recordsPerReadMax) {
+    for (let start = 0; start < keys.length; start += RECORDS_PER_READ_MAX) {
       const part = keys
-        .slice(start, start + limits.recordsPerReadMax)
+        .slice(start, start + RECORDS_PER_READ_MAX)
         .map((key) => redisRecordKey({ space: 'records', key }));
       const found = await this.#run((redis) => redis.mgetBuffer(...part));
       for (const value of found) values.push(value ?? undefined);
@@ -122,7 +125,7 @@ export class RedisRecords implements RecordStore {
       let cursor = '0';
       do {
         const [next, keys] = await this.#link.send(() =>
-          redis.scanBuffer(cursor, 'COUNT', limits.recordsAtOnceMax, 'TYPE', 'string'),
+          redis.scanBuffer(cursor, 'COUNT', RECORDS_AT_ONCE_MAX, 'TYPE', 'string'),
         );
         cursor = next.toString();
         // The gateway's own keys begin with a byte that never occurs in UTF-8.
@@ -142,7 +145,7 @@ export class RedisRecords implements RecordStore {
     }
     const isAnyTold = changes.some(({ isTold }) => isTold === true);
     const log = isAnyTold ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
-    const head = [String(changes.length), isAnyTold ? String(limits.recordChangesKept) : '0', newEpoch()];
+    const head = [String(changes.length), isAnyTold ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
     const all = [...keys, ...lists, ...log];
     const script = [SWAP_SCRIPT, all.length, ...all, ...head, ...words] as const;
     return (await this.#run((redis) => redis.call('EVAL', ...script), keys[0])) === 1;

@@ -3,12 +3,18 @@
 //   lost ── a link is live ──> live ── the link is lost ──> lost
 //   lost, live ── close() ──> closed
 import { ReplyError } from 'ioredis';
-import { Backoff, limits } from '../shared/index.js';
+import { Backoff } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
 import { createLink } from './redis-cluster-link.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import type { RedisLinkEvents, RedisLinkHearing, StoreLink } from './redis-link.js';
 import { placeInWords } from './redis-place.js';
+
+/** Short, so that a Redis that is back is found soon. */
+export const RETRY_DELAY_MS_MAX = 2_000;
+
+/** First wait before a lost Redis is connected to again; it doubles. */
+export const RETRY_DELAY_MS_MIN = 50;
 
 /** Different reasons logged for one outage of Redis. Beyond it, further reasons are not logged. */
 const REDIS_REASONS_TOLD_MAX = 16;
@@ -26,7 +32,7 @@ export class StandingLink {
   readonly #options: RedisStoreOptions;
   readonly #events: StandingLinkEvents;
   readonly #hearing: RedisLinkHearing | undefined;
-  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
+  readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
   readonly #told = new Set<string>();
   #state: State = 'lost';
   /** The newest link, in whatever state. */

@@ -37,7 +37,7 @@ interface Known {
 /** The values of one name space: user configs by subject, or records by key. */
 class Shelf {
   readonly space: 'user-configs' | 'records';
-  readonly known = new RecentMap<Known>(limits.storeCacheEntriesMax, limits.storeCacheBytesMax, ({ read }) =>
+  readonly known = new RecentMap<Known>(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) =>
     read.kind === 'found' ? read.value.length : 0,
   );
   /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */

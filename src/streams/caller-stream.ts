@@ -16,9 +16,9 @@ import {
   keepAliveComment,
   primingText,
 } from '../bytes/index.js';
-import { limits, rpcErrors } from '../shared/index.js';
+import { rpcErrors } from '../shared/index.js';
+import { JOINED_EVENT_BYTES_MAX, errorMessage, type Exchange, EventPieces, Sending } from '../exchange/index.js';
 import { ListNode } from '../fair/index.js';
-import { errorMessage, type Exchange, EventPieces, Sending } from '../exchange/index.js';
 import {
   LARGE_BYTES_FROM,
   KeptEvent,
@@ -146,7 +146,7 @@ export class CallerStream extends ListNode {
     this.#isPrimed = true;
     const isDue = this.#state === 'attached' && !this.#isHeldBack;
     if (isDue) {
-      if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
+      if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#last = event;
       else this.#write(event);
     }
     if (isDue && this.#keeper === undefined) this.#replay.pass();

@@ -2,6 +2,7 @@ export { BackendLog, type LastFault, LastFaults } from './backend-log.js';
 export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
 export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
 export type { RpcRequest } from './rpc/rpc-request.js';
+export { LIST_PART_BYTES } from './rpc/unread-answer.js';
 export { BackendStream, type BackendStreamPlan } from './session/backend-stream.js';
 export {
   type ClientIntroduction,

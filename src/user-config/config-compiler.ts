@@ -1,12 +1,15 @@
 // Compiles the stored bytes of a user config. A small config is compiled at once; a large one, whose parsing would block the event loop for
 // up to a second, is compiled in a thread and assembled here a few rows per turn. Cold path: once when a config's bytes change.
 import type { UpstreamOptions } from '../config/index.js';
-import { limits, TaskThread } from '../shared/index.js';
+import { limits, TaskThread, KIB } from '../shared/index.js';
 import { compileUserConfig } from './compile-config.js';
 import type { CompiledUserConfig, UserConfigRead } from './compiled-config.js';
 import { ConfigReader } from './config-rows.js';
 import type { ConfigOutcome, ConfigTask } from './config-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
+
+/** A user config that is parsed on the event loop, in up to 8 ms. A larger one is parsed in a thread, and its first request waits. */
+export const CONFIG_INLINE_BYTES_MAX = 32 * KIB;
 
 export class ConfigCompiler {
   readonly #upstreamMode: UpstreamOptions['mode'];
@@ -19,7 +22,7 @@ export class ConfigCompiler {
   /** @returns a promise for a large config; it rejects when compiling failed without an answer about the config. */
   compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
     // A config that is too large is refused before it is parsed.
-    const isLarge = value.length > limits.userConfigInlineBytesMax && value.length <= limits.userConfigBytesMax;
+    const isLarge = value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax;
     if (isLarge) return this.#compileLarge(value);
     const decoding = decodeUserConfig(value);
     if (!decoding.ok) return undecodable(decoding.issues);
@@ -50,11 +53,11 @@ function undecodable(issues: string): UserConfigRead {
 
 /** Yields to the event loop after every few rows. */
 async function putTogether(reader: ConfigReader): Promise<CompiledUserConfig> {
-  let endMs = performance.now() + limits.readingTurnMs;
+  let endMs = performance.now() + limits.turnMs;
   while (reader.readRow()) {
     if (performance.now() < endMs) continue;
     await new Promise(setImmediate);
-    endMs = performance.now() + limits.readingTurnMs;
+    endMs = performance.now() + limits.turnMs;
   }
   return reader.config;
 }

@@ -16,6 +16,7 @@ export type {
   UpstreamTarget,
   UserConfigRead,
 } from './compiled-config.js';
+export { CONFIG_INLINE_BYTES_MAX } from './config-compiler.js';
 export {
   EMPTY_CONFIG,
   type EditableConfig,

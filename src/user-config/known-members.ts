@@ -41,7 +41,7 @@ export function describeIssues(issues: readonly ConfigIssue[]): string {
 }
 
 export function describeIssue({ path, message }: ConfigIssue): string {
-  const member = path.map(String).join('.').slice(0, limits.userConfigIssuePathCharsMax);
+  const member = path.map(String).join('.').slice(0, limits.quotedCharsMax);
   return member === '' ? message : `${member}: ${message}`;
 }
 

@@ -75,7 +75,7 @@ export class UserConfigs {
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     USER_CONFIG_CACHE_ENTRIES_MAX,
-    limits.userConfigCacheBytesMax,
+    limits.cacheBytesMax,
     ({ value }) => value.length,
   );
 

@@ -5,15 +5,16 @@ import type { Exchange } from '../exchange/index.js';
 import { type Account, type Accounts, FairPlace, Turns, fullRequestShare } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 
+/** Requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each. */
+export const REQUESTS_UNTIMED_MAX = 8;
+
 export class RequestTurns {
   readonly #accounts: Accounts;
   readonly #turns: Turns;
 
   constructor(accounts: Accounts, nowMs?: () => number) {
     this.#accounts = accounts;
-    const { requestsUntimedMax: untimedMax, turnMs } = limits;
-    const waiting = [limits.requestsWaitingMax, limits.requestsWaitingPerSubjectMax] as const;
-    this.#turns = new Turns({ untimedMax, turnMs, waiting }, nowMs);
+    this.#turns = new Turns({ untimedMax: REQUESTS_UNTIMED_MAX, turnMs: limits.turnMs }, nowMs);
   }
 
   /** How many requests wait. */

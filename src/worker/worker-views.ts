@@ -92,7 +92,7 @@ export class WorkerViews {
     const list: object[] = [];
     let matching = 0;
     let bytes = 0;
-    let turnEndMs = performance.now() + limits.readingTurnMs;
+    let turnEndMs = performance.now() + limits.turnMs;
     for (const session of relay.sessions) {
       const { id, subject: owner } = session.identity;
       if (subject !== '' && owner !== subject) continue;
@@ -100,7 +100,7 @@ export class WorkerViews {
         // Hashing very many session ids takes long, so the event loop gets its turn in between.
         if (performance.now() > turnEndMs) {
           await new Promise(setImmediate);
-          turnEndMs = performance.now() + limits.readingTurnMs;
+          turnEndMs = performance.now() + limits.turnMs;
         }
         if (sessionHash(id) !== hash) continue;
       }
@@ -168,7 +168,7 @@ function clientName(clientInfo: Buffer): string {
   return [name, version]
     .filter((word) => typeof word === 'string')
     .join(' ')
-    .slice(0, limits.accessLogNameCharsMax);
+    .slice(0, limits.quotedCharsMax);
 }
 
 /** As many items as fit, and the count of all. */

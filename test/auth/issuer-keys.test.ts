@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { IssuerKeys } from '../../src/auth/issuer-keys.js';
 import { fetchKeys, TokenKeys } from '../../src/auth/token-keys.js';
 import type { KeySet } from '../../src/auth/key-set.js';
-import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
 import type { IssuerKeySource } from '../../src/config/issuer-key-sources.js';
 import { keysOfJwks, type VerificationKey } from '../../src/config/verification-keys.js';
 import { limits } from '../../src/shared/limits.js';
@@ -14,7 +14,7 @@ import { tokenOptions } from './token-options.js';
 
 const SUBJECT = { kind: 'subject', subject: 'alice' };
 /** With these limits nothing is fetched again unless a test causes it. */
-const NEVER = { keyRefreshMs: 1e9, keyFetchCooldownMs: 1e9, keyFetchRetryMs: 1e9, keyFetchWaitersMax: 10 };
+const NEVER = { keyRefreshMs: 1e9, keyFetchCooldownMs: 1e9, retryDelayMsMin: 1e9, waitingMax: 10 };
 
 interface Stage {
   readonly verifier: TokenVerifier;
@@ -29,7 +29,7 @@ async function stage(
   bounds: Partial<typeof NEVER> = {},
 ): Promise<Stage> {
   const options = tokenOptions({ issuerKeys });
-  const verifier = new TokenVerifier(options, Date.now, limits, new TokenKeys(options, { ...NEVER, ...bounds }));
+  const verifier = new TokenVerifier(options, Date.now, tokenBounds, new TokenKeys(options, { ...NEVER, ...bounds }));
   t.teardown(() => verifier.close());
   const obstacles: string[] = [];
   const lines: string[] = [];
@@ -141,7 +141,7 @@ t.test('keys of an issuer that is down are unavailable if never fetched, and arr
   const token = await issuer.token('alice');
   await issuer.stop();
   const { reasonOf, obstacles, lines } = await stage(t, [sourceOf(issuer)], {
-    keyFetchRetryMs: 10,
+    retryDelayMsMin: 10,
     keyFetchCooldownMs: 20,
   });
   t.equal(await reasonOf(token), 'unavailable');
@@ -308,7 +308,7 @@ t.test('while an issuer is down its fetched keys are used for a limited time', a
 
 t.test('the number of requests that wait for a fetch is bounded', async (t) => {
   let onFetched: (keys: readonly VerificationKey[]) => void = () => {};
-  const parts = { graceMs: 0, onChange: () => {}, onStanding: () => {}, bounds: { ...NEVER, keyFetchWaitersMax: 2 } };
+  const parts = { graceMs: 0, onChange: () => {}, onStanding: () => {}, bounds: { ...NEVER, waitingMax: 2 } };
   const keys = new IssuerKeys(
     { issuer: 'us' },
     { ...parts, fetchKeys: () => new Promise((resolve) => (onFetched = resolve)) },

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TokenKeys } from '../../src/auth/token-keys.js';
-import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { logInto } from '../support/log-lines.js';
@@ -35,7 +35,7 @@ function stage(t: Test, atStart = pem(first.publicKey)): Stage {
   writeFileSync(path, atStart);
   const keyPaths = { publicKey: path, secret: undefined, jwks: undefined };
   const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths });
-  const verifier = new TokenVerifier(options, Date.now, limits, new TokenKeys(options, BOUNDS));
+  const verifier = new TokenVerifier(options, Date.now, tokenBounds, new TokenKeys(options, BOUNDS));
   t.teardown(() => verifier.close());
   const kindOf = async (key: KeyObject): Promise<string> => (await verifier.verify(await tokenOf(key))).kind;
   const lines: string[] = [];

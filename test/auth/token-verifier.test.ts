@@ -2,9 +2,8 @@ import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import t from 'tap';
 import { KeySet } from '../../src/auth/key-set.js';
 import { TokenKeys, type KeySource } from '../../src/auth/token-keys.js';
-import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
 import { keysOfJwks } from '../../src/config/verification-keys.js';
-import { limits } from '../../src/shared/limits.js';
 import { mint, mintUnsigned, type TokenRequest } from '../support/tokens.js';
 import { tokenOptions } from './token-options.js';
 
@@ -336,7 +335,7 @@ class WithdrawnKeys extends TokenKeys {
 
 t.test('a token whose key is withdrawn while it is being verified is valid for no request after that', async (t) => {
   const keys = new WithdrawnKeys();
-  const verifier = new TokenVerifier(p256Options, Date.now, limits, keys);
+  const verifier = new TokenVerifier(p256Options, Date.now, tokenBounds, keys);
   const header = await bearer();
   const before = verifier.verify(header);
   keys.withdraw();
@@ -380,15 +379,15 @@ t.test('an expiry between two seconds ends at the same moment, remembered or not
 
 t.test('a header that is too long to remember is verified each time', async (t) => {
   const verifier = new TokenVerifier(p256Options);
-  const header = await bearer({ claims: { filler: 'x'.repeat(limits.tokenCacheKeyCharsMax) } });
-  t.ok(header.length > limits.tokenCacheKeyCharsMax);
+  const header = await bearer({ claims: { filler: 'x'.repeat(tokenBounds.keyCharsMax) } });
+  t.ok(header.length > tokenBounds.keyCharsMax);
   const verified = await verifier.verify(header);
   t.match(verified, { subject: 'alice' });
   t.ok(verifier.verify(header) instanceof Promise);
 });
 
 t.test('when too many verifications are in flight, each is done by itself', async (t) => {
-  const verifier = new TokenVerifier(p256Options, Date.now, { ...limits, tokenVerificationsSharedMax: 1 });
+  const verifier = new TokenVerifier(p256Options, Date.now, { ...tokenBounds, sharedMax: 1 });
   const [shared, alone] = [await bearer(), await bearer({ sub: 'bob' })];
   const first = verifier.verify(shared);
   t.equal(verifier.verify(shared), first);
@@ -399,7 +398,7 @@ t.test('when too many verifications are in flight, each is done by itself', asyn
 
 t.test('the number of remembered tokens is bounded: the one unused for longest is dropped', async (t) => {
   const secret = Buffer.alloc(32, 7);
-  const bounds = { ...limits, tokenCacheEntriesMax: 4 };
+  const bounds = { ...tokenBounds, entriesMax: 4 };
   const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, bounds);
   const names = ['used', 'unused', ...Array.from({ length: 12 }, (_, n) => `other-${n}`)];
   const headers = await Promise.all(names.map((sub) => bearer({ sub, algorithm: 'HS256', key: secret })));
@@ -417,7 +416,7 @@ t.test('the number of remembered tokens is bounded: the one unused for longest i
 
 t.test('the bytes of remembered tokens are bounded', async (t) => {
   const secret = Buffer.alloc(32, 7);
-  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...limits, tokenCacheBytesMax: 20_000 });
+  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...tokenBounds, bytesMax: 20_000 });
   const filler = 'x'.repeat(3_000);
   const headers = await Promise.all(
     ['a', 'b', 'c', 'd'].map((sub) => bearer({ sub, algorithm: 'HS256', key: secret, claims: { filler } })),

@@ -157,8 +157,8 @@ t.test('oversized names and ids are answered with short errors, and no backend i
 t.test('oversized clientInfo and capabilities are refused', async (t) => {
   const scene = open(t);
   const introductions = {
-    clientInfo: { clientInfo: { name: 'c'.repeat(limits.clientInfoBytesMax), version: '1' } },
-    capabilities: { capabilities: { experimental: { x: 'x'.repeat(limits.clientCapabilitiesBytesMax) } } },
+    clientInfo: { clientInfo: { name: 'c'.repeat(limits.clientMemberBytesMax), version: '1' } },
+    capabilities: { capabilities: { experimental: { x: 'x'.repeat(limits.clientMemberBytesMax) } } },
   };
   for (const [name, large] of Object.entries(introductions)) {
     const clientInfo = { name: 'c', version: '1' };

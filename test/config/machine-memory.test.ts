@@ -1,7 +1,10 @@
 import { totalmem } from 'node:os';
 import t from 'tap';
-import { defaultWorkerMemoryBytes, machineMemoryBytes } from '../../src/config/machine-memory.js';
-import { limits } from '../../src/shared/limits.js';
+import {
+  defaultWorkerMemoryBytes,
+  machineMemoryBytes,
+  WORKER_MEMORY_BYTES_LEAST,
+} from '../../src/config/machine-memory.js';
 
 const GIB = 1024 ** 3;
 
@@ -13,5 +16,5 @@ t.test('the available memory is no more than the machine has', async (t) => {
 t.test('workers share three quarters of it, and each gets at least its minimum', async (t) => {
   t.equal(defaultWorkerMemoryBytes(1, 8 * GIB), 6 * GIB);
   t.equal(defaultWorkerMemoryBytes(4, 8 * GIB), 1.5 * GIB);
-  t.equal(defaultWorkerMemoryBytes(64, 8 * GIB), limits.workerMemoryBytesLeast);
+  t.equal(defaultWorkerMemoryBytes(64, 8 * GIB), WORKER_MEMORY_BYTES_LEAST);
 });

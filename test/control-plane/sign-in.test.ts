@@ -16,7 +16,7 @@ const http = new Http1Upstream({ connectTimeoutMs: limits.connectMsMax });
 
 const NOW_MS = 1_000_000;
 
-function begunWith(state: string, untilMs = NOW_MS + limits.signInMs): BegunSignIn {
+function begunWith(state: string, untilMs = NOW_MS + limits.personMsMax): BegunSignIn {
   return { state, nonce: 'n', verifier: 'v', untilMs };
 }
 

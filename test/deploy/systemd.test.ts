@@ -45,7 +45,7 @@ const units: readonly Unit[] = [
     name: 'switchyard-control-plane',
     command: 'control-plane',
     options: controlPlaneOptions,
-    startMsMax: limits.redisConnectMsMax + limits.redisCommandMsMax,
+    startMsMax: limits.remoteAnswerMsMax + limits.peerAnswerMsMax,
     stopMsMax: limits.noticeMsMax + REDIS_DISCONNECT_MS_MAX,
   },
 ];

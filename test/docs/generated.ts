@@ -1,6 +1,6 @@
 // The parts of docs/ that `npm run docs` generates from the sources: the tables of limits and options, and the responses of
 // refusals. The text around them is written by hand, in the pages themselves.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -90,16 +90,15 @@ export async function generatedPages(): Promise<Page[]> {
   return Promise.all([limitsPage(), optionsPage(), errorsPage()]);
 }
 
-/** By room: a limit's name, and the first paragraph of the comment before it, in source order. */
+/** By the heading of its table: a limit's name, and the first paragraph of the comment before it, in source order. */
 function limitRooms(): Record<string, [name: string, comment: string][]> {
-  const folder = join(root, 'src/shared/limits');
-  const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'units.ts');
+  const source = readFileSync(join(root, 'src/shared/limits.ts'), 'utf8');
+  const [, ...rooms] = source.split(/^ {2}\/\/ ## /m);
   return Object.fromEntries(
-    files.toSorted().map((file) => {
-      const source = readFileSync(join(folder, file), 'utf8');
-      const members = source.matchAll(/^ {2}(?:\/\*\*((?:(?!\*\/)[^])*)\*\/\s+)?(\w+): /gm);
+    rooms.map((room) => {
+      const members = room.matchAll(/^ {2}(?:\/\*\*((?:(?!\*\/)[^])*)\*\/\s+)?(\w+): /gm);
       const read = [...members].map(([, comment = '', name = '']): [string, string] => [name, firstParagraph(comment)]);
-      return [file.replace('.ts', ''), read];
+      return [room.slice(0, room.indexOf('\n')), read];
     }),
   );
 }

@@ -160,11 +160,11 @@ t.test('a retry with an expired state is refused, and has no effect', async (t) 
   const { requestState } = (await call(caller, 1)).result ?? {};
   const retry = { requestState, inputResponses: { 1: { action: 'accept' } } };
   // The expiry time is in whole seconds, rounded up.
-  clock.setAhead(limits.heldCallMsMax + 1_000);
+  clock.setAhead(limits.personMsMax + 1_000);
   const late = await call(caller, 2, retry);
   t.match(late, { id: 2, error: { code: -32602, message: /call again without requestState/ } });
   t.same([backend.calls.length, answered.length], [1, 0], 'the backend hears nothing of it');
-  clock.setAhead(limits.heldCallMsMax - 60_000);
+  clock.setAhead(limits.personMsMax - 60_000);
   const early = await call(caller, 3, retry);
   t.match(early, { id: 3, result: { resultType: 'complete' } }, 'of the time alone: before, it goes on');
   t.same([backend.calls.length, answered.length], [1, 1], 'and was carried out once');

@@ -8,10 +8,11 @@ import {
   PARTIAL_CATALOGUE_AGE_MS,
   ListCache,
   type ListIdentity,
+  CACHED_LIST_BYTES,
 } from '../../src/lists/list-cache.js';
 import { LentPage, type KeptPage } from '../../src/lists/list-memory.js';
 import { listsChangedBy } from '../../src/lists/kept-lists.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
@@ -111,26 +112,26 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
 
 t.test('in a subject’s share the oldest lists make room, and a list larger than the share is not kept', async (t) => {
   const { cache } = scene(t);
-  const each = limits.listCacheBytesPerSubjectMax / 4;
-  const keep = (shown: string, bytes = each - limits.listCacheEntryBytes - 8, subject = 'alice'): void =>
+  const each = perSubject(limits.cacheBytesMax) / 4;
+  const keep = (shown: string, bytes = each - CACHED_LIST_BYTES - 8, subject = 'alice'): void =>
     void cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
   for (const shown of ['1', '2', '3', '4']) keep(shown);
-  t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax);
+  t.equal(cache.bytes, perSubject(limits.cacheBytesMax));
   keep('5');
   const found = (subject = 'alice'): string[] =>
     ['1', '2', '3', '4', '5', '6'].filter((shown) => cache.find(identity({ shown, subject })) !== undefined);
   t.same(found(), ['2', '3', '4', '5']);
-  keep('6', limits.listCacheBytesPerSubjectMax);
+  keep('6', perSubject(limits.cacheBytesMax));
   t.same(found(), ['2', '3', '4', '5']);
   keep('2');
-  t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax, 'the same list anew takes the place of the one before');
+  t.equal(cache.bytes, perSubject(limits.cacheBytesMax), 'the same list anew takes the place of the one before');
 
-  const others = limits.listCacheBytesMax / limits.listCacheBytesPerSubjectMax - 1;
+  const others = limits.cacheBytesMax / perSubject(limits.cacheBytesMax) - 1;
   for (let n = 0; n < others; n++) for (const shown of ['1', '2', '3', '4']) keep(shown, undefined, `subject ${n}`);
-  t.equal(cache.bytes, limits.listCacheBytesMax);
+  t.equal(cache.bytes, limits.cacheBytesMax);
   keep('1', undefined, 'small');
   t.same(found('small'), ['1'], 'who has least keeps it');
-  t.ok(cache.bytes <= limits.listCacheBytesMax);
+  t.ok(cache.bytes <= limits.cacheBytesMax);
   keep('2', undefined, 'small');
   t.same(found('small'), ['1', '2']);
 });
@@ -143,7 +144,7 @@ t.test('a large list is lent, and freed once it is dropped and nobody uses it an
       onFree: (key, bytes) => events.push(`free ${key} ${bytes}`),
     });
   const { cache } = scene(t);
-  const bytes = limits.listCacheBytesPerSubjectMax / 2;
+  const bytes = perSubject(limits.cacheBytesMax) / 2;
   const [first, small] = cache.begin(identity()).keep([{ key: 1, bytes }, page('small')], lend);
   t.equal(small !== undefined && 'spans' in small && small.isShared !== true, true, 'who has read it has its own');
   t.ok(cache.bytes > bytes);
@@ -176,7 +177,7 @@ t.test(
     const catalogues = new Catalogues(context.deadlines, (subject, key) => dropped.push(`${subject} ${key}`));
     const virtualHost = virtualHostOf({ b: { url }, c: { url: 'https://c.example/mcp' } });
     const identityOf = (subject: string, shown = 'x'): CatalogueIdentity => ({ subject, virtualHost, shown });
-    const each = limits.catalogueBytesPerSubjectMax - limits.listCacheEntryBytes;
+    const each = perSubject(limits.cacheBytesMax) - CACHED_LIST_BYTES;
     const keep = (subject: string, key: number, bytes = each, isComplete = true): boolean =>
       catalogues.keep(catalogues.begin(subject, virtualHost), identityOf(subject), key, bytes, isComplete);
     t.equal(keep('alice', 1), true);
@@ -185,7 +186,7 @@ t.test(
     t.equal(catalogues.find(identityOf('alice', 'y')), undefined, 'another credential');
     t.equal(catalogues.find({ ...identityOf('alice'), virtualHost: virtualHostOf({}) }), undefined, 'another config');
     t.equal(keep('alice', 2, each + 1), false, 'larger than the share');
-    const others = limits.catalogueBytesMax / limits.catalogueBytesPerSubjectMax - 1;
+    const others = limits.cacheBytesMax / perSubject(limits.cacheBytesMax) - 1;
     for (let n = 0; n < others; n += 1) keep(`s${n}`, n);
     t.same(dropped, []);
     keep('small', 9, 1_000);

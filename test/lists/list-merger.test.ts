@@ -11,6 +11,8 @@ import type { AnswerFrame } from '../../src/exchange/answers.js';
 import type { MergedList } from '../../src/lists/merged-list.js';
 import type { Accounts } from '../../src/fair/accounts.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { LIST_BYTES_INLINE_MAX, TOOL_BYTES_EACH } from '../../src/lists/list-memory.js';
+import { LIST_PART_BYTES } from '../../src/upstream/rpc/unread-answer.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { logInto } from '../support/log-lines.js';
@@ -59,9 +61,7 @@ async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer 
     held = [];
   }
   const last = [...held, ...pieces.slice(-1)];
-  return new Promise((resolve) =>
-    reading.end(last, Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
-  );
+  return new Promise((resolve) => reading.end(last, Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, resolve));
 }
 
 async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
@@ -110,7 +110,7 @@ t.test('a small list is read and merged synchronously, without a thread', async 
   let list: MergedList | undefined;
   merger
     .startReading(ADA, listKinds.tools)
-    .end([answer], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, (outcome) => {
+    .end([answer], Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, (outcome) => {
       if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
       const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
       merger.merge(ADA, { kind: listKinds.tools, rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
@@ -124,10 +124,10 @@ t.test('a small list is read and merged synchronously, without a thread', async 
 });
 
 const sizes: Readonly<Record<string, readonly number[]>> = {
-  'one large page': [3 * limits.listBytesInlineMax],
-  'a page of many parts': [5 * limits.listPartBytes],
-  'small pages that are large together': Array.from({ length: 5 }, () => limits.listBytesInlineMax / 2),
-  'large pages among small ones': [2_000, 2 * limits.listBytesInlineMax, 10, 2 * limits.listBytesInlineMax],
+  'one large page': [3 * LIST_BYTES_INLINE_MAX],
+  'a page of many parts': [5 * LIST_PART_BYTES],
+  'small pages that are large together': Array.from({ length: 5 }, () => LIST_BYTES_INLINE_MAX / 2),
+  'large pages among small ones': [2_000, 2 * LIST_BYTES_INLINE_MAX, 10, 2 * LIST_BYTES_INLINE_MAX],
 };
 
 for (const [what, pageBytes] of Object.entries(sizes)) {
@@ -148,7 +148,7 @@ for (const [what, pageBytes] of Object.entries(sizes)) {
 t.test('a caller of event streams gets the list as an event', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
-  const answers = [answerOf(3 * limits.listBytesInlineMax)];
+  const answers = [answerOf(3 * LIST_BYTES_INLINE_MAX)];
   const frame = { head: MESSAGE.head, form: 'event' } as const;
   const list = await mergeAnswers(merger, rules, answers, frame);
   const exchange = new RecordedExchange({ answerForms: 'event-stream' });
@@ -162,18 +162,18 @@ t.test('a caller of event streams gets the list as an event', async (t) => {
 t.test('a slow caller is given a part at a time', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
-  const answers = [answerOf(3 * limits.listPartBytes)];
+  const answers = [answerOf(3 * LIST_PART_BYTES)];
   const list = await mergeAnswers(merger, rules, answers);
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
   list.respondTo(exchange);
-  const partCount = Math.ceil((exchange.body?.bodyBytes ?? 0) / limits.listPartBytes);
+  const partCount = Math.ceil((exchange.body?.bodyBytes ?? 0) / LIST_PART_BYTES);
   t.ok(partCount >= 3);
   for (let part = 1; part < partCount; part += 1) {
-    await until(() => exchange.writtenBytes === part * limits.listPartBytes, 'the next part');
+    await until(() => exchange.writtenBytes === part * LIST_PART_BYTES, 'the next part');
     // The thread answers this after whatever it was asked before.
-    await mergeAnswers(merger, rules, [answerOf(2 * limits.listBytesInlineMax)]);
-    t.equal(exchange.writtenBytes, part * limits.listPartBytes, 'no more before it drains');
+    await mergeAnswers(merger, rules, [answerOf(2 * LIST_BYTES_INLINE_MAX)]);
+    t.equal(exchange.writtenBytes, part * LIST_PART_BYTES, 'no more before it drains');
     exchange.isSlow = part < partCount - 1;
     exchange.drain();
   }
@@ -194,7 +194,7 @@ t.test('bytes that a slow caller has not taken are not overwritten by lists for 
   }
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
-  const bytes = 1.5 * limits.listBytesInlineMax;
+  const bytes = 1.5 * LIST_BYTES_INLINE_MAX;
   const slow = new KeepingExchange();
   (await mergeAnswers(merger, rules, [answerOf(bytes, 'slow')])).respondTo(slow);
   await until(() => slow.outcome === 'ended', 'its only part');
@@ -211,7 +211,7 @@ t.test('bytes that a slow caller has not taken are not overwritten by lists for 
 t.test('a caller that goes away is given nothing more', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
-  const answers = [answerOf(3 * limits.listPartBytes)];
+  const answers = [answerOf(3 * LIST_PART_BYTES)];
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
   (await mergeAnswers(merger, rules, answers)).respondTo(exchange);
@@ -221,7 +221,7 @@ t.test('a caller that goes away is given nothing more', async (t) => {
   const gone = new RecordedExchange();
   gone.isAborted = true;
   (await mergeAnswers(merger, rules, answers)).respondTo(gone);
-  t.equal(exchange.writtenBytes, limits.listPartBytes);
+  t.equal(exchange.writtenBytes, LIST_PART_BYTES);
   t.equal(gone.outcome, 'none');
 });
 
@@ -232,7 +232,7 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
   t.teardown(() => process.off('worker', onWorker));
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
-  const answers = [answerOf(3 * limits.listPartBytes)];
+  const answers = [answerOf(3 * LIST_PART_BYTES)];
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
   (await mergeAnswers(merger, rules, answers)).respondTo(exchange);
@@ -246,10 +246,10 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
   await until(() => later.outcome === 'ended', 'a later list');
 });
 
-/** An answer larger than `listBytesInlineMax`, all of whose bytes are counted. */
-const LARGE = answerOf(2 * limits.listBytesInlineMax);
+/** An answer larger than `LIST_BYTES_INLINE_MAX`, all of whose bytes are counted. */
+const LARGE = answerOf(2 * LIST_BYTES_INLINE_MAX);
 /** What its page counts for: its bytes, and its tools. */
-const PAGE_BYTES = LARGE.length + Math.round((2 * limits.listBytesInlineMax) / 1_000) * limits.listToolBytesEach;
+const PAGE_BYTES = LARGE.length + Math.round((2 * LIST_BYTES_INLINE_MAX) / 1_000) * TOOL_BYTES_EACH;
 
 t.test('answers are read while there is room in their subject’s share, and in all', async (t) => {
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 2.5 * PAGE_BYTES });
@@ -282,7 +282,7 @@ t.test('an answer that runs out of room gives back its beginning at once', async
   await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
   t.match(await read(merger.startReading(ADA, listKinds.tools), LARGE), { kind: 'page' });
   const end = new Promise((resolve) =>
-    tooLarge.end([], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
+    tooLarge.end([], Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, resolve),
   );
   t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
   t.equal(accounts.held('listBytes'), PAGE_BYTES, 'nothing is given back twice');
@@ -331,7 +331,7 @@ t.test('a part that waits for memory is taken before the end, and a dropped read
   let isTaken = false;
   waiting.push([part(LARGE, 0, 2)], () => (isTaken = true));
   const answer = new Promise((resolve) =>
-    waiting.end([part(LARGE, 1, 2)], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
+    waiting.end([part(LARGE, 1, 2)], Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, resolve),
   );
   t.notOk(isTaken);
   dropped.drop();
@@ -344,7 +344,7 @@ t.test('an answer of very many small tools counts for the memory that they take'
   const count = 30_000;
   const tools = Array.from({ length: count }, () => '{"name":"x"}').join();
   const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools}]}}`);
-  const bytes = answer.length + count * limits.listToolBytesEach;
+  const bytes = answer.length + count * TOOL_BYTES_EACH;
   const accounts = createListAccounts({ subjectMax: bytes, totalMax: 2 * bytes - 1 });
   const merger = startMerger(t, accounts);
   const page = await readPage(merger, answer, ADA);
@@ -359,7 +359,7 @@ t.test('an answer of very many small tools counts for the memory that they take'
 t.test('an answer that is not a list leaves its room free', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
-  const nonsense = Buffer.alloc(2 * limits.listBytesInlineMax, ' ');
+  const nonsense = Buffer.alloc(2 * LIST_BYTES_INLINE_MAX, ' ');
   t.same(await read(merger.startReading(ADA, listKinds.tools), nonsense), { kind: 'invalid' });
   await until(() => accounts.size === 0, 'room');
 });
@@ -372,11 +372,11 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   slow.isSlow = true;
   const gone = new RecordedExchange();
   gone.isSlow = true;
-  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).respondTo(slow);
+  (await mergeAnswers(merger, rules, [answerOf(3 * LIST_PART_BYTES)])).respondTo(slow);
   const bytes = slow.body?.bodyBytes ?? 0;
-  t.ok(bytes > limits.listPartBytes);
+  t.ok(bytes > LIST_PART_BYTES);
   t.equal(accounts.of(ADA).listBytes.held, bytes, 'the list, and its pages no more');
-  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).respondTo(gone);
+  (await mergeAnswers(merger, rules, [answerOf(3 * LIST_PART_BYTES)])).respondTo(gone);
   t.equal(accounts.of(ADA).listBytes.held, 2 * bytes);
   await until(() => gone.writtenBytes > 0, 'a part');
   gone.abort();
@@ -397,7 +397,7 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
   const merger = startMerger(t, accounts, cache);
   const rules = virtualHostOf({ b: {} });
   const backend = backendOf(rules, 'b');
-  const answer = answerOf(2 * limits.listBytesInlineMax);
+  const answer = answerOf(2 * LIST_BYTES_INLINE_MAX);
   const identity = { subject: ADA, backend, kind: 'tools', shown: '' } as const;
   const jobOf = (pages: readonly ReadPage[]): MergeJob<ReadPage> => ({
     ...{ kind: listKinds.tools, rules, parts: [{ backend, pages }], unavailable: [], frame: MESSAGE },
@@ -478,7 +478,7 @@ t.test('a list that outlives all else of its subject counts in the account that 
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
   const rules = virtualHostOf({ b: {} });
-  const halves = Array.from({ length: 3 }, (_, index) => answerOf(limits.listBytesInlineMax / 2, `page${index}-`));
+  const halves = Array.from({ length: 3 }, (_, index) => answerOf(LIST_BYTES_INLINE_MAX / 2, `page${index}-`));
   const pages: ReadPage[] = [];
   for (const half of halves) pages.push(await readPage(merger, half));
   t.equal(accounts.size, 0, 'nothing is counted yet');
@@ -492,7 +492,7 @@ t.test('a list that outlives all else of its subject counts in the account that 
   const merging = merge(merger, job);
   accounts.of(ADA).sessions.take(1);
   const list = await merging;
-  t.ok(accounts.of(ADA).listBytes.held > limits.listBytesInlineMax);
+  t.ok(accounts.of(ADA).listBytes.held > LIST_BYTES_INLINE_MAX);
   accounts.of(ADA).sessions.give(1);
   list.drop();
   await until(() => accounts.size === 0, 'the end of the list');

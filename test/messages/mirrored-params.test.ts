@@ -2,6 +2,7 @@
 // session, and compared with the body for clients without one.
 import t, { type Test } from 'tap';
 import type { ToolMirrors } from '../../src/mcp/tool-mirrors.js';
+import { LIST_BYTES_INLINE_MAX } from '../../src/lists/list-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { KnownMirrors, MIRRORS_CHARS_MAX } from '../../src/upstream/session/known-mirrors.js';
 import { backendFor } from '../support/deployment.js';
@@ -65,7 +66,7 @@ t.test('arguments of a client with a session are repeated in headers (N03)', asy
   t.equal(backend.calls[0]?.received.headers['mcp-param-text'], undefined);
   await caller.call('b-echo', { region: 'eu' });
   t.equal(backend.calls.at(-1)?.received.headers['mcp-param-region'], undefined, 'another tool has none');
-  const padding = { name: 'zz', description: 'x'.repeat(limits.listBytesInlineMax), inputSchema: {} };
+  const padding = { name: 'zz', description: 'x'.repeat(LIST_BYTES_INLINE_MAX), inputSchema: {} };
   const large = await routing(t, { tools: [ROUTE, padding] });
   const other = new WiredRelay(t).caller({ b: large.url });
   await other.open();
@@ -138,7 +139,7 @@ t.test('tools with invalid header annotations are not listed, and the log names 
     value: schema({ a: { type: 'object', default: { 'x-mcp-header': 7 }, enum: [{ 'x-mcp-header': '' }] } }),
   };
   const tools = Object.entries({ ...invalid, ...valid }).map(([name, inputSchema]) => ({ name, inputSchema }));
-  const padding = { name: 'zz', description: 'x'.repeat(limits.listBytesInlineMax), inputSchema: schema({}) };
+  const padding = { name: 'zz', description: 'x'.repeat(LIST_BYTES_INLINE_MAX), inputSchema: schema({}) };
   for (const more of [[], [padding]]) {
     const modern = await modernBackendFor(t, { tools: [...tools, ...more] });
     const legacy = await backendFor(t, { tools });

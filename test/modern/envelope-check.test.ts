@@ -21,8 +21,8 @@ function objectOf(bytes: number): object {
 t.test('what a client says of itself may be as long as its limit, and no longer', async (t) => {
   t.equal(faultOf({}), undefined);
   for (const [member, max] of [
-    ['clientInfo', limits.clientInfoBytesMax],
-    ['clientCapabilities', limits.clientCapabilitiesBytesMax],
+    ['clientInfo', limits.clientMemberBytesMax],
+    ['clientCapabilities', limits.clientMemberBytesMax],
   ] as const) {
     t.equal(faultOf({ [`${KEY}${member}`]: objectOf(max) }), undefined, member);
     t.equal(

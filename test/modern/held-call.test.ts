@@ -10,7 +10,7 @@ import { HeldAnswer, type HeldCall } from '../../src/modern/held-call.js';
 import { HeldCalls } from '../../src/modern/held-calls.js';
 import { argumentsHash } from '../../src/modern/request-state.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
@@ -213,7 +213,7 @@ t.test(
     const message = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
     scene.exchange.respond(200, 'application/json', message);
     t.equal(held(), length + message.length);
-    scene.advance(limits.heldCallMsMax + 100);
+    scene.advance(limits.personMsMax + 100);
     t.equal(held(), 0);
   },
 );
@@ -310,7 +310,7 @@ t.test('a backend is told when its question cannot be asked: unknown, too large,
 
 t.test('the number of held calls of each subject is bounded', async (t) => {
   const scene = new Scene(t);
-  const calls = Array.from({ length: limits.heldCallsPerSubjectMax }, () => scene.begin());
+  const calls = Array.from({ length: perSubject(limits.heldCallsMax) }, () => scene.begin());
   t.notOk(calls.includes(undefined));
   t.equal(scene.begin(), undefined);
   t.ok(scene.begin('bob'));
@@ -324,7 +324,7 @@ t.test('a call whose client does not come back is given up', async (t) => {
   const call = scene.begin('alice', request(1, '', args));
   const { requestState } = await roundOf(scene, call, question('x1'));
   t.ok(scene.accounts.held('requestBytes') > 0);
-  scene.advance(limits.heldCallMsMax + 100);
+  scene.advance(limits.personMsMax + 100);
   t.equal(scene.gaveUp, 1);
   call?.onRequestOver();
   t.equal(scene.accounts.held('requestBytes'), 0, 'what it held is given back, once');

@@ -97,7 +97,7 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
   t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
   t.equal(exchange.outcome, 'responded');
 
-  held.scene.context.advance(limits.heldCallMsMax - 1_000);
+  held.scene.context.advance(limits.personMsMax - 1_000);
   const inputResponses = { 1: { roots: [{ uri: 'file:///a' }] } };
   const retry = held.post(2, { inputResponses, requestState: asked.result?.requestState });
   t.equal(held.scene.http.last.text, '{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file:///a"}]}}');
@@ -354,7 +354,7 @@ t.test('a call whose client does not come back is cancelled', async (t) => {
   const { exchange, call } = held.begin();
   call.data(ASKED);
   const asked = await answerOf(exchange);
-  held.scene.context.advance(limits.heldCallMsMax + 100);
+  held.scene.context.advance(limits.personMsMax + 100);
   const told = held.scene.http.calls.slice(held.scene.http.calls.indexOf(call) + 1).map(({ text }) => text);
   t.match(told.join('\n'), /notifications\/cancelled/);
   const late = await answerOf(held.post(2, { inputResponses: {}, requestState: asked.result?.requestState }));

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { sessionBytesOf } from '../../src/session/session-memory.js';
-import { limits } from '../../src/shared/limits.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
@@ -259,7 +259,8 @@ t.test('an invalid filter is refused', async (t) => {
 t.test('the number of listening requests of each subject is bounded', async (t) => {
   const scene = new Scene(t);
   const first = scene.listen({ toolsListChanged: true });
-  for (let count = 1; count < limits.listensPerSubjectMax; count += 1) scene.listen({ toolsListChanged: true }, count);
+  for (let count = 1; count < perSubject(limits.listensMax); count += 1)
+    scene.listen({ toolsListChanged: true }, count);
   t.match(messages(scene.listen({ toolsListChanged: true })), [{ error: { code: -32603, message: /Too many/ } }]);
   first.isForgiving = true;
   first.abort();
@@ -279,7 +280,7 @@ t.test('a listening request without room for its session is refused, and nothing
   for (const [shares, refusal] of rows) {
     const scene = new Scene(t, shares);
     // More often than one subject may listen at once, so that a leaked place shows.
-    for (let count = 0; count <= limits.listensPerSubjectMax; count += 1) {
+    for (let count = 0; count <= perSubject(limits.listensMax); count += 1) {
       const { answer } = scene.listen({ toolsListChanged: true, resourceSubscriptions: ['b+x:1'] }, count);
       t.match(answer, { status: refusal.status, body: Buffer.from(refusal.body) }, JSON.stringify(shares));
     }

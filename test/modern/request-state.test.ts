@@ -72,7 +72,7 @@ t.test('a state expires, which only its own request learns', async (t) => {
   let nowMs = 1_900_000_000_000;
   const states = new RequestStates(secret, () => nowMs);
   const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
-  nowMs += limits.heldCallMsMax - 1;
+  nowMs += limits.personMsMax - 1;
   t.ok(states.open(origin, state));
   nowMs += 1_002;
   t.equal(states.open(origin, state), 'expired');

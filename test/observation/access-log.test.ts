@@ -177,7 +177,7 @@ t.test('an initialize whose caller went away has a line, and leaves no session',
 });
 
 t.test("a caller's own texts are cut to a maximum", async (t) => {
-  const words = 'x'.repeat(limits.accessLogNameCharsMax + 1);
+  const words = 'x'.repeat(limits.quotedCharsMax + 1);
   const bounded = words.slice(1);
   const called = Scene.inSession(t);
   called.post('tools/call', { name: words });
@@ -226,11 +226,11 @@ t.test(
     const watch = new RequestWatch(new AccessLog(logInto(lines), false), undefined);
     const { request } = new RecordedExchange();
     const refuse = (host: string): void => watch.refused(request, 'vh', { refusal: refusals.hostRefused, host });
-    refuse(`me:s3cret@evil\u001b[2J\u202e.example:1${'x'.repeat(limits.accessLogNameCharsMax)}`);
+    refuse(`me:s3cret@evil\u001b[2J\u202e.example:1${'x'.repeat(limits.quotedCharsMax)}`);
     const { refusal, host } = JSON.parse(lines[0] ?? '{}') as Line;
     t.equal(refusal, 'host-refused');
     t.match(host, /^evil\?\[2J\?\.example:1x+$/);
-    t.equal(String(host).length, limits.accessLogNameCharsMax);
+    t.equal(String(host).length, limits.quotedCharsMax);
     refuse('other.example');
     t.equal(lines.length, 1, 'others are only counted');
   },

@@ -39,9 +39,9 @@ t.test('a request is found by its id until the ring has overwritten it', async (
 
 t.test('a text that a caller made up is kept when it is short', async (t) => {
   const recent = new RecentRequests(3);
-  keep(recent, '1', 'x'.repeat(limits.accessLogNameCharsMax + 1));
+  keep(recent, '1', 'x'.repeat(limits.quotedCharsMax + 1));
   t.match(recent.find('1'), [{ tool: '' }]);
-  const longest = ['s'.repeat(limits.storeKeyBytesMax), 'h'.repeat(limits.accessLogNameCharsMax)] as const;
+  const longest = ['s'.repeat(limits.storeKeyBytesMax), 'h'.repeat(limits.quotedCharsMax)] as const;
   keep(recent, '2', 'a', ...longest);
   t.match(recent.find('2'), [{ subject: longest[0], virtualHost: longest[1] }]);
   keep(recent, '3', 'a', `${longest[0]}s`, `${longest[1]}h`);

@@ -13,14 +13,14 @@ const delay = (counts: number[]): Series => {
 };
 
 function scene(
-  metricReportMsMax = 60_000,
+  peerAnswerMsMax = 60_000,
   metricGatheringAgeMsMax = 0,
 ): { figures: FleetFigures; asked: { to: ChildProcess; ticket: number }[] } {
   const asked: { to: ChildProcess; ticket: number }[] = [];
   const send = (to: ChildProcess, message: ToWorker): void => {
     if (message.kind === 'report') asked.push({ to, ticket: message.ticket });
   };
-  return { figures: new FleetFigures(send, { metricReportMsMax, metricGatheringAgeMsMax }), asked };
+  return { figures: new FleetFigures(send, { peerAnswerMsMax, metricGatheringAgeMsMax }), asked };
 }
 
 function valueOf(series: readonly Series[], name: string): number | undefined {

@@ -96,7 +96,7 @@ t.test('pages of sessions run over the slots, and say where the next one begins'
   }
   t.strictSame(seen.flat(), ['a', 'b', 'c', 'd', 'e']);
   t.ok(seen.every(({ length }) => length <= 2));
-  for (const limit of ['0', 'x', '1.5', String(limits.adminSessionsPageMax + 1)]) {
+  for (const limit of ['0', 'x', '1.5', String(limits.viewPageMax + 1)]) {
     t.equal((await pages['/sessions']?.('', new URLSearchParams({ limit }), ''))?.status, 400, limit);
   }
 });

@@ -2,6 +2,7 @@
 // through a real relay, as large as the limits let it be, while the cost of each turn of the loop is measured.
 import t from 'tap';
 import { listKinds } from '../../src/mcp/list-kinds.js';
+import { LIST_BYTES_INLINE_MAX } from '../../src/lists/list-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { dearestTurnMs } from '../support/turn-cost.js';
 import { RelayScene } from './relay-scene.js';
@@ -214,7 +215,7 @@ t.test('a list of tools', async (t) => {
   const small = (count: number): string =>
     `[${Array.from({ length: count }, (_, index) => `{"name":"${(index * 7_919) % 1e6}"}`).join()}]`;
   const tools = {
-    'small ones, on the event loop': small(limits.listBytesInlineMax / 20),
+    'small ones, on the event loop': small(LIST_BYTES_INLINE_MAX / 20),
     'small ones, in the thread': small(40_000),
     'one large one': `[{"name":"x","description":"${'é'.repeat(8 * MIB)}"}]`,
   };
@@ -253,7 +254,7 @@ t.test('a list of tools', async (t) => {
 t.test('a list of another kind', async (t) => {
   for (const { method, member, key } of Object.values(listKinds)) {
     if (method === 'tools/list') continue;
-    for (const count of [limits.listBytesInlineMax / 25, 40_000]) {
+    for (const count of [LIST_BYTES_INLINE_MAX / 25, 40_000]) {
       await t.test(`${method} of ${count}`, async (t) => {
         const scene = open(t, { offers: { tools: {}, prompts: {}, resources: {}, tasks: { list: {} } } });
         const exchange = new ThrownAway({ body: Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"${method}"}`) });

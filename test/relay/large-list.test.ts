@@ -3,6 +3,7 @@
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
+import { LIST_BYTES_INLINE_MAX } from '../../src/lists/list-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { roomyShares } from '../support/shares.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
@@ -12,7 +13,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { virtualHostOf } from './virtual-host.js';
 
 /** Makes an answer too large to be merged on the event loop. */
-const BULK = 'x'.repeat(2 * limits.listBytesInlineMax);
+const BULK = 'x'.repeat(2 * LIST_BYTES_INLINE_MAX);
 const PIECE_CHARS = 50_000;
 
 function tool(name: string, bulk = BULK): string {
@@ -239,7 +240,7 @@ for (const [form, contentType] of [
 ] as const) {
   t.test(`many small pages of one backend count when they are large together: ${form}`, async (t) => {
     const { scene, exchange } = ask(t, 'b');
-    const pageChars = limits.listBytesInlineMax / 4;
+    const pageChars = LIST_BYTES_INLINE_MAX / 4;
     const pageCount = 10;
     const names = Array.from({ length: pageCount }, (_, index) => `tool-${index}`);
     for (const [index, name] of names.entries()) {
@@ -251,7 +252,7 @@ for (const [form, contentType] of [
       if (isLast) break;
       await until(() => scene.http.calls.length > sentBefore, 'the question for the next page');
       const uncountedBytes = (index + 1) * pageChars - scene.accounts.held('listBytes');
-      t.ok(uncountedBytes <= limits.listBytesInlineMax, `${uncountedBytes} after page ${index}`);
+      t.ok(uncountedBytes <= LIST_BYTES_INLINE_MAX, `${uncountedBytes} after page ${index}`);
     }
     const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: { name: string }[] } };
     t.same(
@@ -293,7 +294,7 @@ t.test("a backend's deadline holds while its answer waits to be read", async (t)
 
 t.test('a list that is not merged in time is an error', async (t) => {
   const { scene, exchange, calls } = ask(t, 'one', 'two');
-  const half = tool('x', 'x'.repeat(limits.listBytesInlineMax - 1_000));
+  const half = tool('x', 'x'.repeat(LIST_BYTES_INLINE_MAX - 1_000));
   at(calls, 0).json(answerWith([half]));
   at(calls, 1).json(answerWith([half]));
   scene.context.advance(limits.listTaskMsMax + 100);

@@ -3,7 +3,9 @@
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
-import { limits } from '../../src/shared/limits.js';
+import { SESSION_BYTES_EACH } from '../../src/fair/overload-door.js';
+import { UPSTREAM_SESSION_BYTES_EACH } from '../../src/session/session-memory.js';
+
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import type { ScriptedCall } from '../upstream/scripted-upstream.js';
@@ -77,7 +79,7 @@ t.test('when all subjects together have all sessions, a further one gets 503', a
 });
 
 t.test('the memory of sessions counts backends, clientInfo and capabilities', async (t) => {
-  const each = limits.sessionBytesEach + limits.upstreamSessionBytesEach;
+  const each = SESSION_BYTES_EACH + UPSTREAM_SESSION_BYTES_EACH;
   // The last eighth is for subjects that hold less than any session takes here.
   const sessionBytesMax = Math.ceil(((3 * each + 500) * 8) / 7);
   const scene = new Scene(t, { subjectSessionBytesMax: 2 * each + 5_000, sessionBytesMax });

@@ -257,7 +257,7 @@ t.test('DELETE waits for a machine that never answers up to a bound', async (t) 
   t.equal(await ping(one), 200);
   other.view.peers.gate = new Promise(() => undefined);
   const deletion = one.scene.request({ method: 'DELETE' });
-  await machines.advance(limits.sessionEndWaitMsMax - 500);
+  await machines.advance(limits.peerAnswerMsMax - 500);
   t.equal(deletion.outcome, 'none');
   await machines.advance(1_000);
   t.equal(deletion.answer?.status, 200);

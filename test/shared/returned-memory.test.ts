@@ -2,7 +2,8 @@
 // into every process.
 import t from 'tap';
 import { LargeMemory } from '../../src/fair/large-memory.js';
-import { limits } from '../../src/shared/limits.js';
+import { LIST_PART_BYTES } from '../../src/upstream/rpc/unread-answer.js';
+
 import { plainRequest } from '../../src/http-client/http-upstream.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { POISON } from '../support/poison.js';
@@ -30,13 +31,13 @@ t.test('large memory is overwritten, kept or not; memory that was not lent stays
 
 t.test('parts of lists, which come back from a thread', async (t) => {
   const memory = new LargeMemory();
-  const part = memory.take(limits.listPartBytes);
-  t.equal(part.length, limits.listPartBytes);
+  const part = memory.take(LIST_PART_BYTES);
+  t.equal(part.length, LIST_PART_BYTES);
   const { buffer } = structuredClone(part, { transfer: [part.buffer as ArrayBuffer] });
   const back = new Uint8Array(buffer).fill(1);
   memory.giveBack(back, true);
   t.ok(isPoisoned(back));
-  t.equal(memory.take(limits.listPartBytes).buffer, buffer, 'and used again');
+  t.equal(memory.take(LIST_PART_BYTES).buffer, buffer, 'and used again');
 });
 
 t.test('bytes read from a backend are overwritten once they were passed on', async (t) => {

@@ -6,7 +6,12 @@ import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
-import { RecordStoreFault, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
+import {
+  RecordStoreFault,
+  type RecordKey,
+  type RecordStore,
+  RECORDS_AT_ONCE_MAX,
+} from '../../src/store/record-store.js';
 import { findFreePort } from '../support/free-port.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -71,7 +76,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.strictSame(await subjectsOf(store), []);
       const longest = 'z'.repeat(limits.storeKeyBytesMax);
       const subjects = ['\u0000', 'bob@example.com', 'zoë 😀', longest];
-      for (let index = 0; index < 2 * limits.recordsAtOnceMax; index++) subjects.push(`s${index}`);
+      for (let index = 0; index < 2 * RECORDS_AT_ONCE_MAX; index++) subjects.push(`s${index}`);
       await Promise.all(
         subjects.map((subject) => store.swap([{ ...config(subject), expected: undefined, value: one }])),
       );

@@ -2,9 +2,16 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
-import { limits } from '../../src/shared/limits.js';
+
 import { openRecordStore, openStore } from '../../src/store/open-store.js';
-import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
+import {
+  RecordStoreFault,
+  type RecordChange,
+  type RecordKey,
+  type RecordStore,
+  RECORD_CHANGES_KEPT,
+  RECORDS_AT_ONCE_MAX,
+} from '../../src/store/record-store.js';
 import { countUp, COUNTER } from '../support/record-counter.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -137,12 +144,12 @@ for (const [kind, start] of Object.entries(stores)) {
     t.test('a reader that has missed more than is kept is told to read everything', async (t) => {
       const records = await open(t, await optionsOf(t));
       const { position } = await records.readChanges('');
-      const told = Array.from({ length: limits.recordChangesKept + 1 }, (_, count) => ({
+      const told = Array.from({ length: RECORD_CHANGES_KEPT + 1 }, (_, count) => ({
         ...change(record(`servers/${count}`), undefined, 'x'),
         isTold: true,
       }));
       t.ok(await records.swap(told.slice(0, -1)));
-      t.equal((await records.readChanges(position)).keys.length, limits.recordChangesKept, 'so many are kept');
+      t.equal((await records.readChanges(position)).keys.length, RECORD_CHANGES_KEPT, 'so many are kept');
       t.ok(await records.swap(told.slice(-1)));
       const after = await records.readChanges(position);
       t.equal(after.keys, 'unknown');
@@ -206,10 +213,7 @@ for (const [kind, start] of Object.entries(stores)) {
 
     t.test('a walk visits every record once, however many there are', async (t) => {
       const records = await open(t, await optionsOf(t));
-      const keys = Array.from(
-        { length: 2 * limits.recordsAtOnceMax + 1 },
-        (_, n) => `walk/${String(n).padStart(6, '0')}`,
-      );
+      const keys = Array.from({ length: 2 * RECORDS_AT_ONCE_MAX + 1 }, (_, n) => `walk/${String(n).padStart(6, '0')}`);
       await records.swap(keys.map((key) => change(record(key), undefined, key)));
       const met = await recordsUnder(records, 'walk/');
       t.same(

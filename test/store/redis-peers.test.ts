@@ -72,7 +72,7 @@ t.test('a silent process is waited for a limited time, and counted', async (t) =
   t.equal(published.length, 2);
   await new Promise((resolve) => setImmediate(resolve));
   peers.onPublished('heard quick 1');
-  mock.timers.tick(limits.sessionEndWaitMsMax - 1);
+  mock.timers.tick(limits.peerAnswerMsMax - 1);
   await new Promise((resolve) => setImmediate(resolve));
   t.equal(unheard, undefined);
   mock.timers.tick(1);

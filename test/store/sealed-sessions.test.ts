@@ -6,11 +6,11 @@ import { mock } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openRoot } from '../../src/store/embedded-databases.js';
-import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
+import { EmbeddedSessions, SESSION_SWEEP_MS } from '../../src/store/embedded-sessions.js';
 import { openSealedSessions } from '../../src/store/open-store.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
-import { limits } from '../../src/shared/limits.js';
+
 import { logInto } from '../support/log-lines.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -238,7 +238,7 @@ t.test('a folder that was removed is created again', async (t) => {
   const [before, after] = [newKey(), newKey()];
   await write(sessions, before, 1, 'a');
   rmSync(path, { recursive: true });
-  mock.timers.tick(limits.sessionRecordSweepMs);
+  mock.timers.tick(SESSION_SWEEP_MS);
   t.equal(await readText(sessions, before), 'nothing');
   t.equal(await sessions.renew(before, LIFE_MS), false);
   t.equal(await write(sessions, after, 1, 'b'), true);
@@ -257,7 +257,7 @@ t.test('who ends sessions without end does not fill the folder: a sweep goes on 
   t.equal(count(), keys.length);
   // The first sweep begins at a random place, the second with the first record.
   for (let sweep = 0; sweep < 2; sweep++) {
-    mock.timers.tick(limits.sessionRecordSweepMs);
+    mock.timers.tick(SESSION_SWEEP_MS);
     for (let step = 0; step < 10; step++) {
       mock.timers.tick(50);
       await turn();

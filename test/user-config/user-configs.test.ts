@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
+import { CONFIG_INLINE_BYTES_MAX } from '../../src/user-config/config-compiler.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
@@ -130,7 +131,7 @@ t.test('members that look misspelled are logged, once for each config, small or 
   found(await configs.read('alice'));
   found(await configs.read('alice'));
   t.same(told, [expected]);
-  store.answer = { kind: 'found', value: Buffer.from(text.padEnd(limits.userConfigInlineBytesMax + 1)) };
+  store.answer = { kind: 'found', value: Buffer.from(text.padEnd(CONFIG_INLINE_BYTES_MAX + 1)) };
   found(await configs.read('alice'));
   t.same(told, [expected, expected], 'the large one is another config');
   store.answer = { kind: 'found', value: configBytes({ b: { url, allowed_tool_names: ['a'], description: 'mine' } }) };
@@ -170,7 +171,7 @@ function configsOf(t: Test): { store: ScriptedStore; configs: UserConfigs } {
 }
 
 t.test('a large config compiles to the same as a small one would', async (t) => {
-  t.ok(colourful.length > limits.userConfigInlineBytesMax);
+  t.ok(colourful.length > CONFIG_INLINE_BYTES_MAX);
   const { store, configs } = configsOf(t);
   store.answer = { kind: 'found', value: colourful };
   const reading = configs.read('alice');

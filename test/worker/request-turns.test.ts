@@ -4,15 +4,15 @@
 import t from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { Accounts } from '../../src/fair/accounts.js';
-import { limits } from '../../src/shared/limits.js';
-import { RequestTurns } from '../../src/worker/request-turns.js';
+import { limits, perSubject } from '../../src/shared/limits.js';
+import { RequestTurns, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-turns.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 
 /** How long a request takes unless a test says otherwise: a power of two, so that sums are exact. */
 const REQUEST_MS = 0.125;
 /** How many requests pass in a turn: those before the first look at the clock, plus those of the time that starts with it. */
-const PASSING = limits.requestsUntimedMax + limits.turnMs / REQUEST_MS;
+const PASSING = REQUESTS_UNTIMED_MAX + limits.turnMs / REQUEST_MS;
 /** How many waiting requests one turn serves. */
 const SERVED_EACH_TURN = limits.turnMs / REQUEST_MS;
 
@@ -118,10 +118,10 @@ t.test('a turn ends when its time is over, and the rest follows', async (t) => {
 t.test('of costly requests few pass, and of those that cost nothing thousands', async (t) => {
   const dear = createScene(createAccounts(), limits.turnMs);
   dear.send('alice', 100);
-  t.equal(dear.served.length, 2 * limits.requestsUntimedMax, 'those of two looks at the clock');
+  t.equal(dear.served.length, 2 * REQUESTS_UNTIMED_MAX, 'those of two looks at the clock');
   for (let turn = 1; turn <= 5; turn += 1) {
     await nextTurn();
-    t.equal(dear.served.length, 2 * limits.requestsUntimedMax + turn, 'one at least');
+    t.equal(dear.served.length, 2 * REQUESTS_UNTIMED_MAX + turn, 'one at least');
   }
   const cheap = createScene(createAccounts(), 0);
   cheap.send('alice', 5_000);
@@ -142,17 +142,17 @@ t.test('a waiting request is in flight as long as there is room, and leaves noth
 });
 
 t.test('the number of waiting requests is bounded, per subject and in all', async (t) => {
-  const { requestsWaitingMax, requestsWaitingPerSubjectMax } = limits;
+  const { waitingMax } = limits;
+  const share = perSubject(waitingMax);
   const { send, turns } = createScene();
   send('other', PASSING);
-  const refusals = send('alice', requestsWaitingPerSubjectMax + 3, 'DELETE').map(({ refusal }) => refusal);
+  const refusals = send('alice', share + 3, 'DELETE').map(({ refusal }) => refusal);
   t.same(
     refusals.filter((refusal) => refusal !== undefined),
     Array(3).fill('subject-requests-full'),
   );
   t.equal(send('bob', 1)[0]?.refusal, undefined);
-  for (let each = 0; turns.count < requestsWaitingMax; each += 1)
-    send(`s${each}`, Math.min(requestsWaitingPerSubjectMax, requestsWaitingMax - turns.count));
+  for (let each = 0; turns.count < waitingMax; each += 1) send(`s${each}`, Math.min(share, waitingMax - turns.count));
   t.equal(send('one more', 1)[0]?.refusal, 'requests-full');
 });
 

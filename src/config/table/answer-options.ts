@@ -1,5 +1,4 @@
 // Options for responses to callers: what is sent while nothing is ready, and what is kept for reconnecting clients.
-import { limits } from '../../shared/index.js';
 import { option } from '../option.js';
 import { duration, oneOf, size } from '../values.js';
 
@@ -28,7 +27,8 @@ export const answerOptions = {
   streamKeepAliveMs: option(
     'stream-keep-alive <duration>',
     'time without data on an event stream after which a comment is sent, so that proxies do not close it',
-    duration({ minMs: 100, maxMs: limits.streamKeepAliveMsMax }),
+    // Proxies and clients give up on silent streams, and a comment is promised every 15 s.
+    duration({ minMs: 100, maxMs: 14_000 }),
     '14s',
   ),
   resumptionTimeMs: option(
@@ -40,7 +40,7 @@ export const answerOptions = {
   resumptionBytesMax: option(
     'resumption-bytes <size>',
     'memory per session for events that a reconnecting client can resume from; the oldest are dropped first',
-    size({ minBytes: 1, maxBytes: limits.shareBytesMax }),
+    size({ minBytes: 1 }),
     '4MiB',
   ),
 };

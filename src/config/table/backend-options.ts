@@ -70,7 +70,7 @@ export const upstreamOptions = {
   listCacheMs: option(
     'list-cache <duration>',
     "how long a backend's list is cached, for the caller that it was read for; 0s disables caching",
-    duration({ minMs: 0, maxMs: limits.listCacheMsMax }),
+    duration({ minMs: 0, maxMs: 3_600_000 }),
     '0s',
   ),
   callIdleTimeoutMs: option(
@@ -111,16 +111,16 @@ const connectionsPerSubjectMax = option(
 const lookUpsMax = option(
   'name-look-ups <count>',
   'most DNS look-ups that one process does at once; further ones wait',
-  wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  wholeNumber({ min: 1, max: 16_384 }),
   '1024',
 );
 const lookUpsPerSubjectMax = option(
   'name-look-ups-per-subject <count>',
   'most DNS look-ups at once for the requests of one subject',
-  wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  wholeNumber({ min: 1, max: 16_384 }),
   {
     said: 'a sixteenth of --name-look-ups',
-    from: (reader) => Math.ceil(reader.known(lookUpsMax) / limits.nameLookUpShareDivisor),
+    from: (reader) => Math.ceil(reader.known(lookUpsMax) / 16),
   },
 );
 

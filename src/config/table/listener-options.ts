@@ -1,5 +1,5 @@
 // Where the planes listen, and which requests they accept there.
-import { limits } from '../../shared/index.js';
+import { MIB } from '../../shared/index.js';
 import { checkPair, readCertificates, readTlsPrivateKey } from '../files.js';
 import { option, section, type OptionReader } from '../option.js';
 import {
@@ -123,7 +123,8 @@ export const requestOptions = {
   bodyBytesMax: option(
     'max-body-bytes <size>',
     'largest request body; a larger one gets 413',
-    size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
+    // It is held in memory as a whole, and the scanner keeps 32-bit offsets.
+    size({ minBytes: 1, maxBytes: 1024 * MIB }),
     '4MiB',
   ),
   requestIds: option(

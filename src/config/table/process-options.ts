@@ -1,6 +1,11 @@
 // Options for processes: number, memory, logging, tracing and shutdown; and for what the control plane does on its own.
-import { limits } from '../../shared/index.js';
-import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../machine-memory.js';
+import { MIB } from '../../shared/index.js';
+import {
+  WORKERS_MAX,
+  WORKER_MEMORY_BYTES_LEAST,
+  defaultWorkerCount,
+  defaultWorkerMemoryBytes,
+} from '../machine-memory.js';
 import { option, section } from '../option.js';
 import {
   duration,
@@ -13,18 +18,16 @@ import {
   wholeNumber,
 } from '../values.js';
 
-const workerCount = option(
-  'number-of-cpus <count>',
-  'number of workers',
-  wholeNumber({ min: 1, max: limits.workersMax }),
-  { said: "the number of processors, or the cgroup's quota, rounded up", from: () => defaultWorkerCount() },
-);
+const workerCount = option('number-of-cpus <count>', 'number of workers', wholeNumber({ min: 1, max: WORKERS_MAX }), {
+  said: "the number of processors, or the cgroup's quota, rounded up",
+  from: () => defaultWorkerCount(),
+});
 
 export const workerOptions = {
   workerMemoryBytes: option(
     'worker-memory <size>',
     'memory limit of one worker; as it is approached, first new sessions and then new requests get 503',
-    size({ minBytes: limits.workerMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+    size({ minBytes: WORKER_MEMORY_BYTES_LEAST }),
     {
       said: "three quarters of the machine's or cgroup's memory, divided by the workers",
       from: (reader) => defaultWorkerMemoryBytes(reader.known(workerCount)),
@@ -110,7 +113,8 @@ export const traceOptions = section(
 export const controlPlaneMemory = option(
   'control-plane-memory <size>',
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
-  size({ minBytes: limits.controlPlaneMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+  // Without any servers it uses close to half of this.
+  size({ minBytes: 256 * MIB }),
   { said: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
 );
 
@@ -148,7 +152,7 @@ export const registryOptions = {
   requestsPerMinuteMax: option(
     'rate-limit <count>',
     'requests per minute for one subject, or for one address without a valid token; 0 disables the limit',
-    wholeNumber({ min: 0, max: limits.requestsPerMinuteMax }),
+    wholeNumber({ min: 0, max: 1_000_000 }),
     '600',
   ),
 };

@@ -4,19 +4,19 @@ import { option, type Option, type OptionReader } from '../option.js';
 import { size, wholeNumber } from '../values.js';
 
 /** The range of every share of memory. */
-const shareSize = size({ minBytes: 1, maxBytes: limits.shareBytesMax });
+const shareSize = size({ minBytes: 1 });
 
 const sessionCounts = {
   sessionsMax: option(
     'max-sessions <count>',
     'most sessions in one process; a further initialize gets 503',
-    wholeNumber({ min: 1, max: limits.sessionsMax }),
+    wholeNumber({ min: 1, max: 1_000_000 }),
     '200000',
   ),
   subjectSessionsMax: option(
     'max-sessions-per-subject <count>',
     'most sessions of one subject in one process; a further initialize gets 429',
-    wholeNumber({ min: 1, max: limits.sessionsMax }),
+    wholeNumber({ min: 1, max: 1_000_000 }),
     '1000',
   ),
 };
@@ -25,13 +25,13 @@ const requestCounts = {
   requestsInFlightMax: option(
     'max-requests-in-flight <count>',
     'most requests in flight in one process; one more gets 503',
-    wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+    wholeNumber({ min: 1, max: 1_000_000 }),
     '16384',
   ),
   subjectRequestsInFlightMax: option(
     'max-requests-in-flight-per-subject <count>',
     'most requests of one subject in flight in one process; one more gets 429',
-    wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+    wholeNumber({ min: 1, max: 1_000_000 }),
     '2048',
   ),
 };
@@ -101,19 +101,19 @@ export const composerOptions = {
   serversMax: option(
     'max-servers <count>',
     'most registered servers; one more gets 409',
-    wholeNumber({ min: 1, max: limits.serversMax }),
+    wholeNumber({ min: 1, max: 10_000 }),
     '10000',
   ),
   compositionsMax: option(
     'max-compositions <count>',
     'most compositions; one more gets 409',
-    wholeNumber({ min: 1, max: limits.compositionsMax }),
+    wholeNumber({ min: 1, max: 10_000 }),
     '10000',
   ),
   makerCompositionsMax: option(
     'max-compositions-per-maker <count>',
     'most compositions that one subject was the last to write; one more gets 409',
-    wholeNumber({ min: 1, max: limits.compositionsMax }),
+    wholeNumber({ min: 1, max: 10_000 }),
     '1000',
   ),
   makerComposedBytesMax: option(

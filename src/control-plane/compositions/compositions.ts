@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits, type Logger } from '../../shared/index.js';
+import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/index.js';
 import type { ComposerShares } from '../../config/index.js';
-import { type RecordStore, walkRecords } from '../../store/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
@@ -194,9 +194,9 @@ export class Compositions {
     await this.#run(job, change.wait);
   }
 
-  /** Counts the changes, of all control planes, that are not in all user configs yet; at most `limits.recordsAtOnceMax` are counted. */
+  /** Counts the changes, of all control planes, that are not in all user configs yet; at most `RECORDS_AT_ONCE_MAX` are counted. */
   async countUnpublished(): Promise<number> {
-    return (await this.#records.listKeys(PUBLICATION_JOBS, '', limits.recordsAtOnceMax)).length;
+    return (await this.#records.listKeys(PUBLICATION_JOBS, '', RECORDS_AT_ONCE_MAX)).length;
   }
 
   /** Publishes what is not published, now and at intervals. */

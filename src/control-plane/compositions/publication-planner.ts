@@ -1,6 +1,7 @@
 // Where publications are planned. Small ones run on the event loop, a few milliseconds per turn, however many there
 // are; large ones, whose decoding would block it for up to a second, run in a thread. Cold path.
 import { limits, TaskThread } from '../../shared/index.js';
+import { CONFIG_INLINE_BYTES_MAX } from '../../user-config/index.js';
 import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
 import { changesOf, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
@@ -15,7 +16,7 @@ export class PublicationPlanner {
 
   /** @param wanted JSON of the control plane's virtual hosts that the subject should have, by id. */
   plan(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
-    if (bytesOf(state, wanted) > limits.userConfigInlineBytesMax) return this.#planLarge(state, wanted);
+    if (bytesOf(state, wanted) > CONFIG_INLINE_BYTES_MAX) return this.#planLarge(state, wanted);
     const planned = this.#last.then(async () => {
       await this.#whenItIsTime();
       return planPublication(state, wanted);
@@ -38,7 +39,7 @@ export class PublicationPlanner {
   async #whenItIsTime(): Promise<void> {
     if (performance.now() < this.#turnEndMs) return;
     await new Promise(setImmediate);
-    this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    this.#turnEndMs = performance.now() + limits.turnMs;
   }
 }
 

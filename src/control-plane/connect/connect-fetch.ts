@@ -36,7 +36,7 @@ export class ConnectFetch {
     this.check(place);
     const { http } = this.#means;
     let bytes = 0;
-    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.connectAnswerBytesMax;
+    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     return upstreamFetch({ http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf }, place, asked);
   };
 

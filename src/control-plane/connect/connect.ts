@@ -145,7 +145,7 @@ export class Connect {
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const grantKey = userGrantKey(auth, ticket, subject);
     const nowMs = Date.now();
-    const untilMs = nowMs + limits.connectTicketMs;
+    const untilMs = nowMs + limits.personMsMax;
     const said = { ...{ nonce, browser: hashOf(browser), grantKey, subject, backendName, origin, path, auth }, client };
     await this.#begun.begin(ticket.id, { ...found, ...said, verifier, untilMs }, nowMs);
     const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);

@@ -17,7 +17,7 @@ interface AdminBounds {
 }
 
 const BOUNDS: AdminBounds = {
-  answerMsMax: limits.dataplaneAnswerMsMax,
+  answerMsMax: limits.remoteAnswerMsMax,
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 

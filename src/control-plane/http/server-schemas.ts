@@ -117,7 +117,7 @@ const serverSaid = {
   tags: {
     type: 'array',
     maxItems: limits.serverTagsMax,
-    items: { ...text, minLength: 1, maxLength: limits.serverTagCharsMax, pattern: '^[^,]+$' },
+    items: { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[^,]+$' },
   },
   transport: {
     type: 'string',

@@ -46,7 +46,7 @@ export const signInOperations = operationsOf('documentation', {
     handle: async ({ signIn }, request, reply) => {
       const there = required(signIn);
       const { url, kept } = await there.begin(request.ip);
-      keep(reply, there, kept, limits.signInMs);
+      keep(reply, there, kept, limits.personMsMax);
       return { url };
     },
   },

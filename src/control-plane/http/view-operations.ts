@@ -88,7 +88,7 @@ export const viewOperations = operationsOf('views', {
       limit: {
         type: 'integer',
         minimum: 1,
-        maximum: limits.adminSessionsPageMax,
+        maximum: limits.viewPageMax,
         description: 'The most sessions on a page.',
       },
       cursor: { type: 'string', pattern: '^\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
@@ -98,7 +98,7 @@ export const viewOperations = operationsOf('views', {
     handle: async ({ dataplane }, request, reply) => {
       const query = request.query as SessionsQuery;
       const subject = mayAskOf(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
-      const { session = '', limit = limits.adminSessionsPageMax, cursor = '' } = query;
+      const { session = '', limit = limits.viewPageMax, cursor = '' } = query;
       const { next, ...page } = await dataplane.sessions(request.subject, { subject, session, limit, cursor });
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return page;
@@ -151,7 +151,7 @@ export const viewOperations = operationsOf('views', {
       'The latest changes that were made through this interface, each with the changed properties before and after, without secrets. Admins see all changes; editors see their own, and those of records that they may change. The log has all of them.',
     query: {
       record: { ...text, description: 'The id or the name of a server or a composition: changes of it alone.' },
-      limit: { type: 'integer', minimum: 1, maximum: limits.auditPageMax, description: 'The most entries on a page.' },
+      limit: { type: 'integer', minimum: 1, maximum: limits.viewPageMax, description: 'The most entries on a page.' },
       cursor: { type: 'string', pattern: '^\\d{1,15}$', description: 'From the `Link` header.' },
     },
     answers: [
@@ -159,7 +159,7 @@ export const viewOperations = operationsOf('views', {
     ],
     refusals: [422],
     handle: async ({ changes }, request, reply) => {
-      const { record = '', limit = limits.auditPageMax, cursor } = request.query as AuditPageQuery;
+      const { record = '', limit = limits.viewPageMax, cursor } = request.query as AuditPageQuery;
       const page = await changes.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
       return itemsOf(request, reply, page);
     },

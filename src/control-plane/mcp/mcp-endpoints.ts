@@ -56,7 +56,7 @@ export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #compiled = new RecentMap<Compiled>(
     CONTROL_PLANE_VIRTUAL_HOSTS_MAX,
-    limits.userConfigCacheBytesMax,
+    limits.cacheBytesMax,
     ({ text }) => text.length,
   );
 

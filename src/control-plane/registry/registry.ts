@@ -3,7 +3,7 @@
 // under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger } from '../../shared/index.js';
-import type { RecordStore } from '../../store/index.js';
+import { RECORDS_PER_READ_MAX, type RecordStore } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { Change, PublicationWait } from '../compositions/publication-wait.js';
@@ -99,8 +99,8 @@ export class Registry {
     );
     const items: ServerRecord[] = [];
     let bytesLeft: number = limits.listPageBytesMax;
-    for (let start = 0; start < page.items.length; start += limits.recordsPerReadMax) {
-      const part = page.items.slice(start, start + limits.recordsPerReadMax);
+    for (let start = 0; start < page.items.length; start += RECORDS_PER_READ_MAX) {
+      const part = page.items.slice(start, start + RECORDS_PER_READ_MAX);
       const { servers, bytes } = await this.#storage.loadMany(part.map(({ id }) => id));
       for (const { record } of servers) items.push(record);
       bytesLeft -= bytes;

@@ -100,8 +100,8 @@ function checkUrl(text: string): void {
 }
 
 function checkTag(tag: string, member: string): void {
-  if (tag.length > limits.serverTagCharsMax || !TAG_CHARS.test(tag)) {
-    refuseMember(member, `must be 1 to ${limits.serverTagCharsMax} characters without commas and control characters`);
+  if (tag.length > limits.serverNameCharsMax || !TAG_CHARS.test(tag)) {
+    refuseMember(member, `must be 1 to ${limits.serverNameCharsMax} characters without commas and control characters`);
   }
   if (tag !== tag.trim()) refuseMember(member, 'must not begin or end with a space');
 }

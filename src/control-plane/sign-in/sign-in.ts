@@ -58,7 +58,7 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
 // here. Completed ones are remembered for as long as they could be replayed.
 
 /**
- * Sign-ins completed within `signInMs`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no
+ * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no
  * code twice.
  */
 export const SIGN_INS_ENDED_MAX = 10_000;
@@ -169,7 +169,7 @@ export class SignIn {
     return this.#withRoom(address, async () => {
       const { authorization_endpoint: endpoint } = await askIssuer(this.#fetch(), this.#options.issuer);
       const verifier = await createVerifier();
-      const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.signInMs };
+      const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.personMsMax };
       const url = await authorizationUrl(endpoint, this.#options.scope, this.#asking(begun));
       return { url, kept: this.#begun.seal(begun) };
     });

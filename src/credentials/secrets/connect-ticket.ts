@@ -31,7 +31,7 @@ export function sealTicket<Auth>(
 ): string | undefined {
   if (keys.first === undefined) return undefined;
   const id = randomBytes(ID_BYTES).toString('base64url');
-  const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.connectTicketMs };
+  const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.personMsMax };
   const text = sealValue(keys, USE, ticket);
   return text.length <= limits.connectTicketCharsMax ? text : undefined;
 }

@@ -7,6 +7,9 @@ import { SecretKeys } from './secret-keys.js';
 import { SECRET_PREFIX } from './secret-records.js';
 import { unsealSecret, type Secret } from './sealed-secret.js';
 
+/** Secrets that a process caches. The others are read again when needed. */
+export const SECRETS_KNOWN_MAX = 1_024;
+
 export type StoredSecretRead =
   | { readonly kind: 'found'; readonly secret: Secret }
   /** The reason is for the log; it names no secret. */
@@ -23,8 +26,8 @@ export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;
   readonly #opened = new RecentMap<Opened>(
-    limits.secretsKnownMax,
-    limits.secretsKnownMax * limits.secretBytesMax,
+    SECRETS_KNOWN_MAX,
+    SECRETS_KNOWN_MAX * limits.secretBytesMax,
     ({ value }) => value.length,
   );
 

@@ -9,7 +9,7 @@
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
-import { limits, MIB, WatchedFile } from '../../shared/index.js';
+import { MIB, WatchedFile } from '../../shared/index.js';
 import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
@@ -121,8 +121,7 @@ export class Names {
     this.#hosts = this.#watch(options.hostsPath ?? '/etc/hosts', parseHostsFile);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#settings = this.#watch(settingsPath, parseResolverSettings);
-    const { lookUpsMax = limits.nameLookUpsMax } = options;
-    const { lookUpsPerSubjectMax = Math.ceil(lookUpsMax / limits.nameLookUpShareDivisor) } = options;
+    const { lookUpsMax = 16_384, lookUpsPerSubjectMax } = options;
     this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 

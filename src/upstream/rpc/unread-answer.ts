@@ -1,8 +1,11 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
 import { addPiece, withoutByteOrderMark, type LargeEventTaker, type Reading } from '../../bytes/index.js';
 import { beginsWithResult } from '../../mcp/index.js';
-import { limits } from '../../shared/index.js';
+import { limits, KIB } from '../../shared/index.js';
 import { connectionBounds } from '../../http-client/index.js';
+
+/** Bytes of a large list that go to the list thread, or come from it, in one go: more would hold up the event loop. */
+export const LIST_PART_BYTES = 512 * KIB;
 
 /** See `RequestHandler.onUnread`. */
 type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
@@ -24,7 +27,7 @@ export class UnreadAnswer {
     this.#pieceBytes += piece.length;
     if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) return false;
     addPiece((this.#pieces ??= []), piece);
-    if (this.#pieceBytes >= limits.listPartBytes) this.#taker(this.#take(), false);
+    if (this.#pieceBytes >= LIST_PART_BYTES) this.#taker(this.#take(), false);
     return true;
   }
 
@@ -128,7 +131,7 @@ class WholeAnswer implements Reading {
   #passOn(): void {
     this.#next = undefined;
     if (this.#isHeld) return;
-    const end = this.#at + limits.listPartBytes;
+    const end = this.#at + LIST_PART_BYTES;
     const part = Buffer.from(this.#bytes.subarray(this.#at, end));
     this.#at = end;
     const isLast = end >= this.#bytes.length;

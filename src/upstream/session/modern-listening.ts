@@ -102,7 +102,7 @@ export class ModernListening {
     const asked: Asked = { filter, stream: undefined };
     this.#next = asked;
     const { deadlines } = this.#plan;
-    this.#patience = deadlines.after(limits.subscribeMsMax, () => {
+    this.#patience = deadlines.after(limits.remoteAnswerMsMax, () => {
       if (asked.stream?.isOffered === true) this.#onAcknowledged(asked);
     });
     asked.stream = this.#streamOf(asked);

@@ -132,7 +132,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     const call = new SseCall(key, this, reader);
     if (this.#state !== 'open') call.failLater({ ...STREAM_LOST, isUnsent: true });
     else if (this.#waiting.has(key)) call.failLater(upstreamFault('id-in-use', true));
-    else if (this.#waiting.size >= limits.sseRequestsWaitingMax) call.failLater(upstreamFault('backend-busy', true));
+    else if (this.#waiting.size >= limits.sessionRequestsInFlightMax)
+      call.failLater(upstreamFault('backend-busy', true));
     else {
       this.#waiting.set(key, call);
       call.post(this.#context.http, { ...request, target: this.#target });

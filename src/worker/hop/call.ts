@@ -6,7 +6,7 @@
 //   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
 //   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
 //   ending ── the caller went away ──> done
-import type { Exchange } from '../../exchange/index.js';
+import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import { limits } from '../../shared/index.js';
 import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { HopBody } from './body.js';
@@ -207,7 +207,7 @@ export class HopCall implements RoomWaiter {
   }
 
   #onEnd(last: Buffer): void {
-    if (last.length > limits.joinedEventBytesMax) throw new StreamFault(`${last.length} bytes with the end`);
+    if (last.length > JOINED_EVENT_BYTES_MAX) throw new StreamFault(`${last.length} bytes with the end`);
     if (this.#bodyLeftBytes !== undefined && last.length !== this.#bodyLeftBytes)
       throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
     this.#expect(['streaming'], 'ending', 'end');

@@ -5,7 +5,13 @@
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
 //   unanswered, responding, streaming, ending ── abort ──> aborted
-import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../../exchange/index.js';
+import {
+  type BodyType,
+  type Exchange,
+  type ExchangeRequest,
+  ExchangeHooks,
+  JOINED_EVENT_BYTES_MAX,
+} from '../../exchange/index.js';
 import {
   AnswerRoom,
   largeMemory,
@@ -14,7 +20,6 @@ import {
   type RoomWaiter,
   type ShareBound,
 } from '../../fair/index.js';
-import { limits } from '../../shared/index.js';
 import { Outflow } from './flow.js';
 import { sendOpenBody, sendText, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';
@@ -130,7 +135,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
 
   end(last?: Uint8Array): void {
     // If bytes wait for credit, the last ones queue behind them, and `onCredit` calls `#tryComplete` again without them.
-    const isJoined = last !== undefined && last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;
+    const isJoined = last !== undefined && last.length <= JOINED_EVENT_BYTES_MAX && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;
     if (isJoined) this.#answerBytes += last.length;

@@ -59,7 +59,7 @@ export class HopIntake implements HopSocketHandler {
     this.#onExchange = onExchange;
     this.#onClosed = onClosed;
     this.#socket = new HopSocket(socket, options.logger, this);
-    this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
+    this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.peerAnswerMsMax);
   }
 
   /** Tells the peer worker to close the link once its hops are answered, and to open its next link at the socket path. */

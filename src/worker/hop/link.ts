@@ -44,7 +44,7 @@ export class HopLink implements HopSocketHandler {
     };
     const socket = connect({ path, onread: { buffer: readBuffer, callback } });
     this.#socket = new HopSocket(socket, logger, this);
-    this.#connectTimer = setTimeout(() => socket.destroy(), limits.hopConnectMsMax);
+    this.#connectTimer = setTimeout(() => socket.destroy(), limits.peerAnswerMsMax);
     socket.once('connect', () => {
       this.#transition('connecting', 'open');
       clearTimeout(this.#connectTimer);

@@ -132,7 +132,7 @@ async function faultOf(action: Promise<unknown>): Promise<string> {
 }
 
 t.test('a link is valid for ten minutes, and its length is bounded', async (t) => {
-  const old = ticket('alice', {}, Date.now() - limits.connectTicketMs);
+  const old = ticket('alice', {}, Date.now() - limits.personMsMax);
   t.equal(await faultOf(connect.preview('b', old)), '410 This link has expired.');
   t.equal(
     await faultOf(connect.preview('b', 'x'.repeat(limits.connectTicketCharsMax + 1))),
@@ -193,7 +193,7 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
     'nor with the state of one that was begun before',
   );
   t.equal((await begun.end('grants/x/3', 'later', 1_500))?.nonce, 'later', 'which takes nothing from it');
-  const far = Date.now() + 10 * limits.connectTicketMs;
+  const far = Date.now() + 10 * limits.personMsMax;
   const before = await countOf();
   for (let i = 0; i < Math.ceil(before / CONNECTS_SWEPT_MAX) + 1; i++)
     await begun.begin(`far${i}`, consent('grants/x/far', far + 1_000), far);
@@ -208,7 +208,10 @@ t.test('a bounded part of servers’ answers is read, and invalid answers are no
     return words;
   };
   t.equal(await wordsFor({}), 'none');
-  t.match(await wordsFor({ more: 'x'.repeat(limits.connectAnswerBytesMax) }), /^502 A server’s response is too large/);
+  t.match(
+    await wordsFor({ more: 'x'.repeat(limits.authorizationAnswerBytesMax) }),
+    /^502 A server’s response is too large/,
+  );
   t.match(await wordsFor({ code_challenge_methods_supported: ['plain'] }), /^502 .*PKCE/);
   t.match(await wordsFor({ issuer: 'https://other.example' }), /^502 .*another issuer/);
   t.match(await wordsFor({ authorization_endpoint: 'javascript:alert(1)' }), /^502 .*not http or https/);
@@ -310,7 +313,7 @@ t.test('a token that no header can carry, or a refresh token too long to store, 
   };
   t.match(await endWith({ access_token: 'a\nb' }), /^502 /);
   t.match(await endWith({ token_type: 'dpop' }), /^502 /);
-  t.match(await endWith({ refresh_token: 'r'.repeat(limits.refreshTokenBytesMax + 1) }), /^502 /);
+  t.match(await endWith({ refresh_token: 'r'.repeat(limits.tokenBytesMax + 1) }), /^502 /);
   t.same(await connect.list('grace'), []);
   t.equal(await endWith({}), 'none');
   t.match(await connect.list('grace'), [{ server: 'b', url: `${origin}/mcp` }]);

@@ -7,7 +7,7 @@ t.test('the document tells the bounds that the registry and the compositions kee
     name: { minLength: 1, maxLength: limits.serverNameCharsMax },
     url: { maxLength: limits.serverUrlCharsMax },
     description: { maxLength: limits.serverDescriptionCharsMax },
-    tags: { maxItems: limits.serverTagsMax, items: { maxLength: limits.serverTagCharsMax } },
+    tags: { maxItems: limits.serverTagsMax, items: { maxLength: limits.serverNameCharsMax } },
   });
   t.match(schemas.CompositionInput.properties, {
     name: { maxLength: limits.serverNameCharsMax },

@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import type { Directory } from '../../../src/control-plane/registry/directory.js';
-import { limits } from '../../../src/shared/limits.js';
+import { RECORD_CHANGES_KEPT } from '../../../src/store/record-store.js';
+
 import type { RecordStore } from '../../../src/store/record-store.js';
 import { setStage, stores, type Stage } from '../stage.js';
 
@@ -74,7 +75,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await one.registry.register({ name: 'kept', url: DEAD_URL });
       await other.directory.sync();
       await one.registry.remove('gone');
-      const noise = Array.from({ length: limits.recordChangesKept }, (_, n) => ({
+      const noise = Array.from({ length: RECORD_CHANGES_KEPT }, (_, n) => ({
         space: 'records' as const,
         key: `noise/${n}`,
         expected: undefined,

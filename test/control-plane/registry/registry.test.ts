@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
-import { limits } from '../../../src/shared/limits.js';
+
 import { CredentialedProber } from '../../../src/control-plane/prober/probe-credentials.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createCredentials } from '../../../src/credentials/oauth-source.js';
@@ -50,7 +50,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
     ),
   );
   const registry = new Registry({
-    serversMax: limits.serversMax,
+    serversMax: 10_000,
     records,
     directory: new Directory(records),
     prober,

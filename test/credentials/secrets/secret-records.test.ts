@@ -12,6 +12,7 @@ import { readSealed, sealSecret, unsealSecret, type Secret } from '../../../src/
 import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import { SecretRecords } from '../../../src/credentials/secrets/secret-records.js';
 import { StoredSecrets, type StoredSecretRead } from '../../../src/credentials/secrets/stored-secrets.js';
+import { RECORDS_AT_ONCE_MAX } from '../../../src/store/record-store.js';
 import { limits } from '../../../src/shared/limits.js';
 import { AuditRecords } from '../../../src/store/audit-records.js';
 import { openRecordStore, openStore } from '../../../src/store/open-store.js';
@@ -238,7 +239,7 @@ t.test('a rotation reaches all secrets, however many, and tells which one was se
   const records = await openRecords(t, { kind: 'embedded', path: createScratchDirectory(t) });
   const keys = new SecretKeys([NEW, OLD]);
   const old = new SecretKeys([OLD]);
-  const names = Array.from({ length: limits.recordsAtOnceMax + 2 }, (_, at) => `s${String(at).padStart(4, '0')}`);
+  const names = Array.from({ length: RECORDS_AT_ONCE_MAX + 2 }, (_, at) => `s${String(at).padStart(4, '0')}`);
   const setMany = names.map((name) => ({
     ...({ space: 'records', key: `secrets/${name}`, expected: undefined } as const),
     value: sealSecret(firstOf(old), name, SECRET, NOW),

@@ -12,6 +12,7 @@ import {
   type GrantPlace,
   type UserGrant,
 } from '../../../src/credentials/secrets/user-grants.js';
+import { RECORDS_AT_ONCE_MAX } from '../../../src/store/record-store.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-store.js';
 import type { StoreRead } from '../../../src/store/store.js';
@@ -133,7 +134,7 @@ t.test('a ticket says what was sealed in it, until it expires, with the keys of 
   const nowMs = 1_000;
   const text = sealTicket(keys, said, nowMs) ?? '';
   t.match(text, /^[\w-]+$/, 'fit for a URL');
-  const expiresAtMs = nowMs + limits.connectTicketMs;
+  const expiresAtMs = nowMs + limits.personMsMax;
   const opened = openTicket(both, text, expiresAtMs - 1);
   t.match(opened, { kind: 'opened', ticket: { ...said, expiresAtMs } });
   t.same(openTicket(keys, text, expiresAtMs), { kind: 'failed', reason: 'expired' });
@@ -157,9 +158,7 @@ t.test('what is sealed again: every grant and client that another key sealed, ho
     pino({ level: 'silent' }),
   );
   t.teardown(() => records.close());
-  const names = Array.from({ length: limits.recordsAtOnceMax + 2 }, (_, at) =>
-    grantKeyOf({ ...PLACE, subject: `${at}` }),
-  );
+  const names = Array.from({ length: RECORDS_AT_ONCE_MAX + 2 }, (_, at) => grantKeyOf({ ...PLACE, subject: `${at}` }));
   const all = [...names, `${CLIENT_PREFIX}a`];
   const put = (key: string, value: Buffer | undefined, expected?: Buffer) =>
     ({ space: 'records', key, expected, value }) as const;

@@ -5,6 +5,7 @@ import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import type { RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
+import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unread-answer.js';
 import { limits } from '../../../src/shared/limits.js';
 import { MessageMemory, noWaiter } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
@@ -397,8 +398,8 @@ t.test('an answer that was passed on in part cannot be sent again from its begin
     },
   );
   const call = context.http.last.head(200, STREAM).data('id: a\ndata:\n\n');
-  call.data(`data: {"jsonrpc":"2.0","id":7,"result":{"tools":["${'x'.repeat(limits.listPartBytes)}`);
-  call.data('x'.repeat(limits.listPartBytes));
+  call.data(`data: {"jsonrpc":"2.0","id":7,"result":{"tools":["${'x'.repeat(LIST_PART_BYTES)}`);
+  call.data('x'.repeat(LIST_PART_BYTES));
   t.ok(pieces.length > 0, 'it is large enough');
   call.fault('connection-lost');
   t.same(faults, ['connection-lost']);

@@ -4,6 +4,8 @@ import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 import type { RequestHandler, RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
+import { LIST_BYTES_INLINE_MAX } from '../../../src/lists/list-memory.js';
+import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unread-answer.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
@@ -597,7 +599,7 @@ t.test('a handler that reads its answer itself gets it unparsed, when it is JSON
       return Buffer.concat(this.pieces).toString();
     }
   }
-  const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
+  const large = RESULT.replace('1.0', `"${'x'.repeat(LIST_BYTES_INLINE_MAX)}"`);
   const json = start(t, {}, new Reader());
   json.call.head(200, JSON_TYPE).data('\ufeff{"anything":').data('at all').end();
   t.equal(json.listener.unread, '{"anything":at all', 'without a mark of the byte order');
@@ -622,7 +624,7 @@ t.test('a handler that reads its answer itself gets it unparsed, when it is JSON
   const notice = start(t, {}, new Reader());
   notice.call
     .head(200, STREAM_TYPE)
-    .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
+    .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(LIST_BYTES_INLINE_MAX)}"}`)}\n\n`);
   await until(() => notice.listener.messages.length === 1, 'and what is no result');
   const refused = start(t, {}, new Reader());
   refused.call.json('', '', 404);
@@ -811,7 +813,7 @@ t.test('a large answer that did not begin like one is parsed a part a turn, and 
       this.onPart();
     }
   }
-  const late = `{"x":"${'x'.repeat(5.5 * limits.listPartBytes)}",${RESULT.slice(1)}`;
+  const late = `{"x":"${'x'.repeat(5.5 * LIST_PART_BYTES)}",${RESULT.slice(1)}`;
   const begin = (): { listener: Reader; request: RpcRequest } => {
     const listener = new Reader();
     const { call, request } = start(t, {}, listener);

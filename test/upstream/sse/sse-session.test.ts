@@ -417,7 +417,7 @@ t.test('ids on one stream are distinct, and the number of waiting requests is bo
   scene.call('1.0', 'same');
   await until(() => scene.outcomes.length === 1, 'the refusal');
   t.same(scene.outcomes, ['same: id-in-use, unsent']);
-  for (let id = 2; id <= limits.sseRequestsWaitingMax; id++) scene.call(String(id)).post.empty(202);
+  for (let id = 2; id <= limits.sessionRequestsInFlightMax; id++) scene.call(String(id)).post.empty(202);
   scene.call('"more"');
   await until(() => scene.outcomes.length === 2, 'the next one');
   t.equal(scene.outcomes[1], '"more": backend-busy, unsent');

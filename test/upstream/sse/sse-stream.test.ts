@@ -133,7 +133,7 @@ t.test('the size of an event is bounded until the URL for messages is known, and
 
 t.test('the second of two requests with one id is not sent, nor one beyond the limit', async (t) => {
   const scene = new Scene(t).open();
-  for (let id = 1; id <= limits.sseRequestsWaitingMax; id += 1) scene.ask(id);
+  for (let id = 1; id <= limits.sessionRequestsInFlightMax; id += 1) scene.ask(id);
   const sentCount = scene.context.http.calls.length;
   scene.ask(1, 'again').ask(0, 'more');
   await until(() => scene.told.length === 2, 'both');

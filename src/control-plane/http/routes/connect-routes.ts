@@ -152,7 +152,7 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
       const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
       const ticket = new URLSearchParams(single(request.body)).get('ticket') ?? '';
       const address = await pages(connect).begin(serverOf(request), ticket, browser);
-      setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.connectTicketMs, sameSite: 'Lax', isTls });
+      setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
       return onwardPage(address);
     });
     scope.post('/connect/:server', { config }, begin);

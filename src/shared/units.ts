@@ -1,4 +1,4 @@
-// Byte units for the limits in this folder.
+// Byte units.
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;

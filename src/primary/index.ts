@@ -1,0 +1,1 @@
+export { workerBounds } from './worker-bounds.js';
