@@ -118,6 +118,9 @@ t.test('the highest values of options fit', async (t) => {
     t.ok(found.length > 0, name);
     for (const { parse } of found) t.throws(() => parse(tooMuch), why);
   }
+  for (const { parse } of options.filter(({ name }) => name === 'stream-keep-alive')) {
+    t.throws(() => parse('15s'), /from 100ms to 14000ms$/, 'the fault says what is accepted');
+  }
 });
 
 t.test('the limits fit together', async (t) => {
