@@ -20,7 +20,7 @@ const WOKEN_UNTIMED_MAX = 64;
 const WOKEN_TURN_MS = 5;
 
 export interface TurnsRules {
-  /** How many tasks pass before the clock is read. */
+  /** How many tasks pass before the clock is read; 0 where every task waits. */
   readonly untimedMax: number;
   /** Time in a turn for the tasks that pass, and as much again for those that wait; at least one of these has its turn. */
   readonly turnMs: number;
@@ -105,8 +105,9 @@ export class Turns {
   readonly #onTurn = (): void => {
     this.#serve();
     this.#isTurnDue = false;
-    if (this.#waiting.count > 0) this.#plan();
-    else this.#left = this.#rules.untimedMax;
+    const isOver = this.#waiting.count > 0;
+    this.#left = isOver ? 0 : this.#rules.untimedMax;
+    if (isOver) this.#plan();
   };
 
   #serve(): void {

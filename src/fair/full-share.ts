@@ -3,36 +3,22 @@
 import type { Account } from './accounts.js';
 import { refusals, type Refusal } from '../shared/index.js';
 
+const SESSIONS = { subjectMax: refusals.subjectSessionsFull, totalMax: refusals.sessionsFull };
+const SESSION_BYTES = { subjectMax: refusals.subjectSessionBytesFull, totalMax: refusals.sessionBytesFull };
+const REQUESTS = { subjectMax: refusals.subjectRequestsFull, totalMax: refusals.requestsFull };
+
 /** @param bytes the session bytes that the session will count for. */
 export function fullSessionShare(account: Account, bytes: number): Refusal | undefined {
-  switch (account.sessions.boundAgainst(1)) {
-    case 'subjectMax':
-      return refusals.subjectSessionsFull;
-    case 'totalMax':
-      return refusals.sessionsFull;
-    case undefined:
-      return fullBytesShare(account, bytes);
-  }
+  const bound = account.sessions.boundAgainst(1);
+  return bound === undefined ? fullBytesShare(account, bytes) : SESSIONS[bound];
 }
 
-export function fullBytesShare(account: Account, bytes: number): Refusal | undefined {
-  switch (account.sessionBytes.boundAgainst(bytes)) {
-    case 'subjectMax':
-      return refusals.subjectSessionBytesFull;
-    case 'totalMax':
-      return refusals.sessionBytesFull;
-    case undefined:
-      return undefined;
-  }
+export function fullBytesShare({ sessionBytes }: Account, bytes: number): Refusal | undefined {
+  const bound = sessionBytes.boundAgainst(bytes);
+  return bound && SESSION_BYTES[bound];
 }
 
-export function fullRequestShare(account: Account): Refusal | undefined {
-  switch (account.requests.boundAgainst(1)) {
-    case 'subjectMax':
-      return refusals.subjectRequestsFull;
-    case 'totalMax':
-      return refusals.requestsFull;
-    case undefined:
-      return undefined;
-  }
+export function fullRequestShare({ requests }: Account): Refusal | undefined {
+  const bound = requests.boundAgainst(1);
+  return bound && REQUESTS[bound];
 }

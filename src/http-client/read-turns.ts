@@ -9,7 +9,7 @@
 //   let go, and not read from before the turn is used up ──> next: let go before those that wait
 //   reading ── something small came, the time of such is used up ──> waiting among the small ── its turn ──> let go
 //   waiting, next, let go ── the answer is over ──> gone
-import { FairPlace, FairQueue, type QueueBounds, ListNode, copied } from '../fair/index.js';
+import { FairPlace, FairQueue, type QueueBounds, ListNode, Turns, copied } from '../fair/index.js';
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
@@ -59,7 +59,7 @@ export class ReadPlace extends ListNode {
   /** Whether reading from the connection is stopped until its turn. */
   isResting = false;
   /** Its place in the queue of its subject. */
-  waiting: FairPlace<ReadPlace> | undefined = undefined;
+  waiting: { leave(): void } | undefined = undefined;
   /** The turn in which it was let go; -1 once something was read from it. */
   letGoInTurn = -1;
 
@@ -73,12 +73,8 @@ export class ReadPlace extends ListNode {
 export class ReadTurns {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadPlace>(...BOUNDS);
-  /** Connections of which a small read is kept. */
-  readonly #small = new FairQueue<ReadPlace>(...BOUNDS);
-  /** How many more small reads are processed before the clock is checked. */
-  #smallLeft: number = connectionBounds.upstreamSmallReadsUntimedMax;
-  /** When the time budget of this turn's small reads ends; -1 until the clock is first checked. */
-  #smallEndMs = -1;
+  /** Small reads: those that do not pass are kept until their connection's turn. */
+  readonly #small: Turns;
   readonly #next = new ListNode();
   readonly #letGo = new ListNode();
   #bytesLeft = 0;
@@ -95,13 +91,14 @@ export class ReadTurns {
     this.#isTurnDue = false;
     this.#isBegun = false;
     this.#turn += 1;
-    this.#serveSmall();
     this.#letSomeGo();
     if (this.#hasSome) this.#planTurn();
   };
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
+    const { upstreamSmallReadsUntimedMax: untimedMax } = connectionBounds;
+    this.#small = new Turns({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
   }
 
   /** Counts the last piece of an answer, or a whole one. */
@@ -128,11 +125,7 @@ export class ReadTurns {
 
   /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
   isKept(bytes: number): boolean {
-    if (bytes <= connectionBounds.upstreamSmallReadBytesMax) {
-      if (this.#smallLeft === 0) return this.#isSmallKept(bytes);
-      this.#smallLeft -= 1;
-      return false;
-    }
+    if (bytes <= connectionBounds.upstreamSmallReadBytesMax) return !this.#small.tryPass() && this.#hasRoom(bytes);
     if (!this.#isBegun) this.#begin();
     return this.#isOver() && this.#hasRoom(bytes);
   }
@@ -150,12 +143,14 @@ export class ReadTurns {
   /** Stops reading until the connection's turn comes. @param isSmall whether what was kept of it, if anything, is small. */
   rest(place: ReadPlace, isSmall = false): void {
     if (place.isResting) return;
-    const waiting = (isSmall ? this.#small : this.#waiting).add(place.subject, place);
+    const waiting = isSmall
+      ? this.#small.wait(place.subject, () => this.#letGoOn(place, connectionBounds.upstreamReadBytes))
+      : this.#waiting.add(place.subject, place);
     if (!(waiting instanceof FairPlace)) return;
     place.unlink();
     place.waiting = waiting;
     place.isResting = true;
-    this.#planTurn();
+    if (!isSmall) this.#planTurn();
   }
 
   /** The answer is over. */
@@ -168,19 +163,7 @@ export class ReadTurns {
 
   /** Whether any connection rests. */
   get #hasSome(): boolean {
-    return this.#waiting.hasTurn || this.#next.isLinked || this.#small.hasTurn;
-  }
-
-  #isSmallKept(bytes: number): boolean {
-    if (this.#smallEndMs === -1) {
-      this.#smallEndMs = this.#nowMs() + limits.turnMs;
-      this.#planTurn();
-    }
-    if (this.#nowMs() < this.#smallEndMs) {
-      this.#smallLeft = connectionBounds.upstreamSmallReadsUntimedMax - 1;
-      return false;
-    }
-    return this.#hasRoom(bytes);
+    return this.#waiting.hasTurn || this.#next.isLinked;
   }
 
   #hasRoom(bytes: number): boolean {
@@ -228,21 +211,6 @@ export class ReadTurns {
       }
       place.reader.stopReading();
     }
-  }
-
-  /** Small reads have a time budget of their own between turns; while some wait, all do, so that each has its turn. */
-  #serveSmall(): void {
-    if (this.#small.hasTurn) {
-      const endMs = this.#nowMs() + limits.turnMs;
-      do {
-        const place = this.#small.take();
-        if (place === undefined) break;
-        this.#letGoOn(place, connectionBounds.upstreamReadBytes);
-      } while (this.#nowMs() < endMs);
-    }
-    const isOver = this.#small.hasTurn;
-    this.#smallLeft = isOver ? 0 : connectionBounds.upstreamSmallReadsUntimedMax;
-    this.#smallEndMs = isOver ? -Infinity : -1;
   }
 
   #letSomeGo(): void {
