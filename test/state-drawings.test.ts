@@ -27,7 +27,7 @@ const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'http-client/origin-pool.ts': 'a call is in a queue, or has a connection',
   'http-client/read-turns.ts': 'a connection is in one of the queues',
   'upstream/session/modern-listening.ts': 'a stream is the current one, the next, or neither',
-  'fair/fair-turns.ts': 'a task is in the queue, or has passed',
+  'fair/turns.ts': 'a task is in the queue, or has passed',
 };
 
 const LINE = /^\s*(?:\/\/|\*)\s{1,5}(\S.*?──>.*)$/;

@@ -5,7 +5,6 @@ export { counted } from './counted.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';
 export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
-export { Turns, type TurnsRules, wokenTurns } from './fair-turns.js';
 export { Fifo } from './fifo.js';
 export { fullBytesShare, fullRequestShare, fullSessionShare } from './full-share.js';
 export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
@@ -21,6 +20,8 @@ export {
 export { OverloadDoor, SESSION_BYTES_EACH } from './overload-door.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
+export { Quota } from './quota.js';
 export { RecentMap } from './recent-map.js';
-export { Quota, type ShareBound, type ShareBounds } from './share.js';
+export type { ShareBound, ShareBounds } from './share.js';
 export { LENT_BYTES_MAX, copied, joined, joinedForNow, shortMemory } from './short-memory.js';
+export { Turns, type TurnsRules, wokenTurns } from './turns.js';

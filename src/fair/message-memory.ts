@@ -46,23 +46,14 @@ export class MessageMemory {
 
   /** For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
-    const bound = this.#holding(subject).boundAgainst(bytes);
+    const bound = this.holding(subject).boundAgainst(bytes);
     if (bound !== undefined) return bound;
     if (this.#queue.countOf(subject) > 0) return 'subjectMax';
     return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
   }
 
-  /** For `MessageHold`: the largest message that there can ever be room for. */
-  messageBytesMax(subject: string): number {
-    return this.#holding(subject).roomWhenEmpty;
-  }
-
-  take(subject: string, bytes: number): void {
-    this.#holding(subject).take(bytes);
-  }
-
   give(subject: string, bytes: number): void {
-    this.#holding(subject).give(bytes);
+    this.holding(subject).give(bytes);
     this.#queue.letGo(subject);
     this.#serve();
   }
@@ -72,12 +63,12 @@ export class MessageMemory {
     const place = this.#queue.add(hold.subject, hold);
     if (place === 'key-full') return 'subjectMax';
     if (place === 'full') return 'totalMax';
-    if (bound === 'subjectMax' && this.#holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
+    if (bound === 'subjectMax' && this.holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
     return place;
   }
 
-  after(delayMs: number, callback: () => void): Deadline {
-    return this.#parts.deadlines.after(delayMs, callback);
+  get deadlines(): DeadlineWheel {
+    return this.#parts.deadlines;
   }
 
   /** For a hold that no longer waits. */
@@ -87,7 +78,8 @@ export class MessageMemory {
     this.#serve();
   }
 
-  #holding(subject: string): Holding {
+  /** What the subject holds of this memory. */
+  holding(subject: string): Holding {
     return this.#parts.holdingOf(this.#parts.accounts.of(subject));
   }
 
@@ -95,7 +87,7 @@ export class MessageMemory {
   #serve(): void {
     for (let hold = this.#next ?? this.#queue.take(); hold !== undefined; hold = this.#next ?? this.#queue.take()) {
       this.#next = undefined;
-      const bound = this.#holding(hold.subject).tryTake(hold.wantedBytes);
+      const bound = this.holding(hold.subject).tryTake(hold.wantedBytes);
       if (bound === undefined) {
         hold.onGranted();
       } else if (bound === 'totalMax') {
@@ -154,7 +146,7 @@ export class MessageHold {
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
     if (bytes <= this.#heldBytes) return 'room';
-    const bytesMax = this.#memory.messageBytesMax(this.subject);
+    const bytesMax = this.#memory.holding(this.subject).roomWhenEmpty;
     if (bytes > bytesMax) return 'subjectMax';
     const moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.#heldBytes;
     const bound = this.#memory.boundAgainst(this.subject, moreBytes);
@@ -167,7 +159,7 @@ export class MessageHold {
     this.#place = place;
     this.#bound = bound;
     this.wantedBytes = moreBytes;
-    this.#deadline = this.#memory.after(limits.messageWaitMsMax, () => this.#onTimeUp());
+    this.#deadline = this.#memory.deadlines.after(limits.messageWaitMsMax, () => this.#onTimeUp());
     return 'wait';
   }
 
@@ -179,7 +171,7 @@ export class MessageHold {
   /** For bytes that are in memory already: they take no room that another message could have had. */
   take(bytes: number): void {
     this.#heldBytes += bytes;
-    this.#memory.take(this.subject, bytes);
+    this.#memory.holding(this.subject).take(bytes);
   }
 
   /** The message is gone; the hold may be used again. Safe to call at any time. */

@@ -8,7 +8,7 @@
 import type { Account, Accounts, ShareName } from './accounts.js';
 import { fullRequestShare, fullSessionShare } from './full-share.js';
 import { refusals, type Refusal, KIB } from '../shared/index.js';
-import { Quota } from './share.js';
+import { Quota } from './quota.js';
 import type { Overload } from './overload.js';
 import { overloadBounds } from './overload-bounds.js';
 

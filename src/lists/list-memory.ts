@@ -2,8 +2,8 @@
 // merged lists that their callers have not read yet. Small lists are not counted, because requests in flight are.
 //
 // The bytes of a dropped list return to the share once the thread has let go of it. A request that finds no room meanwhile waits for
-// that, as long as the returning bytes are enough for all that wait. Otherwise lists that are read at the same time would be refused one
-// after the other, each for lack of the bytes that the one before has just given up, and none would succeed.
+// that, as long as the returning bytes are enough for it. Otherwise lists that are read at the same time would be refused one after the
+// other, each for lack of the bytes that the one before has just given up, and none would succeed.
 import { KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
@@ -72,7 +72,6 @@ interface Waiting {
 /** One subject's returning bytes, and its waiting requests in order of arrival. */
 interface Line {
   returningBytes: number;
-  waitingBytes: number;
   readonly waiting: Waiting[];
 }
 
@@ -81,8 +80,6 @@ export class ListMemory {
   /** The lines of subjects that have anything returning or waiting, in the order of their turns. */
   readonly #lines = new Map<string, Line>();
   #returningBytes = 0;
-  #waitingBytes = 0;
-  #waitingCount = 0;
 
   /** An account is looked up for each step, since a list may outlive its session and everything else of its subject. */
   constructor(accounts: Accounts) {
@@ -104,7 +101,6 @@ export class ListMemory {
     const line = this.#lineOf(subject);
     const waiting = { bytes, done };
     line.waiting.push(waiting);
-    this.#count(line, bytes, 1);
     return () => this.#leave(subject, line, waiting);
   }
 
@@ -131,25 +127,21 @@ export class ListMemory {
     };
   }
 
-  /** Whether the returning bytes make room for so many, besides what already waits. */
+  /** Whether the returning bytes make room for so many. */
   #isEnoughReturning(subject: string, bytes: number): boolean {
-    const { returningBytes = 0, waitingBytes = 0 } = this.#lines.get(subject) ?? {};
-    const own = returningBytes - waitingBytes;
-    const all = this.#returningBytes - this.#waitingBytes;
-    return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, all);
+    const own = this.#lines.get(subject)?.returningBytes ?? 0;
+    return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
   }
 
   /** Serves each subject's first waiting request, in turn, as long as there is room; requests that will find none are told so. */
   #giveTurns(): void {
-    if (this.#waitingCount === 0) return;
     // A line that has had its turn moves to the end of the map, where this loop meets it again.
     for (const [subject, line] of this.#lines) {
       const first = line.waiting[0];
       if (first === undefined) continue;
       const { listBytes } = this.#accounts.of(subject);
       const bound = listBytes.boundAgainst(first.bytes);
-      const isToWait = listBytes.willHaveRoomFor(first.bytes, line.returningBytes, this.#returningBytes);
-      if (bound !== undefined && isToWait) continue;
+      if (bound !== undefined && this.#isEnoughReturning(subject, first.bytes)) continue;
       if (bound === undefined) listBytes.take(first.bytes);
       this.#lines.delete(subject);
       this.#lines.set(subject, line);
@@ -162,20 +154,13 @@ export class ListMemory {
     const at = line.waiting.indexOf(waiting);
     if (at === -1) return;
     line.waiting.splice(at, 1);
-    this.#count(line, -waiting.bytes, -1);
     this.#forgetIfIdle(subject, line);
-  }
-
-  #count(line: Line, bytes: number, count: number): void {
-    line.waitingBytes += bytes;
-    this.#waitingBytes += bytes;
-    this.#waitingCount += count;
   }
 
   #lineOf(subject: string): Line {
     const known = this.#lines.get(subject);
     if (known !== undefined) return known;
-    const line = { returningBytes: 0, waitingBytes: 0, waiting: [] };
+    const line = { returningBytes: 0, waiting: [] };
     this.#lines.set(subject, line);
     return line;
   }

@@ -1,4 +1,4 @@
-// Requests that arrive in one turn of the event loop are served in turns by subject (fair/fair-turns.ts), because each takes up to a
+// Requests that arrive in one turn of the event loop are served in turns by subject (fair/turns.ts), because each takes up to a
 // millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
 // turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';

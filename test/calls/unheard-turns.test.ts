@@ -3,7 +3,7 @@ import { unheardRules, UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX } from '../../sr
 import { mock } from 'node:test';
 import t from 'tap';
 import { FairPlace } from '../../src/fair/fair-queue.js';
-import { Turns } from '../../src/fair/fair-turns.js';
+import { Turns } from '../../src/fair/turns.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Quota } from '../../src/fair/share.js';
+import { Quota } from '../../src/fair/quota.js';
 
 t.test('the number in progress is bounded, per key and in all', async (t) => {
   const quota = new Quota(5, 3);

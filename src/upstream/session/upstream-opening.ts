@@ -345,7 +345,7 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
-  /** Tells them in turns (fair/fair-turns.ts), because thousands of calls may be waiting. */
+  /** Tells them in turns (fair/turns.ts), because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -5,7 +5,7 @@ import {
   BACKENDS_PER_STEP,
   BACKENDS_AT_ONCE_MAX,
 } from '../../../src/streams/in-flight/turns.js';
-import { Turns } from '../../../src/fair/fair-turns.js';
+import { Turns } from '../../../src/fair/turns.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';

@@ -1,7 +1,7 @@
 // The stream of a server of the 2024-11-05 transport by itself: who is told what, and who is not. What a session makes of it is in
 // sse-session.test.ts.
 import t, { type Test } from 'tap';
-import { wokenTurns } from '../../../src/fair/fair-turns.js';
+import { wokenTurns } from '../../../src/fair/turns.js';
 import { limits } from '../../../src/shared/limits.js';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../src/http-client/http-upstream.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';

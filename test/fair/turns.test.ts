@@ -1,7 +1,7 @@
 // Of the tasks of one turn of the event loop the first run, and more while the turn is still short; the rest takes turns by key. Each test
 // sets how long a task takes; the turns are the event loop's own. More is tested in test/worker/request-turns.test.ts.
 import t from 'tap';
-import { Turns } from '../../src/fair/fair-turns.js';
+import { Turns } from '../../src/fair/turns.js';
 
 /** A power of two, so that sums are exact. */
 const TASK_MS = 0.25;
