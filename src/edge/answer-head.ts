@@ -14,20 +14,7 @@ export function statusLine(status: number): string {
 export const NO_HEADERS: readonly string[] = Object.freeze([]);
 export const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-/** @param contentType `''` when there is no content. @param headers name, value, name, value, … */
-export function writeHead(
-  res: HttpResponse,
-  status: number,
-  contentType: string,
-  sessionId: string | undefined,
-  headers: readonly string[],
-): void {
-  res.writeStatus(statusLine(status));
-  if (contentType !== '') res.writeHeader('content-type', contentType);
-  if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
-  writeHeaders(res, headers);
-}
-
+/** @param headers name, value, name, value, … */
 export function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
   for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
 }

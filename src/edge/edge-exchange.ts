@@ -26,7 +26,7 @@ import {
   type ShareBound,
   LENT_BYTES_MAX,
 } from '../fair/index.js';
-import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
+import { NO_HEADERS, statusLine, STREAM_HEADERS, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
@@ -111,7 +111,6 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   readonly head: RequestHead;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
-  readonly isPart = false;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
@@ -167,9 +166,6 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   allowOrigin(corsHeaders: readonly string[]): void {
     this.#corsHeaders = corsHeaders;
   }
-
-  /** Nothing to do: only a part of a batch passes its reading on. */
-  onRead(): void {}
 
   releaseBody(): void {
     this.incoming.releaseBody();
@@ -279,12 +275,16 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.#res.close();
   }
 
-  /** Call within a `cork`. */
+  /** Call within a `cork`. @param contentType `''` when there is no content. */
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
-    writeHead(this.#res, status, contentType, sessionId, headers);
+    const res = this.#res;
     const { requestId } = this.incoming.request;
-    if (requestId !== '') this.#res.writeHeader('x-request-id', requestId);
-    writeHeaders(this.#res, this.#corsHeaders);
+    res.writeStatus(statusLine(status));
+    if (contentType !== '') res.writeHeader('content-type', contentType);
+    if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
+    writeHeaders(res, headers);
+    if (requestId !== '') res.writeHeader('x-request-id', requestId);
+    writeHeaders(res, this.#corsHeaders);
   }
 
   /** Whether the answer is the last one on its connection. */

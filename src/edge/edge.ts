@@ -184,8 +184,7 @@ export class Edge {
   #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     const onMcp = (res: HttpResponse, req: HttpRequest): void => this.#onMcp(res, req, isTls);
-    const onHealth = (res: HttpResponse, req: HttpRequest): void =>
-      this.#onHealth(this.#exchangeOfAny(res, req, isTls));
+    const onHealth = (res: HttpResponse, req: HttpRequest): void => this.#onHealth(this.#exchange(res, req, isTls));
     for (const path of this.#mcpPaths) router.route('any', path, onMcp);
     for (const prefix of new Set([pathPrefix, ''])) {
       for (const method of ['get', 'head'] as const) router.route(method, `${prefix}/health`, onHealth);
@@ -195,15 +194,13 @@ export class Edge {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
         const parameter = req.getParameter(0) ?? '';
-        const isGet = endpoint.method === 'GET';
-        const exchange = isGet ? this.#exchangeOfAny(res, req, isTls) : this.#exchange(res, req, isTls, 'POST');
-        this.#handler.onEndpoint(endpoint, exchange, parameter);
+        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, isTls), parameter);
       };
       router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpoint);
       if (endpoint.method === 'GET') router.route('head', pattern, onEndpoint);
     }
     router.route('any', '/*', (res, req) => {
-      this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.pathUnknown);
+      this.#handler.onRefused(this.#exchange(res, req, isTls), refusals.pathUnknown);
     });
   }
 
@@ -215,7 +212,7 @@ export class Edge {
 
   #routeMetadata(router: HttpRouter, isTls: boolean): void {
     const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
-      this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
+      this.#handler.onMetadata(this.#exchange(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', ...this.#mcpPaths]) {
       const pattern = `${METADATA_PATH}${path}`;
       for (const method of ['get', 'head', 'options'] as const) router.route(method, pattern, onMetadata);
@@ -223,28 +220,20 @@ export class Edge {
   }
 
   #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {
-    if (this.#isDrained) {
-      this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.draining);
-      return;
-    }
-    // The method is caller input: compared, and never used as an object key, where names such as `constructor` would match.
+    const exchange = this.#exchange(res, req, isTls);
+    if (this.#isDrained) return this.#handler.onRefused(exchange, refusals.draining);
     switch (req.getMethod()) {
-      case 'post':
-        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'POST'));
       case 'get':
-        return this.#onGet(this.#exchange(res, req, isTls, 'GET'));
+        this.#context.gets.add(exchange);
+        return this.#handler.onRequest(exchange);
+      case 'post':
       case 'delete':
-        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
+        return this.#handler.onRequest(exchange);
       case 'options':
-        return this.#handler.onPreflight(this.#exchange(res, req, isTls, 'other'));
+        return this.#handler.onPreflight(exchange);
       default:
-        return this.#handler.onOtherMethod(this.#exchangeOfAny(res, req, isTls));
+        return this.#handler.onOtherMethod(exchange);
     }
-  }
-
-  #onGet(exchange: EdgeExchange): void {
-    this.#context.gets.add(exchange);
-    this.#handler.onRequest(exchange);
   }
 
   #onHealth(exchange: EdgeExchange): void {
@@ -254,20 +243,18 @@ export class Edge {
     exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
   }
 
-  /** For requests that never reach the relay; only these can be HEAD requests, whose answers have no body. */
-  #exchangeOfAny(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
-    const isHead = req.getMethod() === 'head';
-    return new EdgeExchange(this.#context, res, isTls, methodOf(req), readHead(req), isHead);
-  }
-
-  #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean, method: ExchangeRequest['method']): EdgeExchange {
-    return new EdgeExchange(this.#context, res, isTls, method, readHead(req));
+  #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
+    const method = req.getMethod();
+    return new EdgeExchange(this.#context, res, isTls, methodOf(method), readHead(req), method === 'head');
   }
 }
 
-/** The method as logs and figures name it. */
-function methodOf(req: HttpRequest): ExchangeRequest['method'] {
-  switch (req.getMethod()) {
+/**
+ * The method as logs and figures name it.
+ * @param method caller input: compared, and never used as an object key, where names such as `constructor` would match.
+ */
+function methodOf(method: string): ExchangeRequest['method'] {
+  switch (method) {
     case 'post':
       return 'POST';
     case 'delete':

@@ -22,10 +22,16 @@ export interface Caller {
  * this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
  */
 export abstract class ExchangeHooks {
-  /** The default; an implementation may override it. */
+  /** The defaults; an implementation may override them. */
   get takesLent(): boolean {
     return false;
   }
+
+  get isPart(): boolean {
+    return false;
+  }
+
+  onRead(_message: ClientReading): void {}
 
   onDrain: Exchange['onDrain'] = undefined;
   onAbort: Exchange['onAbort'] = undefined;
@@ -236,7 +242,6 @@ export interface ExchangeWatcher {
 export class UnheardExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;
-  readonly isPart = false;
 
   constructor(request: ExchangeRequest) {
     super();
@@ -251,7 +256,6 @@ export class UnheardExchange extends ExchangeHooks implements Exchange {
   }
   end(_last?: Uint8Array): void {}
   reset(): void {}
-  onRead(): void {}
   makeRoom(): 'room' {
     return 'room';
   }

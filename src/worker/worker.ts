@@ -76,27 +76,7 @@ const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
 /** Time for the answers of what a stop has ended to reach their callers, also through another worker. After it, they are cut off. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
-interface WorkerParts {
-  readonly report: () => Series[];
-  readonly views: WorkerViews;
-  readonly logger: Logger;
-  readonly edge: Edge;
-  readonly pipeline: Pipeline;
-  readonly hopListener: HopListener;
-  readonly hops: Hops;
-  readonly predecessor: Predecessor;
-  /** Listens on the predecessor's socket once this worker has a successor. */
-  readonly passedBack: HopListener;
-  readonly relay: Relay;
-  readonly backends: BackendConnections;
-  readonly configs: UserConfigs;
-  readonly store: Store;
-  readonly directory: SessionDirectory | undefined;
-  readonly announcer: ForgetAnnouncer;
-  readonly tokens: TokenVerifier;
-  readonly overloadWatch: OverloadWatch;
-  readonly tracer: Tracer | undefined;
-}
+type WorkerParts = Awaited<ReturnType<typeof assemble>>;
 
 export class Worker {
   readonly #parts: WorkerParts;
@@ -108,147 +88,7 @@ export class Worker {
 
   /** Resolves when the worker listens. Rejects with a message for an operator when it cannot. */
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
-    const { slot, slotCount, options, hopDirectory, hopSecret } = start;
-    const logger = createLogger(options.logLevel, { role: 'worker', slot });
-    const library = await loadLibrary(options.listener);
-    const storeCounts = new StoreCounts();
-    const onObstacle: StoreObstacles = (obstacle, staleness) => primary.send({ kind: 'store', obstacle, staleness });
-    const store = await openStore(options.store, logger, onObstacle, storeCounts);
-    const figures = options.metrics ? new WorkerFigures() : undefined;
-    const hasIds = options.requestIds !== 'off';
-    const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
-    const tracer = await openTracer(options, slot, logger);
-    const deadlines = new DeadlineWheel();
-    const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
-    const accounts = new Accounts(shareTable(options.shares));
-    const memories = createMessageMemories(accounts, deadlines);
-    const names = new Names(options.connections.names);
-    const backends = new BackendConnections({
-      connectTimeoutMs: options.upstream.connectTimeoutMs,
-      pool: options.connections,
-      names,
-      authorities: options.upstream.authorities,
-    });
-    const sealedSessions = await openSealedSessions(options, hopDirectory, slot, logger);
-    const directory =
-      sealedSessions &&
-      new SessionDirectory(sealedSessions, {
-        idleTimeoutMs: options.sessionIdleTimeoutMs,
-        outlivesGateway: options.sessionDirectory === 'store',
-        isPossibleId: isMintedForm,
-        logger,
-      });
-    const pastPath = predecessorSocketPath(hopDirectory, slot);
-    const predecessor = new Predecessor(pastPath, hopSecret, logger);
-    const relay = new Relay({
-      http: backends.calls,
-      streams: backends.streams,
-      replies: backends.replies,
-      deadlines,
-      upstream: options.upstream,
-      answers: options.answers,
-      eras: options.eras,
-      storedSecrets: StoredSecrets.of(store, options.upstream.secretKeys),
-      userGrants: UserGrants.of(store, new SecretKeys(options.upstream.secretKeys)),
-      accounts,
-      answerMemory: memories.answers,
-      sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
-      directory,
-      ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-      passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
-      mintSessionId: () => mintSessionId(slot, slotCount),
-      readHost: hostReader(configs),
-      siblings: {
-        secret: hopSecret,
-        slot,
-        ownerOf: (key) => ownerOf(key, slotCount),
-        passOn: (...request) => pipeline.passOn(...request),
-      },
-      logger,
-    });
-    const hops = new Hops(hopDirectory, slot, hopSecret, logger);
-    const announcer = new ForgetAnnouncer(primary);
-    const overload = new Overload(logger);
-    const tokens = new TokenVerifier(options.token);
-    await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
-    const pipeline = new Pipeline({
-      overload,
-      door: new OverloadDoor(overload, accounts),
-      turns: new RequestTurns(accounts),
-      slot,
-      slotCount,
-      hosts: createHostPolicy(options, options.address),
-      resource: new ProtectedResource(options.protectedResource),
-      pathPrefix: options.pathPrefix,
-      tlsHosts: createHostPolicy(options, options.tls?.address ?? options.address),
-      admission: new Admission(tokens, configs, logger),
-      relay,
-      hops,
-      ownerWaits: directory && new OwnerWaits(),
-      watch: createWatch(options, figures, recentRequests, tracer, logger),
-      figures,
-      logger,
-    });
-    const hopOptions = { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger };
-    const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), hopSecret, hopOptions, (hop, exchange) =>
-      pipeline.onHop(hop, exchange),
-    );
-    const passedBack = new HopListener(pastPath, hopSecret, hopOptions, (hop, exchange) =>
-      pipeline.onPassedBack(hop, exchange),
-    );
-    const endpoints = await loadEndpoints(start, store, announcer, logger);
-    const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
-    await hopListener.prepare();
-    // Both in one turn of the event loop: other workers find this one as soon as a caller can have a
-    // session id that it minted, and a worker that cannot listen takes no slot from its predecessor.
-    await edge.listen();
-    hopListener.take();
-    const loopDelay = new Histogram(OWN_BOUNDS_S);
-    const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
-    const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
-    overloadWatch.start();
-    const sources: FigureSources = {
-      slot,
-      loopDelay,
-      sessionCount: () => relay.sessionCount,
-      origins: () => relay.origins,
-      connections: () => backends.counts,
-      storeReads: () => storeCounts.reads,
-      storeInvalidations: () => storeCounts.invalidations,
-      tokenVerifications: () => tokens.counts,
-      spans: () => tracer?.counts ?? NO_SPANS,
-    };
-    const report = (): Series[] => figures?.report(sources) ?? [];
-    const views = new WorkerViews({
-      relay,
-      slot,
-      readConfig: (subject) => configs.read(subject),
-      keptConfig: (subject) => store.kept?.(subject),
-      forgetConfig: (subject) => configs.forget(subject),
-      recentRequests,
-      figures,
-      logger,
-    });
-    return new Worker({
-      report,
-      views,
-      logger,
-      overloadWatch,
-      edge,
-      pipeline,
-      hopListener,
-      hops,
-      predecessor,
-      passedBack,
-      relay,
-      backends,
-      configs,
-      store,
-      directory,
-      announcer,
-      tracer,
-      tokens,
-    });
+    return new Worker(await assemble(start, primary));
   }
 
   /** From now on the health check reports that this gateway is about to drain. */
@@ -319,6 +159,151 @@ export class Worker {
   onAllForgotten(ticket: number): void {
     this.#parts.announcer.onAllForgotten(ticket);
   }
+}
+
+async function assemble(start: StartMessage, primary: PrimaryChannel) {
+  const { slot, slotCount, options, hopDirectory, hopSecret } = start;
+  const logger = createLogger(options.logLevel, { role: 'worker', slot });
+  const library = await loadLibrary(options.listener);
+  const storeCounts = new StoreCounts();
+  const onObstacle: StoreObstacles = (obstacle, staleness) => primary.send({ kind: 'store', obstacle, staleness });
+  const store = await openStore(options.store, logger, onObstacle, storeCounts);
+  const figures = options.metrics ? new WorkerFigures() : undefined;
+  const hasIds = options.requestIds !== 'off';
+  const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
+  const tracer = await openTracer(options, slot, logger);
+  const deadlines = new DeadlineWheel();
+  const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
+  const accounts = new Accounts(shareTable(options.shares));
+  const memories = createMessageMemories(accounts, deadlines);
+  const names = new Names(options.connections.names);
+  const backends = new BackendConnections({
+    connectTimeoutMs: options.upstream.connectTimeoutMs,
+    pool: options.connections,
+    names,
+    authorities: options.upstream.authorities,
+  });
+  const sealedSessions = await openSealedSessions(options, hopDirectory, slot, logger);
+  const directory =
+    sealedSessions &&
+    new SessionDirectory(sealedSessions, {
+      idleTimeoutMs: options.sessionIdleTimeoutMs,
+      outlivesGateway: options.sessionDirectory === 'store',
+      isPossibleId: isMintedForm,
+      logger,
+    });
+  const pastPath = predecessorSocketPath(hopDirectory, slot);
+  const predecessor = new Predecessor(pastPath, hopSecret, logger);
+  const relay = new Relay({
+    http: backends.calls,
+    streams: backends.streams,
+    replies: backends.replies,
+    deadlines,
+    upstream: options.upstream,
+    answers: options.answers,
+    eras: options.eras,
+    storedSecrets: StoredSecrets.of(store, options.upstream.secretKeys),
+    userGrants: UserGrants.of(store, new SecretKeys(options.upstream.secretKeys)),
+    accounts,
+    answerMemory: memories.answers,
+    sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
+    directory,
+    ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
+    passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
+    mintSessionId: () => mintSessionId(slot, slotCount),
+    readHost: hostReader(configs),
+    siblings: {
+      secret: hopSecret,
+      slot,
+      ownerOf: (key) => ownerOf(key, slotCount),
+      passOn: (...request) => pipeline.passOn(...request),
+    },
+    logger,
+  });
+  const hops = new Hops(hopDirectory, slot, hopSecret, logger);
+  const announcer = new ForgetAnnouncer(primary);
+  const overload = new Overload(logger);
+  const tokens = new TokenVerifier(options.token);
+  await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
+  const pipeline = new Pipeline({
+    overload,
+    door: new OverloadDoor(overload, accounts),
+    turns: new RequestTurns(accounts),
+    slot,
+    slotCount,
+    hosts: createHostPolicy(options, options.address),
+    resource: new ProtectedResource(options.protectedResource),
+    pathPrefix: options.pathPrefix,
+    tlsHosts: createHostPolicy(options, options.tls?.address ?? options.address),
+    admission: new Admission(tokens, configs, logger),
+    relay,
+    hops,
+    ownerWaits: directory && new OwnerWaits(),
+    watch: createWatch(options, figures, recentRequests, tracer, logger),
+    figures,
+    logger,
+  });
+  const hopOptions = { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger };
+  const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), hopSecret, hopOptions, (hop, exchange) =>
+    pipeline.onHop(hop, exchange),
+  );
+  // Listens on the predecessor's socket once this worker has a successor.
+  const passedBack = new HopListener(pastPath, hopSecret, hopOptions, (hop, exchange) =>
+    pipeline.onPassedBack(hop, exchange),
+  );
+  const endpoints = await loadEndpoints(start, store, announcer, logger);
+  const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
+  await hopListener.prepare();
+  // Both in one turn of the event loop: other workers find this one as soon as a caller can have a
+  // session id that it minted, and a worker that cannot listen takes no slot from its predecessor.
+  await edge.listen();
+  hopListener.take();
+  const loopDelay = new Histogram(OWN_BOUNDS_S);
+  const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
+  const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
+  overloadWatch.start();
+  const sources: FigureSources = {
+    slot,
+    loopDelay,
+    sessionCount: () => relay.sessionCount,
+    origins: () => relay.origins,
+    connections: () => backends.counts,
+    storeReads: () => storeCounts.reads,
+    storeInvalidations: () => storeCounts.invalidations,
+    tokenVerifications: () => tokens.counts,
+    spans: () => tracer?.counts ?? NO_SPANS,
+  };
+  const report = (): Series[] => figures?.report(sources) ?? [];
+  const views = new WorkerViews({
+    relay,
+    slot,
+    readConfig: (subject) => configs.read(subject),
+    keptConfig: (subject) => store.kept?.(subject),
+    forgetConfig: (subject) => configs.forget(subject),
+    recentRequests,
+    figures,
+    logger,
+  });
+  return {
+    report,
+    views,
+    logger,
+    overloadWatch,
+    edge,
+    pipeline,
+    hopListener,
+    hops,
+    predecessor,
+    passedBack,
+    relay,
+    backends,
+    configs,
+    store,
+    directory,
+    announcer,
+    tracer,
+    tokens,
+  };
 }
 
 /** `undefined` when no figures are kept, no spans are recorded, and the log takes no request lines. */

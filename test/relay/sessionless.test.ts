@@ -26,7 +26,6 @@ import { upstreamOptions } from '../support/upstream-options.js';
 /** Takes one answer, and nothing once the caller is gone, as the contract of `Exchange` says. */
 class KeptExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
-  readonly isPart = false;
   bodyReleases = 0;
   isAborted = false;
   isOver = false;
@@ -88,8 +87,6 @@ class KeptExchange extends ExchangeHooks implements Exchange {
     this.isOver = true;
     this.tellDone(200, 0, 'cut');
   }
-
-  onRead(): void {}
 
   makeRoom(): 'room' {
     return 'room';

@@ -20,7 +20,6 @@ export interface RecordedAnswer {
 
 export class RecordedExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
-  readonly isPart = false;
   isAborted = false;
   /** When true, calls after the abort are ignored, as in the program's exchanges; otherwise they throw. */
   isForgiving = false;
@@ -126,8 +125,6 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
     this.outcome = 'cut';
     this.tellDone(status, this.writtenBytes, 'cut');
   }
-
-  onRead(): void {}
 
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' {
     this.roomAsked = { bytes, waiter };

@@ -21,7 +21,6 @@ import type { IdSpan } from '../../upstream/index.js';
 type State = 'open' | 'body' | 'streaming' | 'over';
 
 export class BatchPart extends ExchangeHooks implements Exchange {
-  readonly isPart = true;
   readonly request: ExchangeRequest;
   readonly #batch: Batch;
   #state: State = 'open';
@@ -42,11 +41,15 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     this.request = request;
   }
 
+  override get isPart(): true {
+    return true;
+  }
+
   get isAborted(): boolean {
     return this.#isRefused || this.#batch.isAborted;
   }
 
-  onRead(message: ClientReading): void {
+  override onRead(message: ClientReading): void {
     if (typeof message === 'string' || message.kind !== 'request') return;
     this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
   }

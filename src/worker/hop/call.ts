@@ -76,7 +76,7 @@ export class HopCall implements RoomWaiter {
   start(hop: ForwardedIdentity): void {
     if (!trySendRequestHead(this.#socket, this.stream, hop, this.#exchange.request)) {
       this.#socket.logger.error('a request does not fit into a hop');
-      this.#fail();
+      this.fail();
       return;
     }
     this.#outflow.write(this.#exchange.request.body);
@@ -96,11 +96,11 @@ export class HopCall implements RoomWaiter {
   }
 
   /**
-   * @throws {StreamFault} for a frame that is not valid now: `onFault` ends the hop.
+   * @throws {StreamFault} for a frame that is not valid now: `fail` ends the hop.
    * @throws {HopFault} for a frame that an owner never sends.
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
-    if (kind === 'reset') return this.#fail();
+    if (kind === 'reset') return this.fail();
     if (kind === 'credit') return this.#onCredit(readCredit(payload));
     // The caller is gone and the owner does not know yet: frames that it still sends are dropped.
     if (this.#state === 'leaving') return;
@@ -140,14 +140,8 @@ export class HopCall implements RoomWaiter {
     else this.#onFailure(failure);
   }
 
-  /** The owner sent an invalid frame: the hop ends, and the owner is told. */
-  onFault(): void {
-    this.#socket.reserve('reset', this.stream, 0);
-    this.#fail();
-  }
-
-  /** Ends the stream at both ends: the caller is answered, or cut off if its answer has begun. */
-  #fail(failure: HopFailure = 'hop-failed'): void {
+  /** Ends a stream that its owner knows to be over: the caller is answered, or cut off if its answer has begun. */
+  fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
     if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
@@ -179,7 +173,7 @@ export class HopCall implements RoomWaiter {
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
     this.#socket.reserve('reset', this.stream, 0);
-    this.#fail('answer-bytes-full');
+    this.fail('answer-bytes-full');
   }
 
   #onData(payload: Buffer): void {

@@ -20,8 +20,15 @@ import {
   type RoomWaiter,
   type ShareBound,
 } from '../../fair/index.js';
+import { HopBody } from './body.js';
 import { Outflow } from './flow.js';
-import { sendOpenBody, sendText, trySendRespondHead } from './heads.js';
+import {
+  type ForwardedIdentity,
+  type ForwardedRequestHead,
+  sendOpenBody,
+  sendText,
+  trySendRespondHead,
+} from './heads.js';
 import type { HopSocket } from './socket.js';
 
 const NO_BODY = Buffer.alloc(0);
@@ -30,11 +37,15 @@ type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' |
 
 export class HopExchange extends ExchangeHooks implements Exchange {
   readonly stream: number;
-  readonly isPart = false;
+  readonly hop: ForwardedIdentity;
+  /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
+  isLeft = false;
   readonly #socket: HopSocket;
   readonly #forget: (stream: number) => void;
   readonly #outflow: Outflow;
-  #request: ExchangeRequest;
+  readonly #request: ForwardedRequestHead['request'];
+  /** The request's body, until it is complete. */
+  #arriving: HopBody | undefined;
   #state: State = 'unanswered';
   /** The body of a complete answer, sent without a copy. */
   #body: Uint8Array = NO_BODY;
@@ -44,7 +55,6 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   #status = 0;
   #answerBytes = 0;
   readonly #answerMemory: MessageMemory | undefined;
-  readonly #subject: string;
   /** Counts bytes that wait for credit as unread. */
   #room: AnswerRoom | undefined;
 
@@ -55,24 +65,37 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   constructor(
     socket: HopSocket,
     stream: number,
-    request: ExchangeRequest,
+    { hop, request, bodyBytes }: ForwardedRequestHead,
     forget: (stream: number) => void,
     answerMemory?: MessageMemory,
-    subject = '',
   ) {
     super();
     this.#socket = socket;
     this.stream = stream;
+    this.hop = hop;
     this.#request = request;
+    this.#arriving = bodyBytes === 0 ? undefined : new HopBody(socket, stream, bodyBytes);
     this.#forget = forget;
     this.#answerMemory = answerMemory;
-    this.#subject = subject;
     this.#outflow = new Outflow(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
   }
 
   get request(): ExchangeRequest {
     return this.#request;
+  }
+
+  /** Whether it is not yet the relay's. */
+  get isArriving(): boolean {
+    return this.#arriving !== undefined;
+  }
+
+  /** @throws {StreamFault} when the body is longer than its head says. */
+  receive(part: Buffer): void {
+    this.#arriving?.add(part);
+    if (this.#arriving?.isComplete !== true) return;
+    this.#request.body = this.#arriving.bytes;
+    this.#arriving = undefined;
   }
 
   get isAborted(): boolean {
@@ -101,9 +124,6 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     this.#tryComplete();
   }
 
-  /** Nothing to do: only a part of a batch passes its reading on. */
-  onRead(): void {}
-
   /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer()?.make(bytes, waiter) ?? 'room';
@@ -112,7 +132,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   releaseBody(): void {
     if (this.#request.body.length < LARGE_MEMORY_FROM_BYTES) return;
     largeMemory.giveBack(this.#request.body);
-    this.#request = { ...this.#request, body: NO_BODY };
+    this.#request.body = NO_BODY;
   }
 
   openStream(sessionId?: string): void {
@@ -167,8 +187,16 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     }
   }
 
+  /** Nothing more comes, not even of a body, and nothing more is wanted. */
+  drop(): void {
+    if (this.isArriving) this.#forget(this.stream);
+    else this.abort();
+  }
+
   /** The caller went away, or the peer worker did. */
   abort(): void {
+    this.isLeft = true;
+    if (this.isArriving) return;
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
@@ -184,7 +212,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
 
   #roomOfAnswer(): AnswerRoom | undefined {
     if (this.#answerMemory === undefined) return undefined;
-    return (this.#room ??= new AnswerRoom(this.#answerMemory, this.#subject));
+    return (this.#room ??= new AnswerRoom(this.#answerMemory, this.hop.subject));
   }
 
   /** Ends the hop without an answer. */

@@ -57,16 +57,9 @@ export function writeFrameHeader(
 /** Cuts frames out of bytes that arrive in arbitrary pieces. Unusable once it has thrown. */
 export class FrameDecoder {
   readonly #onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void;
-
-  /** Collects a header that arrives in pieces. */
-  readonly #header = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
-  #headerFilled = 0;
-
-  /** Collects the payload of a frame that arrives in pieces; `undefined` between frames and within a header. */
-  #payload: Buffer | undefined;
-  #payloadFilled = 0;
-  #kind: FrameKind = 'hello';
-  #stream = 0;
+  /** Collects a frame that arrives in pieces: at first its header alone, then all of it. Empty between frames. */
+  #frame = Buffer.alloc(0);
+  #filledBytes = 0;
 
   /** @param onFrame is given payloads that share the memory of the piece they arrived in, and may keep them. */
   constructor(onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void) {
@@ -76,48 +69,44 @@ export class FrameDecoder {
   /** @throws {HopFault} for an unknown kind, and for a payload above `hopFrameBytesMax` before it is gathered. */
   push(piece: Buffer): void {
     let at = 0;
-    while (at < piece.length) {
-      at = this.#payload === undefined ? this.#readHeader(piece, at) : this.#readPayload(this.#payload, piece, at);
-    }
+    while (at < piece.length) at = this.#filledBytes === 0 ? this.#readWhole(piece, at) : this.#collect(piece, at);
   }
 
-  #readHeader(piece: Buffer, from: number): number {
-    if (this.#headerFilled === 0 && piece.length - from >= FRAME_HEADER_BYTES) {
-      return this.#startFrame(piece, from, piece, from + FRAME_HEADER_BYTES);
-    }
-    const copied = piece.copy(this.#header, this.#headerFilled, from);
-    this.#headerFilled += copied;
-    if (this.#headerFilled < FRAME_HEADER_BYTES) return piece.length;
-    this.#headerFilled = 0;
-    return this.#startFrame(this.#header, 0, piece, from + copied);
+  #readWhole(piece: Buffer, from: number): number {
+    const leftBytes = piece.length - from;
+    const frameBytes = leftBytes < FRAME_HEADER_BYTES ? FRAME_HEADER_BYTES : frameBytesAt(piece, from);
+    if (leftBytes >= frameBytes) return this.#emit(piece, from, from + frameBytes);
+    this.#frame = Buffer.allocUnsafe(frameBytes);
+    return this.#collect(piece, from);
   }
 
-  #startFrame(header: Buffer, headerAt: number, piece: Buffer, from: number): number {
-    const payloadBytes = header.readUInt32LE(headerAt);
-    const kind = FRAME_KINDS[header[headerAt + 4] as number];
-    const stream = header.readUInt32LE(headerAt + 5);
-    if (kind === undefined) throw new HopFault('unknown kind of frame');
-    if (payloadBytes > hopBounds.hopFrameBytesMax) throw new HopFault(`${kind} frame of ${payloadBytes} bytes`);
-
-    const to = from + payloadBytes;
-    if (to <= piece.length) {
-      this.#onFrame(kind, stream, piece.subarray(from, to));
-      return to;
+  #collect(piece: Buffer, from: number): number {
+    const copied = piece.copy(this.#frame, this.#filledBytes, from);
+    this.#filledBytes += copied;
+    if (this.#filledBytes === FRAME_HEADER_BYTES) {
+      const header = this.#frame;
+      this.#frame = Buffer.allocUnsafe(frameBytesAt(header, 0));
+      header.copy(this.#frame, 0, 0, FRAME_HEADER_BYTES);
     }
-    this.#kind = kind;
-    this.#stream = stream;
-    this.#payload = Buffer.allocUnsafe(payloadBytes);
-    this.#payloadFilled = piece.copy(this.#payload, 0, from);
-    return piece.length;
-  }
-
-  #readPayload(payload: Buffer, piece: Buffer, from: number): number {
-    const copied = piece.copy(payload, this.#payloadFilled, from);
-    this.#payloadFilled += copied;
-    if (this.#payloadFilled === payload.length) {
-      this.#payload = undefined;
-      this.#onFrame(this.#kind, this.#stream, payload);
+    if (this.#filledBytes === this.#frame.length) {
+      this.#filledBytes = 0;
+      this.#emit(this.#frame, 0, this.#frame.length);
     }
     return from + copied;
   }
+
+  #emit(bytes: Buffer, from: number, to: number): number {
+    const kind = FRAME_KINDS[bytes[from + 4] as number] as FrameKind;
+    this.#onFrame(kind, bytes.readUInt32LE(from + 5), bytes.subarray(from + FRAME_HEADER_BYTES, to));
+    return to;
+  }
+}
+
+/** The size of the frame whose header stands there. */
+function frameBytesAt(bytes: Buffer, at: number): number {
+  const payloadBytes = bytes.readUInt32LE(at);
+  const kind = FRAME_KINDS[bytes[at + 4] as number];
+  if (kind === undefined) throw new HopFault('unknown kind of frame');
+  if (payloadBytes > hopBounds.hopFrameBytesMax) throw new HopFault(`${kind} frame of ${payloadBytes} bytes`);
+  return FRAME_HEADER_BYTES + payloadBytes;
 }

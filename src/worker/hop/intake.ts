@@ -4,10 +4,9 @@ import type { Socket } from 'node:net';
 import type { Exchange } from '../../exchange/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import type { MessageMemory } from '../../fair/index.js';
-import { HopBody } from './body.js';
 import { HopExchange } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { readCredit, readRequestHead, type ForwardedIdentity, type ForwardedRequestHead } from './heads.js';
+import { readCredit, readRequestHead, type ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
 import { hopBounds } from './hop-bounds.js';
@@ -22,14 +21,6 @@ export interface HopIntakeOptions {
 
 export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void;
 
-/** A request whose body is incomplete. */
-interface ArrivingRequest {
-  readonly stream: number;
-  readonly head: ForwardedRequestHead;
-  readonly body: HopBody;
-  isAborted: boolean;
-}
-
 export class HopIntake implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #secret: Uint8Array;
@@ -40,7 +31,6 @@ export class HopIntake implements HopSocketHandler {
   readonly #helloTimer: NodeJS.Timeout;
   #isTrusted = false;
 
-  readonly #arriving = new StreamTable<ArrivingRequest>();
   readonly #exchanges = new StreamTable<HopExchange>();
   readonly #forget = (stream: number): void => {
     this.#exchanges.delete(stream);
@@ -74,19 +64,7 @@ export class HopIntake implements HopSocketHandler {
   }
 
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
-    if (!this.#isTrusted) {
-      this.#checkSecret(kind, payload);
-      return;
-    }
-    try {
-      this.#take(kind, stream, payload);
-    } catch (fault) {
-      if (!(fault instanceof StreamFault)) throw fault;
-      this.#reset(stream, fault);
-    }
-  }
-
-  #take(kind: FrameKind, stream: number, payload: Buffer): void {
+    if (!this.#isTrusted) return this.#checkSecret(kind, payload);
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
@@ -96,9 +74,9 @@ export class HopIntake implements HopSocketHandler {
       case 'credit':
         return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
       case 'abort':
-        return this.#onAbort(stream);
+        return this.#exchanges.get(stream)?.abort();
       case 'reset':
-        return this.#drop(stream);
+        return this.#exchanges.get(stream)?.drop();
       case 'hello':
       case 'sessionless':
       case 'respond':
@@ -111,16 +89,9 @@ export class HopIntake implements HopSocketHandler {
     }
   }
 
-  /** The fault concerns one stream: the peer worker answers its caller, and the link's other hops go on. */
-  #reset(stream: number, fault: StreamFault): void {
-    this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
-    this.#drop(stream);
-    this.#socket.reserve('reset', stream, 0);
-  }
-
-  #drop(stream: number): void {
-    this.#arriving.delete(stream);
-    this.#exchanges.get(stream)?.abort();
+  /** The peer worker answers its caller, and the link's other hops go on. */
+  onStreamFault(stream: number): void {
+    this.#exchanges.get(stream)?.drop();
   }
 
   onClose(): void {
@@ -130,8 +101,7 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #abortAll(): void {
-    this.#arriving.clear();
-    for (const exchange of this.#exchanges.values()) exchange.abort();
+    for (const exchange of this.#exchanges.values()) exchange.drop();
   }
 
   #checkSecret(kind: FrameKind, payload: Buffer): void {
@@ -144,38 +114,22 @@ export class HopIntake implements HopSocketHandler {
 
   #onRequest(stream: number, payload: Buffer): void {
     // A link fault, not a stream fault: later frames and answers could no longer be attributed.
-    if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
+    if (this.#exchanges.get(stream)) throw new HopFault('stream in use');
     const head = readRequestHead(payload);
-    if (this.#arriving.size + this.#exchanges.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
+    if (this.#exchanges.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
     if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
-    const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
-    if (head.bodyBytes === 0) this.#deliver(request);
-    else if (!this.#arriving.add(request)) throw new HopFault('stream in use');
+    const exchange = new HopExchange(this.#socket, stream, head, this.#forget, this.#answerMemory);
+    if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
+    if (head.bodyBytes === 0) this.#onExchange(head.hop, exchange);
   }
 
   #onBodyPart(stream: number, part: Buffer): void {
-    const request = this.#arriving.get(stream);
+    const exchange = this.#exchanges.get(stream);
     // The rest of a request that was refused may still arrive.
-    if (request === undefined) return;
-    request.body.add(part);
-    if (!request.body.isComplete) return;
-    this.#arriving.delete(stream);
-    this.#deliver(request);
-  }
-
-  /** A request is delivered even if its caller left before the body was complete: a disconnect is not a cancellation (S12). */
-  #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
-    const { subject } = head.hop;
-    head.request.body = body.bytes;
-    const exchange = new HopExchange(this.#socket, stream, head.request, this.#forget, this.#answerMemory, subject);
-    if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
-    this.#onExchange(head.hop, exchange);
-    if (isAborted) exchange.abort();
-  }
-
-  #onAbort(stream: number): void {
-    const request = this.#arriving.get(stream);
-    if (request === undefined) this.#exchanges.get(stream)?.abort();
-    else request.isAborted = true;
+    if (exchange?.isArriving !== true) return;
+    exchange.receive(part);
+    if (exchange.isArriving) return;
+    this.#onExchange(exchange.hop, exchange);
+    if (exchange.isLeft) exchange.abort();
   }
 }

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import type { Exchange } from '../../exchange/index.js';
 import { limits, type Logger, KIB } from '../../shared/index.js';
 import { HopCall, type HopFailure } from './call.js';
-import { StreamFault, type FrameKind } from './frames.js';
+import type { FrameKind } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
@@ -86,15 +86,11 @@ export class HopLink implements HopSocketHandler {
       return;
     }
     // A frame may cross the end of its hop, for example when the caller went away: then no call is found.
-    const call = this.#calls.get(stream);
-    if (call === undefined) return;
-    try {
-      call.onFrame(kind, payload);
-    } catch (fault) {
-      if (!(fault instanceof StreamFault)) throw fault;
-      this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its owner sent');
-      call.onFault();
-    }
+    this.#calls.get(stream)?.onFrame(kind, payload);
+  }
+
+  onStreamFault(stream: number): void {
+    this.#calls.get(stream)?.fail();
   }
 
   onClose(): void {

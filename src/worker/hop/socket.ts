@@ -6,15 +6,19 @@
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/index.js';
-import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
+import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, StreamFault, writeFrameHeader, type FrameKind } from './frames.js';
 import { hopBounds } from './hop-bounds.js';
 
 /** The stream number of frames that concern the whole link. */
 export const LINK_STREAM = 0;
 
 export interface HopSocketHandler {
-  /** @throws {HopFault} when the peer can no longer be followed: the socket is closed. */
+  /**
+   * @throws {HopFault} when the peer can no longer be followed: the socket is closed.
+   * @throws {StreamFault} when only the frame's stream ends over it: the peer is told, and `onStreamFault` is called.
+   */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
+  onStreamFault(stream: number): void;
   /** The last call, made once, whichever side closed. */
   onClose(): void;
 }
@@ -27,8 +31,6 @@ export class HopSocket {
   #batch = Buffer.allocUnsafeSlow(hopBounds.hopBatchBytes);
   #batchSent = 0;
   #batchFilled = 0;
-  /** Batches filled up in this turn, to be sent before `#batch`. */
-  #filledBatches: Buffer[] = [];
   #isFlushDue = false;
 
   readonly #decoder: FrameDecoder;
@@ -39,7 +41,15 @@ export class HopSocket {
     this.#socket = socket;
     this.#decoder = new FrameDecoder((kind, stream, payload) => {
       // The handler may have closed the socket because of an earlier frame in the same piece.
-      if (!socket.destroyed) handler.onFrame(kind, stream, payload);
+      if (socket.destroyed) return;
+      try {
+        handler.onFrame(kind, stream, payload);
+      } catch (fault) {
+        if (!(fault instanceof StreamFault)) throw fault;
+        logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
+        this.reserve('reset', stream, 0);
+        handler.onStreamFault(stream);
+      }
     });
     socket.on('data', (piece) => this.onPiece(piece));
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
@@ -77,10 +87,14 @@ export class HopSocket {
     this.#socket.destroy();
   }
 
-  /** A batch's bytes may still be in transit when the next turn begins, so its memory is never reused. */
+  /**
+   * A full batch is sent together with this turn's last one. Its bytes may still be in transit when the next turn begins, so its memory is
+   * never reused.
+   */
   #startBatch(frameBytes: number): void {
     if (this.#batchFilled > this.#batchSent) {
-      this.#filledBatches.push(this.#batch.subarray(this.#batchSent, this.#batchFilled));
+      this.#socket.cork();
+      this.#socket.write(this.#batch.subarray(this.#batchSent, this.#batchFilled));
     }
     this.#batch = Buffer.allocUnsafeSlow(Math.max(hopBounds.hopBatchBytes, frameBytes));
     this.#batchSent = 0;
@@ -90,18 +104,10 @@ export class HopSocket {
   #flush(): void {
     this.#isFlushDue = false;
     const last = this.#batch.subarray(this.#batchSent, this.#batchFilled);
-    const filled = this.#filledBatches;
     this.#batchSent = this.#batchFilled;
-    if (filled.length > 0) this.#filledBatches = [];
     if (this.#socket.destroyed) return;
-    if (filled.length === 0) {
-      this.#socket.write(last);
-      return;
-    }
-    this.#socket.cork();
-    for (const batch of filled) this.#socket.write(batch);
     this.#socket.write(last);
-    this.#socket.uncork();
+    while (this.#socket.writableCorked > 0) this.#socket.uncork();
   }
 
   /** @param piece received bytes; the frames' payloads are slices of it. */

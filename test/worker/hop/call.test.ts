@@ -25,7 +25,11 @@ class SaidFrames extends HopSocket {
 
 class Scene {
   readonly exchange: RecordedExchange;
-  readonly socket = new SaidFrames(new Socket(), logger, { onFrame: () => undefined, onClose: () => undefined });
+  readonly socket = new SaidFrames(new Socket(), logger, {
+    onFrame: () => undefined,
+    onStreamFault: () => undefined,
+    onClose: () => undefined,
+  });
   readonly call: HopCall;
   /** How often the stream was forgotten. */
   forgottenCount = 0;
@@ -117,8 +121,8 @@ t.test('an impossible frame is a fault of its stream, which is reset', async (t)
   const scene = new Scene();
   t.throws(() => scene.hear('data', 'x'), StreamFault);
   scene.skip();
-  scene.call.onFault();
-  t.same([scene.said, scene.forgottenCount], [['reset'], 1]);
+  scene.call.fail();
+  t.same([scene.said, scene.forgottenCount], [[], 1]);
   t.equal(scene.exchange.outcome, 'hop-failed');
   const body = new Scene().hear('open-body', Buffer.from([...u32(4), 0]));
   t.throws(() => body.hear('end', 'abc'), /body shorter than its head says/);

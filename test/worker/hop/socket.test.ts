@@ -20,6 +20,8 @@ class Handler implements HopSocketHandler {
     this.onKind(kind);
   }
 
+  onStreamFault(): void {}
+
   onClose(): void {
     this.closedCount++;
   }
