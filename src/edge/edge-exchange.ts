@@ -125,8 +125,6 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   #stream: StreamWriter | undefined;
   #keepAlive: Deadline | undefined;
   #parts: PartWriter | undefined;
-  /** The content type of a body in parts, until its first part writes the head. */
-  #headDue: BodyType | undefined;
   #watch: ReaderWatch | undefined;
 
   /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
@@ -199,14 +197,19 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   ): void {
     const hasBody = !this.#isHead && status !== 204;
     if (hasBody && body.length > FLUSHED_BYTES_MAX) {
-      const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-      return this.#respondAsRead(status, contentType, bytes, sessionId, headers);
+      this.#openParts('flushing', () => this.#writeOpenHead(status, contentType, sessionId, headers));
+      if (!this.#writePart(typeof body === 'string' ? Buffer.from(body) : body))
+        this.#roomOfAnswer().countUnread(this.#answerBytes);
+      return;
     }
     if (!this.#finish('open', 'whole')) return;
     this.#res.cork(() => {
-      this.#writeHead(status, contentType, sessionId, headers);
-      if (hasBody) return void this.#res.end(body, this.#isLast);
-      this.#writeCloseHeader();
+      if (hasBody) {
+        this.#writeHead(status, contentType, sessionId, headers);
+        this.#res.end(body, this.#isLast);
+        return;
+      }
+      this.#writeOpenHead(status, contentType, sessionId, headers);
       // A 204 has no content length either (RFC 9110, 8.6).
       if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
       // Without arguments: given a length, the library would wait for the body, and it reads `undefined` as 2^63.
@@ -217,10 +220,9 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   openStream(sessionId?: string): void {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
     forgetHeaders(this.head);
-    this.#stream = new StreamWriter(this.#res, () => {
-      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
-      this.#writeCloseHeader();
-    });
+    this.#stream = new StreamWriter(this.#res, () =>
+      this.#writeOpenHead(200, 'text/event-stream', sessionId, STREAM_HEADERS),
+    );
     this.#res.onWritable(() => {
       this.#onStreamWritable();
       return true;
@@ -229,10 +231,16 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
-    if (!this.#begin(200) || !this.#transition('open', 'body')) return;
+    if (!this.#begin(200)) return;
     this.#answerBytes = bodyBytes;
-    this.#headDue = contentType;
-    this.#parts = new PartWriter(this.#res, bodyBytes);
+    const headers = contentType === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
+    this.#openParts('body', () => this.#writeOpenHead(200, contentType, undefined, headers));
+  }
+
+  /** An answer of known length, written as fast as the caller reads it. */
+  #openParts(to: State, writeHead: () => void): void {
+    if (!this.#transition('open', to)) return;
+    this.#parts = new PartWriter(this.#res, this.#answerBytes, writeHead);
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
   }
 
@@ -292,29 +300,10 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     return this.#context.isDraining || this.head.isAmbiguous;
   }
 
-  /** For answers after which the library cannot close the connection by itself. */
-  #writeCloseHeader(): void {
+  /** For answers after which the library cannot close the connection by itself. Call within a `cork`. */
+  #writeOpenHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
+    this.#writeHead(status, contentType, sessionId, headers);
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
-  }
-
-  /** Writes a large body as fast as the caller reads it. */
-  #respondAsRead(
-    status: number,
-    contentType: string,
-    body: Uint8Array,
-    sessionId: string | undefined,
-    headers: readonly string[],
-  ): void {
-    const parts = (this.#parts = new PartWriter(this.#res, body.length));
-    this.#transition('open', 'flushing');
-    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
-    let isTaken = true;
-    this.#res.cork(() => {
-      this.#writeHead(status, contentType, sessionId, headers);
-      this.#writeCloseHeader();
-      isTaken = this.#onProgress(parts.write(body));
-    });
-    if (!isTaken) this.#roomOfAnswer().countUnread(body.length);
   }
 
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
@@ -330,17 +319,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   #writePart(part: Uint8Array): boolean {
-    let hasRoom = true;
-    this.#res.cork(() => {
-      if (this.#headDue !== undefined) {
-        const headers = this.#headDue === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
-        this.#writeHead(200, this.#headDue, undefined, headers);
-        this.#writeCloseHeader();
-        this.#headDue = undefined;
-      }
-      hasRoom = this.#onProgress(this.#parts?.write(part) ?? 'room');
-    });
-    return hasRoom;
+    return this.#onProgress(this.#parts?.write(part) ?? 'room');
   }
 
   /** @returns whether there is room for more. `onWritable` is called until everything was taken. */
@@ -395,10 +374,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   #tryMoreOfBody(): boolean {
     const offset = this.#res.getWriteOffset();
-    let hasRoom = false;
-    this.#res.cork(() => {
-      hasRoom = this.#onProgress(this.#parts?.tryMore(offset) ?? 'room');
-    });
+    const hasRoom = this.#onProgress(this.#parts?.tryAgain(offset) ?? 'room');
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
   }

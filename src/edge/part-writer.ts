@@ -11,14 +11,18 @@ export type WriteProgress = 'room' | 'full' | 'complete';
 export class PartWriter {
   readonly #res: HttpResponse;
   readonly #answerBytes: number;
+  /** Writes the response head, which goes out with the first part; `undefined` once it was written. */
+  #writeHead: (() => void) | undefined;
   #part: Uint8Array = NOTHING;
   /** Where the part begins in the answer. */
   #partStart = 0;
   #takenBytes = 0;
 
-  constructor(res: HttpResponse, answerBytes: number) {
+  /** @param writeHead is called once, within a `cork`, before the first part. */
+  constructor(res: HttpResponse, answerBytes: number, writeHead: () => void) {
     this.#res = res;
     this.#answerBytes = answerBytes;
+    this.#writeHead = writeHead;
   }
 
   /** How many bytes the library had taken at its last report. */
@@ -31,13 +35,23 @@ export class PartWriter {
     return this.#partStart + this.#part.length === this.#answerBytes;
   }
 
-  /** Call within a `cork`. */
   write(part: Uint8Array): WriteProgress {
     this.#part = part;
-    return this.tryMore(this.#partStart);
+    return this.tryAgain(this.#partStart);
   }
 
-  /** Call within a `cork` or from `onWritable`. @param offset in the answer: how much of it the library has taken. */
+  /** As `tryMore`, at any other time. */
+  tryAgain(offset: number): WriteProgress {
+    let progress: WriteProgress = 'room';
+    this.#res.cork(() => {
+      this.#writeHead?.();
+      this.#writeHead = undefined;
+      progress = this.tryMore(offset);
+    });
+    return progress;
+  }
+
+  /** Call from `onWritable`. @param offset in the answer: how much of it the library has taken. */
   tryMore(offset: number): WriteProgress {
     this.#takenBytes = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);

@@ -10,7 +10,9 @@ import {
 } from '../user-config/index.js';
 import type { ViewQuestion } from '../process/index.js';
 import type { Relay } from '../relay/index.js';
+import type { Session } from '../session/index.js';
 import { sessionHash } from '../shared/index.js';
+import type { OriginView } from '../upstream/index.js';
 import { faultReason } from '../http-client/index.js';
 
 /** Backends, and virtual hosts, that an answer to an operator names. Beyond it, the others are left out. */
@@ -58,7 +60,7 @@ function backendView(backend: CompiledBackend, place: Place): object {
   const { relay } = place;
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
-  const circuit = relay.origins.find((one) => one.origin === origin);
+  const used = relay.origins.find((one) => one.origin === origin);
   return {
     ...{ name, origin, prefix },
     ...(obstacle !== undefined && { obstacle }),
@@ -69,12 +71,25 @@ function backendView(backend: CompiledBackend, place: Place): object {
     curatedTools: curation.tools?.byBareName.size ?? 0,
     curatedPrompts: curation.prompts?.byBareName.size ?? 0,
     authHeaders: headersSetBy(auth),
-    circuit: circuit?.state ?? 'unused',
-    ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
-    ...(circuit?.forgiven && { forgiven: circuit.forgiven }),
-    lastFault: relay.lastFaultAt(origin) ?? null,
+    ...circuitView(origin, used, relay),
     sessions: sessionsWith(name, place),
   };
+}
+
+/** @param used `undefined` when this worker has not used the origin. */
+export function circuitView(origin: string, used: OriginView | undefined, relay: Pick<Relay, 'lastFaultAt'>): object {
+  return {
+    circuit: used?.state ?? 'unused',
+    ...(used?.fault && { reason: faultReason(used.fault) }),
+    ...(used?.forgiven && { forgiven: used.forgiven }),
+    lastFault: relay.lastFaultAt(origin) ?? null,
+  };
+}
+
+/** What a session has with one of its backends. */
+export function upstreamView(upstream: ReturnType<Session['upstreams']['used']>): object {
+  const { state = 'unused', record, fault } = upstream ?? {};
+  return { state, ...(record && { era: record.era }), ...(fault && { reason: faultReason(fault) }) };
 }
 
 /** @param backend the backend's name. */
@@ -82,16 +97,7 @@ function sessionsWith(backend: string, { subject, id, relay }: Place): object[] 
   const sessions: object[] = [];
   for (const { identity, upstreams } of relay.sessions) {
     if (identity.subject !== subject || identity.virtualHostId !== id) continue;
-    const upstream = upstreams.used(backend);
-    const fault = upstream?.fault;
-    const state = upstream?.state ?? 'unused';
-    const spoken = upstream?.record && { era: upstream.record.era };
-    sessions.push({
-      session: sessionHash(identity.id),
-      state,
-      ...spoken,
-      ...(fault && { reason: faultReason(fault) }),
-    });
+    sessions.push({ session: sessionHash(identity.id), ...upstreamView(upstreams.used(backend)) });
     if (sessions.length >= VIEW_SESSIONS_PER_BACKEND_MAX) break;
   }
   return sessions;

@@ -6,9 +6,8 @@ import type { Relay } from '../relay/index.js';
 import type { Session } from '../session/index.js';
 import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
 import type { Kept } from '../store/index.js';
-import { faultReason } from '../http-client/index.js';
 import type { UserConfigRead } from '../user-config/index.js';
-import { explain, VIEW_BACKENDS_MAX } from './explanation.js';
+import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
 /** One worker's answer to an operator's query. Beyond it, it contains fewer entries, and says so. */
@@ -115,13 +114,7 @@ export class WorkerViews {
 
   #backends(): object[] {
     const { relay } = this.#sources;
-    return relay.origins.map(({ origin, state, fault, forgiven }) => ({
-      origin,
-      circuit: state,
-      ...(fault && { reason: faultReason(fault) }),
-      ...(forgiven && { forgiven }),
-      lastFault: relay.lastFaultAt(origin) ?? null,
-    }));
+    return relay.origins.map((used) => ({ origin: used.origin, ...circuitView(used.origin, used, relay) }));
   }
 
   #requests(requestId: string): object[] {
@@ -149,12 +142,10 @@ function sessionViewOf(session: Session, nowMs: number): object {
     ageS: Math.max(0, Math.round((nowMs - session.beganAtMs) / 1_000)),
     idleS: Math.max(0, Math.round((nowMs - session.usedAtMs) / 1_000)),
     isBusy: session.isBusy,
-    backends: Array.from(upstreams.virtualHost?.backends.keys() ?? [], (name) => {
-      const upstream = upstreams.used(name);
-      const fault = upstream?.fault;
-      const spoken = upstream?.record && { era: upstream.record.era };
-      return { name, state: upstream?.state ?? 'unused', ...spoken, ...(fault && { reason: faultReason(fault) }) };
-    }).slice(0, VIEW_BACKENDS_MAX),
+    backends: Array.from(upstreams.virtualHost?.backends.keys() ?? [], (name) => ({
+      name,
+      ...upstreamView(upstreams.used(name)),
+    })).slice(0, VIEW_BACKENDS_MAX),
   };
 }
 

@@ -10,9 +10,8 @@ import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.j
  */
 export const HOP_LINKS_MAX = 2_048;
 
-export class HopListener {
-  readonly #socket: StandingSocket;
-  readonly #intakes = new Set<HopIntake>();
+export class HopListener extends StandingSocket {
+  readonly #intakes: Set<HopIntake>;
 
   /**
    * @param path of the socket (`hopSocketPath`).
@@ -20,39 +19,26 @@ export class HopListener {
    */
   constructor(path: string, secret: Uint8Array, options: HopIntakeOptions, onExchange: OnHopExchange) {
     const { logger } = options;
-    const onClosed = (intake: HopIntake): void => void this.#intakes.delete(intake);
-    this.#socket = new StandingSocket(path, {
-      onConnection: (socket) => this.#intakes.add(new HopIntake(socket, secret, options, onExchange, onClosed)),
+    const intakes = new Set<HopIntake>();
+    const onClosed = (intake: HopIntake): void => void intakes.delete(intake);
+    super(path, {
+      onConnection: (socket) => intakes.add(new HopIntake(socket, secret, options, onExchange, onClosed)),
       onRenewed: () => logger.warn('the socket for hops was removed; it is made again'),
       onFault: (reason) => logger.error({ reason }, 'the other workers cannot reach this one'),
       connectionsMax: HOP_LINKS_MAX,
     });
-  }
-
-  /** `prepare` and `take` in one. */
-  async listen(): Promise<void> {
-    await this.#socket.listen();
-  }
-
-  /** Listens at a temporary path, where other workers do not look. */
-  async prepare(): Promise<void> {
-    await this.#socket.prepare();
-  }
-
-  /** From here on the other workers reach this worker, and no longer the slot's previous one, dead or alive. */
-  take(): void {
-    this.#socket.take();
+    this.#intakes = intakes;
   }
 
   /** A successor has the slot, and the other workers go there. Resolves when every request that came here is answered. */
   async leave(): Promise<void> {
     for (const intake of this.#intakes) intake.leave();
-    await this.#socket.close();
+    await super.close();
   }
 
   /** Ends every link, aborts the exchanges on them and removes the socket. */
-  async close(): Promise<void> {
-    const closed = this.#socket.close();
+  override async close(): Promise<void> {
+    const closed = super.close();
     for (const intake of this.#intakes) intake.close();
     await closed;
   }
