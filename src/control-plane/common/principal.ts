@@ -13,8 +13,8 @@ export interface Principal {
 /** Owner and team of a server or a composition; both are absent if it was made while roles were not taken from tokens. */
 export interface Ownership {
   /** The subject that created it. */
-  readonly owner?: string;
-  readonly team?: string;
+  readonly owner?: string | undefined;
+  readonly team?: string | undefined;
 }
 
 /** Where roles are not taken from tokens, everybody is an admin. */

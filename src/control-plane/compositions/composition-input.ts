@@ -2,7 +2,6 @@
 import { isUnicodeText } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
 import { encodeStoreKey } from '../../store/index.js';
-import type { Exposure } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';
@@ -10,15 +9,9 @@ import { descriptionFault, nameFault, NO_UNICODE } from '../common/said-texts.js
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 
-interface CheckedComposition {
-  readonly name: string;
-  /** `description`, `exposure` and `subjects` are `undefined` when not given. */
-  readonly description: string | undefined;
+type CheckedComposition = Omit<CompositionInput, 'servers' | 'isForced'> & {
   readonly servers: readonly ComposedServer[];
-  readonly exposure: Exposure | undefined;
-  readonly subjects: readonly string[] | undefined;
-  readonly team: string | null | undefined;
-}
+};
 
 /** Such a name would be taken for the id of another composition. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;

@@ -1,8 +1,110 @@
 // A composition as seen outside of its storage: a virtual server of chosen tools of several servers, for the subjects
-// that it names (decisions 3). Plain data, JSON-ready.
-import type { Exposure } from '../../user-config/index.js';
-import type { WrittenCuration } from '../common/curation.js';
+// that it names (decisions 3); as plain data, and its schemas.
+import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change-condition.js';
+import {
+  curation,
+  description,
+  exactly,
+  type FromSchema,
+  id,
+  type InputFrom,
+  inputSchemaOf,
+  type JsonSchema,
+  name,
+  owner,
+  patchOf,
+  team,
+  text,
+  time,
+} from '../common/schema-parts.js';
+
+const composedServer = exactly(
+  {
+    name: { ...text, description: 'Of a registered server.' },
+    tools: {
+      type: ['array', 'string'],
+      items: { ...text, minLength: 1 },
+      description:
+        'As the server names them, without a prefix. A `*` stands for any characters; `*` alone, in a list or not, for all tools. Patterns are resolved when the composition is published, and again when the server has other tools. At least one, unless there are prompts or resources.',
+    },
+    prompts: {
+      type: 'array',
+      items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+      description: 'Prompts, as the server names them, without patterns. None if left out.',
+    },
+    resources: {
+      type: 'array',
+      items: { ...text, minLength: 1 },
+      description: 'Names or URIs of resources, names or texts of templates. Left out: none.',
+    },
+    curation: {
+      ...curation,
+      description:
+        'Like `curation` of a server, but for this composition only; each member given here takes precedence over the server’s.',
+    },
+  },
+  ['prompts', 'resources', 'curation'],
+);
+
+const compositionSaid = {
+  name: { ...name, description: 'Unique without regard to case.' },
+  description,
+  servers: { type: 'array', items: composedServer },
+  exposure: {
+    type: 'string',
+    enum: ['all', 'search'],
+    description:
+      'What its `tools/list` shows: all of its tools, or only find_tools and call_tool, with which clients find and call the others, and those with a page. Absent means all.',
+  },
+  subjects: {
+    type: 'array',
+    maxItems: limits.compositionSubjectsMax,
+    items: { ...text, minLength: 1, maxLength: limits.storeKeyBytesMax },
+    description: 'Who may use it. Left out of a new composition: the caller.',
+  },
+  team,
+} as const;
+
+const composition = exactly(
+  {
+    id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
+    ...compositionSaid,
+    owner,
+    createdAt: time,
+    updatedAt: time,
+    missingTools: {
+      type: 'array',
+      items: exactly({ server: text, tool: text }),
+      description: 'Tools that it names and cannot serve now.',
+    },
+  },
+  ['exposure', 'owner', 'team'],
+);
+
+const compositionInput = inputSchemaOf(composition, compositionSaid, ['name', 'servers']);
+
+export const compositionSchemas = {
+  Composition: composition,
+  CompositionInput: compositionInput,
+  CompositionPatch: patchOf(compositionInput),
+} as const satisfies Record<string, JsonSchema>;
+
+type SaidServer = FromSchema<typeof composedServer>;
+
+export type ComposedServer = Omit<SaidServer, 'tools'> & { readonly tools: readonly string[] };
+
+/** What people set. For a new composition, what is absent has its default; for an existing one, it stays. */
+export type CompositionInput = InputFrom<typeof compositionSaid, 'name' | 'servers'> & {
+  /** Whether to accept tools that their server does not have. */
+  readonly isForced?: boolean | undefined;
+};
+
+export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team'> & {
+  readonly team?: string | undefined;
+  /** Each under its name in the registry now; under the last known one when it is gone. */
+  readonly servers: readonly ComposedServer[];
+};
 
 /** What people have set, which the tag of a composition (change-condition.ts) is made of. */
 type SaidOfComposition = Pick<
@@ -20,60 +122,4 @@ export function compositionTag(composition: SaidOfComposition): string {
     curation,
   ]);
   return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, said]);
-}
-
-export interface ComposedServer {
-  /** As in the registry now; the last known name when the server is gone. */
-  readonly name: string;
-  /** Bare names, without the server's prefix, and patterns of these; at least one, unless there are prompts or resources. */
-  readonly tools: readonly string[];
-  /** Bare names of prompts; absent: none. */
-  readonly prompts?: readonly string[] | undefined;
-  /** Names or URIs of resources, names or texts of templates; absent: none. */
-  readonly resources?: readonly string[] | undefined;
-  /** Overrides the server's own curation, member by member. */
-  readonly curation?: WrittenCuration | undefined;
-}
-
-export interface ComposedTool {
-  readonly server: string;
-  readonly tool: string;
-}
-
-export interface Composition {
-  /** 32 hexadecimal digits; also the id of the virtual host. */
-  readonly id: string;
-  /** As written; unique without regard to case. */
-  readonly name: string;
-  readonly description: string;
-  readonly servers: readonly ComposedServer[];
-  /** What its `tools/list` shows; absent: all of its tools. */
-  readonly exposure?: Exposure | undefined;
-  /** Subjects that may use it. */
-  readonly subjects: readonly string[];
-  /** Subject that created it, where roles are taken from tokens. */
-  readonly owner?: string;
-  /** Team that it also belongs to, whose members may change it. */
-  readonly team?: string;
-  /** Times are ISO 8601, UTC. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  /** Tools that it names but cannot serve: their server is gone, disabled, was never reached, or no longer has them. */
-  readonly missingTools: readonly ComposedTool[];
-}
-
-export interface CompositionInput {
-  readonly name: string;
-  /** Absent: empty for a new composition, unchanged for an existing one. */
-  readonly description?: string | undefined;
-  /** The string `*` stands for all tools. */
-  readonly servers: readonly (Omit<ComposedServer, 'tools'> & { readonly tools: readonly string[] | string })[];
-  /** Absent: `all` for a new composition, unchanged for an existing one. */
-  readonly exposure?: Exposure | undefined;
-  /** Absent: the caller for a new composition, unchanged for an existing one. */
-  readonly subjects?: readonly string[] | undefined;
-  /** Absent: the caller's only team for a new composition, unchanged for an existing one. `null`: no team. */
-  readonly team?: string | null | undefined;
-  /** Whether to accept tools that their server does not have. */
-  readonly isForced?: boolean | undefined;
 }

@@ -23,13 +23,7 @@ import {
   type StoredComposedServer,
   type StoredComposition,
 } from './composition-storage.js';
-import {
-  compositionTag,
-  type ComposedServer,
-  type ComposedTool,
-  type Composition,
-  type CompositionInput,
-} from './composition.js';
+import { compositionTag, type ComposedServer, type Composition, type CompositionInput } from './composition.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import type { Change, PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
@@ -91,7 +85,7 @@ export class Compositions {
     const { records, directory, registry, logger, repairIntervalMs = PUBLISH_REPAIR_MS } = options;
     this.#records = records;
     this.#rows = new NamedRecords(records, COMPOSITIONS, ['composition-names/'], ({ id, name }) => [id, name]);
-    this.#compositions = new Collection({
+    this.#compositions = new Collection<StoredComposition, StoredComposition>({
       ...{ noun: 'composition', records, rows: this.#rows },
       thingOf: (composition) => composition,
       tagOf: compositionTag,
@@ -359,7 +353,7 @@ export class Compositions {
     return { ...composition, servers, ...(exposure && { exposure }), missingTools: missing.flat() };
   }
 
-  async #findMissing(match: Match): Promise<ComposedTool[]> {
+  async #findMissing(match: Match): Promise<Composition['missingTools']> {
     const { composed, server } = match;
     const names = isServed(server) ? await this.#names.of(server) : undefined;
     const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));

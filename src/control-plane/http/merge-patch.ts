@@ -7,7 +7,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, readings } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
 import { HttpRefusal, describeViolation } from './answered-error.js';
-import { shapeOf } from './schema-parts.js';
+import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';
 
 /** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond it, refused as a conflict. */
@@ -75,26 +75,26 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
 interface Patching<Thing> {
   /** Throws if the thing does not exist, or does not meet the caller's own condition. */
   readonly read: () => Promise<Thing>;
-  /** What people have set on it, in the form of a full replacement. */
-  readonly said: (thing: Thing) => Readonly<Record<string, unknown>>;
-  readonly tag: (thing: Thing) => string;
+  readonly tagOf: (thing: Thing) => string;
   /** Replaces the whole, on condition that the thing is as it was read. */
   readonly change: (thing: Thing, whole: unknown, condition: ChangeCondition) => Promise<Thing>;
 }
 
-export async function patchThing<Thing>(
+/** @param schema of a full replacement: its members that are not read-only are what people have set. */
+export async function patchThing<Thing extends object>(
   { headers, body }: FastifyRequest,
-  schema: SchemaName,
-  { read, said, tag, change }: Patching<Thing>,
+  schema: 'ServerInput' | 'CompositionInput',
+  { read, tagOf, change }: Patching<Thing>,
 ): Promise<Thing> {
+  const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
   const mayGoOn = headers['if-match'] === undefined;
   for (let tries = 1; ; tries++) {
     const thing = await read();
-    const present = Object.entries(said(thing)).filter(([, value]) => value !== undefined);
-    const whole = merged(Object.fromEntries(present), body);
+    const said = Object.entries(thing).filter(([name]) => properties[name]?.['readOnly'] !== true);
+    const whole = merged(Object.fromEntries(said), body);
     refuseMisshaped(schema, whole);
     try {
-      return await change(thing, whole, ChangeCondition.of(tag(thing)));
+      return await change(thing, whole, ChangeCondition.of(tagOf(thing)));
     } catch (error) {
       const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
       if (!mayGoOn || tries >= PATCH_TRIES_MAX || !isChanged) throw error;

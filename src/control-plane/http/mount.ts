@@ -6,7 +6,7 @@ import { ChangeCondition } from '../common/change-condition.js';
 import { PublicationWait } from '../compositions/publication-wait.js';
 import { answerTo, HttpRefusal } from './answered-error.js';
 import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
-import { shapeOf, type JsonSchema } from './schema-parts.js';
+import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas } from './schemas.js';
 
 /** User configs that did not have the change yet when the response was sent. */

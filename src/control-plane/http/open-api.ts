@@ -2,7 +2,7 @@
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
 import { operations } from './operations.js';
-import type { JsonSchema } from './schema-parts.js';
+import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas } from './schemas.js';
 
 export interface OpenApiDocument {

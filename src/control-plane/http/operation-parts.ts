@@ -40,22 +40,15 @@ export function jsonList(description: string, schema: SchemaName): Answer {
 export const tagged = {
   etag: 'A tag of the properties that people set: send it in `If-Match` to change only this version.',
 };
-export const conditionHeaders = {
-  'if-match': {
-    description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
-  },
-};
 
 export const located = { location: 'The path of what was made.', ...tagged };
-export const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
 
 /** For a change whose publication takes longer than the request waits. */
-const unpublished = {
+export const unpublished = {
   description:
     'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',
   headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
 };
-export const removedUnpublished: Answer = { status: 202, contents: [], ...unpublished };
 
 export function changedUnpublished(schema: SchemaName, headers: Readonly<Record<string, string>> = {}): Answer {
   const described = json(202, unpublished.description, schema);
@@ -101,17 +94,3 @@ export const aggregateQuery = {
       'What `tools/list` shows: all tools, as without it, or find_tools and call_tool, with which programs find and call the others, and those with a page. A session has it in the URL of each of its requests.',
   },
 };
-
-export const forceQuery = {
-  force: { type: 'boolean', description: 'Whether tools may be named that their server does not have.' },
-};
-
-export const serverChanged = [
-  { ...json(200, 'The changed server.', 'Server'), headers: tagged },
-  changedUnpublished('Server', tagged),
-] as const;
-export const compositionChanged = [
-  { ...json(200, 'The changed composition is published.', 'Composition'), headers: tagged },
-  changedUnpublished('Composition', tagged),
-] as const;
-export const changeRefusals = [404, 409, 412, 422] as const;

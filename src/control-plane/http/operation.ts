@@ -12,7 +12,7 @@ import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { Registry } from '../registry/registry.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import type { ControlPlaneAdmission } from './control-plane-admission.js';
-import type { JsonSchema } from './schema-parts.js';
+import type { JsonSchema } from '../common/schema-parts.js';
 import type { SchemaName } from './schemas.js';
 
 type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

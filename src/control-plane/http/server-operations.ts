@@ -1,52 +1,40 @@
 // The registered servers over HTTP.
-import type { FastifyReply } from 'fastify';
-import { notFound } from '../common/control-plane-fault.js';
-import type { ServerListName } from '../records/server-lists.js';
+import type { ListName } from '../records/server-lists.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
 import { serverTag } from '../registry/server-state.js';
-import { patchThing } from './merge-patch.js';
-import { operationsOf, type Handle } from './operation.js';
-import {
-  changeRefusals,
-  changedUnpublished,
-  conditionHeaders,
-  itemsOf,
-  json,
-  jsonList,
-  located,
-  pageHeaders,
-  pageQuery,
-  parameterOf,
-  removed,
-  removedUnpublished,
-  serverChanged,
-  tagged,
-} from './operation-parts.js';
+import { operationsOf, type Operation } from './operation.js';
+import { changedUnpublished, itemsOf, json, jsonList, pageHeaders, pageQuery, parameterOf } from './operation-parts.js';
+import { thingOperations } from './thing-operations.js';
+import type { SchemaName } from './schemas.js';
 
-/** The schema has checked the types; a record's other members cannot be set by people. */
-function inputOf(body: unknown): ServerInput {
-  const { name, url, description, tags, transport, enabled, auth, curation, team } = body as ServerInput;
-  return { name, url, description, tags, transport, enabled, auth, curation, team };
-}
+const { create, read, replace, patch, remove } = thingOperations<ServerRecord, ServerInput>({
+  noun: 'server',
+  schema: 'Server',
+  created: 'The server is registered.',
+  changed: 'The changed server.',
+  blank: {
+    ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
+    transport: 'STREAMABLEHTTP',
+  },
+  tagOf: serverTag,
+  find: ({ registry }, reference) => registry.find(reference),
+  create: ({ registry }, _request, input, change) => registry.register(input, change),
+  replace: ({ registry }, _request, reference, input, change) => registry.replace(reference, input, change),
+  remove: ({ registry }, reference, change) => registry.remove(reference, change),
+});
 
-/** Values of members that a patch has removed. */
-const BLANK: Omit<ServerInput, 'name' | 'url'> = {
-  ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
-  transport: 'STREAMABLEHTTP',
-};
-
-function shown(reply: FastifyReply, server: ServerRecord): ServerRecord {
-  reply.header('etag', serverTag(server));
-  return server;
-}
-
-/** Sent as stored, unparsed: a list may be large. */
-function sendList(name: 'tools' | ServerListName): Handle {
-  return async ({ registry }, request, reply) => {
-    reply.type('application/json');
-    return registry.listJson(parameterOf(request, 'server'), name);
-  };
+/** The list is sent as stored, unparsed: it may be large. */
+function readList(list: ListName, schema: SchemaName) {
+  return {
+    role: 'reader',
+    answers: [jsonList(`The ${list}.`, schema)],
+    refusals: [404],
+    handle: async ({ registry }, request, reply) => {
+      reply.type('application/json');
+      return registry.listJson(parameterOf(request, 'server'), list);
+    },
+  } as const satisfies Partial<Operation>;
 }
 
 export const serverOperations = operationsOf('servers', {
@@ -68,22 +56,10 @@ export const serverOperations = operationsOf('servers', {
     },
   },
   'POST /servers': {
+    ...create,
     id: 'registerServer',
-    role: 'editor',
-    isAudited: true,
     summary: 'Register a server',
     description: 'The server is probed first. One that cannot be reached is registered as `inactive`.',
-    body: 'ServerInput',
-    answers: [
-      { ...json(201, 'The server is registered.', 'Server'), headers: located },
-      changedUnpublished('Server', located),
-    ],
-    refusals: [409, 422],
-    handle: async ({ registry }, { body }, reply, change) => {
-      const server = await registry.register(inputOf(body), change);
-      reply.header('location', `/servers/${server.id}`);
-      return shown(reply, server);
-    },
   },
   'POST /probes': {
     id: 'previewServer',
@@ -95,79 +71,27 @@ export const serverOperations = operationsOf('servers', {
     refusals: [409, 422],
     // The tool list is passed on unparsed: it may be large.
     handle: async ({ registry }, { body }, reply) => {
-      const { server, toolsJson } = await registry.preview(inputOf(body));
+      const { server, toolsJson } = await registry.preview(body as ServerInput);
       reply.type('application/json');
       return Buffer.concat([Buffer.from(`{"server":${JSON.stringify(server)},"tools":`), toolsJson, Buffer.from('}')]);
     },
   },
-  'GET /servers/{server}': {
-    id: 'readServer',
-    role: 'reader',
-    summary: 'Read one server',
-    answers: [{ ...json(200, 'The server.', 'Server'), headers: tagged }],
-    refusals: [404],
-    handle: async ({ registry }, request, reply) => {
-      const reference = parameterOf(request, 'server');
-      const server = await registry.find(reference);
-      if (server === undefined) throw notFound('server', reference);
-      return shown(reply, server);
-    },
-  },
+  'GET /servers/{server}': { ...read, id: 'readServer', summary: 'Read one server' },
   'PUT /servers/{server}': {
+    ...replace,
     id: 'replaceServer',
-    role: 'editor',
-    isAudited: true,
     summary: 'Change a server',
     description:
       'What is left out of description, tags, enabled, auth, curation and team stays as it is. A server with another URL is probed.',
-    body: 'ServerInput',
-    headers: conditionHeaders,
-    answers: serverChanged,
-    refusals: changeRefusals,
-    handle: async ({ registry }, request, reply, change) =>
-      shown(reply, await registry.replace(parameterOf(request, 'server'), inputOf(request.body), change)),
   },
   'PATCH /servers/{server}': {
+    ...patch,
     id: 'patchServer',
-    role: 'editor',
-    isAudited: true,
     summary: 'Change some properties of a server',
     description:
       'A JSON merge patch (RFC 7396): omitted members stay, null removes a member. Without `If-Match`, it is applied to the current server, including changes that others made meanwhile.',
-    body: 'ServerPatch',
-    bodyType: 'application/merge-patch+json',
-    headers: conditionHeaders,
-    answers: serverChanged,
-    refusals: changeRefusals,
-    handle: async ({ registry }, request, reply, change) => {
-      const reference = parameterOf(request, 'server');
-      const server = await patchThing<ServerRecord>(request, 'ServerInput', {
-        read: async () => {
-          const found = await registry.find(reference);
-          if (found === undefined) throw notFound('server', reference);
-          change.condition.refuseUnlessMet('server', found.name, serverTag(found));
-          return found;
-        },
-        said: ({ name, url, description, tags, transport, enabled, auth, curation, team }) => {
-          return { name, url, description, tags, transport, enabled, auth, curation, team };
-        },
-        tag: serverTag,
-        change: ({ id }, whole, condition) =>
-          registry.replace(id, { ...BLANK, ...(whole as ServerInput) }, { ...change, condition }),
-      });
-      return shown(reply, server);
-    },
   },
-  'DELETE /servers/{server}': {
-    id: 'removeServer',
-    role: 'editor',
-    isAudited: true,
-    summary: 'Remove a server',
-    headers: conditionHeaders,
-    answers: [removed, removedUnpublished],
-    refusals: [404, 412],
-    handle: async ({ registry }, request, _reply, change) => registry.remove(parameterOf(request, 'server'), change),
-  },
+  'DELETE /servers/{server}': { ...remove, id: 'removeServer', summary: 'Remove a server' },
   'POST /servers/{server}/refresh': {
     id: 'refreshServer',
     role: 'editor',
@@ -191,35 +115,23 @@ export const serverOperations = operationsOf('servers', {
     handle: async ({ registry }, request) => registry.health(parameterOf(request, 'server')),
   },
   'GET /servers/{server}/tools': {
+    ...readList('tools', 'Tool'),
     id: 'listTools',
-    role: 'reader',
     summary: 'List the tools of a server, as last read',
-    answers: [jsonList('The tools.', 'Tool')],
-    refusals: [404],
-    handle: sendList('tools'),
   },
   'GET /servers/{server}/prompts': {
+    ...readList('prompts', 'Prompt'),
     id: 'listPrompts',
-    role: 'reader',
     summary: 'List the prompts of a server, as last read',
-    answers: [jsonList('The prompts.', 'Prompt')],
-    refusals: [404],
-    handle: sendList('prompts'),
   },
   'GET /servers/{server}/resources': {
+    ...readList('resources', 'Resource'),
     id: 'listResources',
-    role: 'reader',
     summary: 'List the resources of a server, as last read',
-    answers: [jsonList('The resources.', 'Resource')],
-    refusals: [404],
-    handle: sendList('resources'),
   },
   'GET /servers/{server}/templates': {
+    ...readList('templates', 'ResourceTemplate'),
     id: 'listTemplates',
-    role: 'reader',
     summary: 'List the templates of resources of a server, as last read',
-    answers: [jsonList('The templates.', 'ResourceTemplate')],
-    refusals: [404],
-    handle: sendList('templates'),
   },
 });

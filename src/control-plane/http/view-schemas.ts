@@ -1,5 +1,5 @@
 // The schemas of the views of what happens in the gateway.
-import { anyObject, manyTexts, count, exactly, text, time } from './schema-parts.js';
+import { anyObject, manyTexts, count, exactly, text, time } from '../common/schema-parts.js';
 
 const slots = { type: 'array', items: count, description: 'Workers that did not answer in time.' };
 const duration = { type: 'number', minimum: 0 };

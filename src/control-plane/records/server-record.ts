@@ -1,60 +1,263 @@
-// A registered server as seen outside of the registry's storage (decisions 3). Plain data, JSON-ready.
-import type { Era } from '../../mcp/index.js';
+// A registered server as seen outside of the registry's storage (decisions 3), as plain data, and its schemas: what people set, what is
+// shown, what servers list, and what a probe finds.
+import { limits } from '../../shared/index.js';
 import type { BackendAuth } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
+import {
+  anyObject,
+  count,
+  curation,
+  description,
+  exactly,
+  type FromSchema,
+  id,
+  type InputFrom,
+  inputSchemaOf,
+  type JsonSchema,
+  name,
+  orNull,
+  owner,
+  patchOf,
+  team,
+  text,
+  time,
+} from '../common/schema-parts.js';
 
-export type ServerStatus = 'active' | 'inactive';
+/** Where a secret is, for a server's `auth`. */
+const secretReference = {
+  oneOf: [
+    exactly({
+      file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
+    }),
+    exactly({
+      secret: { ...text, description: 'The name of a secret in the store, as `switchyard secrets` keeps them.' },
+    }),
+  ],
+};
 
-/** The transport that the server speaks: `SSE` is the one of 2024-11-05. */
-export type ServerTransport = 'STREAMABLEHTTP' | 'SSE';
+const resource = {
+  type: ['string', 'boolean'],
+  not: { const: true },
+  description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
+};
 
-export interface ServerRecord {
-  /** 32 hexadecimal digits; never changes. */
-  readonly id: string;
-  /** As written; unique without regard to case. */
-  readonly name: string;
-  /** The name in the form of a path segment; unique. */
-  readonly slug: string;
-  readonly url: string;
-  readonly description: string;
-  readonly tags: readonly string[];
-  readonly transport: ServerTransport;
-  readonly status: ServerStatus;
-  /** What the server requires before it answers: names of secrets, never a secret. Absent when it requires nothing. */
-  readonly auth?: BackendAuth;
-  /** How its tools and prompts are shown to everybody who uses it. Absent: as the server has them. */
-  readonly curation?: WrittenCuration;
-  /** False: people have taken the server out of service, whatever its status. */
-  readonly enabled: boolean;
-  /** Subject that registered it, where roles are taken from tokens. */
-  readonly owner?: string;
-  /** Team that it also belongs to, whose members may change it. */
-  readonly team?: string;
-  /** Whether the last probe reached it; `status` follows only after several failures. */
-  readonly reachable: boolean;
-  readonly toolCount: number;
-  /** The counts are absent until the lists are read by a version that counts them. */
-  readonly promptCount?: number;
-  readonly resourceCount?: number;
-  readonly templateCount?: number;
-  /** Era in which it was last reached; absent if it never was, and in records of earlier versions. */
-  readonly era?: Era;
-  /** Every era that it was found to speak then; absent in the same cases. */
-  readonly eras?: readonly Era[];
-  /** What the server declared when it was last reached. */
-  readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly serverInfo: Readonly<Record<string, unknown>> | null;
-  /** Times are ISO 8601, UTC. */
-  readonly createdAt: string;
-  /** When people last changed it. */
-  readonly updatedAt: string;
-  /** When a probe last reached it. */
-  readonly lastSeen: string | null;
-  /** When its lists were last read. */
-  readonly lastRefreshAt: string | null;
-  /** Why the last probe failed; `null` when it did not. Names no URL. */
-  readonly lastError: string | null;
+/** The `type` of an `auth` decides which of these shapes it must have: see `auth` below. */
+const headersAuth = {
+  properties: {
+    type: text,
+    headers: {
+      type: 'object',
+      additionalProperties: secretReference,
+      description: 'Header name → where its value is.',
+    },
+  },
+  required: ['headers'],
+  additionalProperties: false,
+};
+
+const clientCredentialsAuth = {
+  properties: {
+    type: text,
+    token_endpoint: { ...text, description: 'Of the authorization server.' },
+    client_id: text,
+    client_secret: secretReference,
+    client_authentication: {
+      ...text,
+      enum: ['basic', 'post'],
+      description: 'How the client shows its secret: `basic` unless said.',
+    },
+    scope: text,
+    resource,
+    audience: text,
+  },
+  required: ['token_endpoint', 'client_id', 'client_secret'],
+  additionalProperties: false,
+};
+
+const userAuth = {
+  properties: {
+    type: text,
+    issuer: { ...text, description: 'The authorization server. If left out, the one that the server names.' },
+    client_id: {
+      ...text,
+      description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
+    },
+    client_secret: secretReference,
+    client_authentication: { ...text, enum: ['basic', 'post'] },
+    scope: text,
+    resource,
+  },
+  additionalProperties: false,
+};
+
+const auth = {
+  type: ['null', 'object'],
+  required: ['type'],
+  properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials', 'oauth2-user'] } },
+  if: { properties: { type: { const: 'headers' } } },
+  then: headersAuth,
+  else: {
+    if: { properties: { type: { const: 'oauth2-user' } } },
+    then: userAuth,
+    else: clientCredentialsAuth,
+  },
+  description:
+    'The credentials that the server requires. Secrets are referred to by name, never given here. Null removes `auth`.',
+};
+
+const status = { type: 'string', enum: ['active', 'inactive'] } as const;
+const era = { type: 'string', enum: ['legacy', 'modern'] } as const;
+
+const serverSaid = {
+  name: {
+    ...name,
+    description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
+  },
+  url: {
+    ...text,
+    minLength: 1,
+    maxLength: limits.serverUrlCharsMax,
+    description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
+  },
+  description,
+  tags: {
+    type: 'array',
+    maxItems: limits.serverTagsMax,
+    items: { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[^,]+$' },
+  },
+  transport: {
+    type: 'string',
+    enum: ['STREAMABLEHTTP', 'SSE'],
+    description: 'How the server is spoken to. SSE is the older transport, whose URL is that of its event stream.',
+  },
+  enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
+  auth,
+  curation: {
+    ...curation,
+    type: ['null', 'object'],
+    description:
+      'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server; the format is that of a backend in a user config. Null removes the curation.',
+  },
+  team,
+} as const;
+
+/** The counts are unknown for a server that was last read by an earlier version. */
+const OPTIONAL_OF_SERVER = [
+  'era',
+  'eras',
+  'promptCount',
+  'resourceCount',
+  'templateCount',
+  'auth',
+  'curation',
+  'owner',
+  'team',
+] as const;
+
+const server = exactly(
+  {
+    id,
+    ...serverSaid,
+    owner,
+    slug: { ...text, description: 'The name in the form of a path segment.' },
+    status,
+    reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
+    toolCount: count,
+    promptCount: count,
+    resourceCount: count,
+    templateCount: { ...count, description: 'Templates of resources.' },
+    era: {
+      ...era,
+      description:
+        'How it was spoken to when it was last reached: in a session of MCP 2025-11-25 or before (`legacy`), or without one, as of 2026-07-28 (`modern`). One that speaks both is spoken to in a session.',
+    },
+    eras: {
+      type: 'array',
+      items: era,
+      description: 'All eras that the server supported when it was last reached.',
+    },
+    capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
+    serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
+    createdAt: time,
+    updatedAt: time,
+    lastSeen: orNull(time, 'When a probe last reached it.'),
+    lastRefreshAt: orNull(time, 'When its lists were last read.'),
+    lastError: orNull(text, 'Why the last probe failed.'),
+  },
+  OPTIONAL_OF_SERVER,
+);
+
+const { id: _, ...unregistered } = server.properties;
+const previewed = exactly(unregistered, OPTIONAL_OF_SERVER);
+const tool = {
+  type: 'object',
+  description: 'As the server told it, with every member.',
+  properties: { name: text, description: text, inputSchema: {} },
+  required: ['name'],
+  additionalProperties: true,
+};
+
+/** The schema of an item in another list of a server. @param key the member that identifies it. */
+function listed(key: string): JsonSchema {
+  const { description, type, additionalProperties } = tool;
+  return { type, description, properties: { [key]: text }, required: [key], additionalProperties };
 }
+
+const serverInput = inputSchemaOf(server, serverSaid, ['name', 'url']);
+
+/** As in `toolsAdded`: for each list, how many of its items are new, changed and gone. */
+const REPORTED = ['tools', 'prompts', 'resources', 'templates'].flatMap((list) =>
+  ['Added', 'Updated', 'Removed'].map((change) => list + change),
+);
+
+const healthEntry = exactly({
+  at: { ...time, description: 'Since when.' },
+  status,
+  reachable: { type: 'boolean', description: 'Whether the probe reached it.' },
+  error: orNull(text, 'Why the probe failed.'),
+});
+
+const refreshReport = exactly(
+  {
+    status,
+    ...(Object.fromEntries(REPORTED.map((name) => [name, count])) as Record<keyof ReportedCounts, typeof count>),
+    durationMs: { type: 'number', minimum: 0 },
+    refreshedAt: time,
+    error: { ...text, description: 'Why the server could not be read.' },
+  },
+  ['error'],
+);
+
+export const serverSchemas = {
+  Server: server,
+  ServerInput: serverInput,
+  ServerPatch: patchOf(serverInput),
+  ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
+  HealthEntry: healthEntry,
+  Tool: tool,
+  Prompt: listed('name'),
+  Resource: listed('uri'),
+  ResourceTemplate: listed('uriTemplate'),
+  RefreshReport: refreshReport,
+} as const satisfies Record<string, JsonSchema>;
+
+export type ServerStatus = FromSchema<typeof status>;
+export type ServerTransport = FromSchema<typeof serverSaid.transport>;
+
+/** What people set on a server: the registry finds out everything else. For a new server, what is absent has its default; for an existing one, it stays. */
+export type ServerInput = InputFrom<Omit<typeof serverSaid, 'auth'>, 'name' | 'url'> & {
+  readonly auth?: BackendAuth | null | undefined;
+};
+
+/** Absent are members that the server never had, and those that nobody has given it. */
+export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' | 'team'> & {
+  readonly auth?: BackendAuth;
+  readonly curation?: WrittenCuration;
+  readonly team?: string | undefined;
+};
+
+export type HealthEntry = FromSchema<typeof healthEntry>;
+export type RefreshReport = FromSchema<typeof refreshReport>;
 
 /** A tool as its server sent it, with every member. */
 export interface ServerTool {
@@ -62,25 +265,6 @@ export interface ServerTool {
   readonly description?: string | undefined;
   readonly inputSchema: unknown;
   readonly [member: string]: unknown;
-}
-
-/** What people set on a server: the registry finds out everything else. */
-export interface ServerInput {
-  readonly name: string;
-  readonly url: string;
-  /** Absent: empty for a new server, unchanged for an existing one. */
-  readonly description?: string | undefined;
-  readonly tags?: readonly string[] | undefined;
-  /** Absent: `STREAMABLEHTTP` for a new server, unchanged for an existing one. */
-  readonly transport?: ServerTransport | undefined;
-  /** Absent: `true` for a new server, unchanged for an existing one. */
-  readonly enabled?: boolean | undefined;
-  /** Absent: none for a new server, unchanged for an existing one. `null` removes it. */
-  readonly auth?: BackendAuth | null | undefined;
-  /** As for `auth`. */
-  readonly curation?: WrittenCuration | null | undefined;
-  /** Absent: the caller's only team for a new server, unchanged for an existing one. `null`: no team. */
-  readonly team?: string | null | undefined;
 }
 
 /** What would be registered. */
@@ -94,11 +278,3 @@ type ReportedList = 'tools' | 'prompts' | 'resources' | 'templates';
 
 /** For each list, how many of its items are new, changed and gone. */
 export type ReportedCounts = Readonly<Record<`${ReportedList}${'Added' | 'Updated' | 'Removed'}`, number>>;
-
-export interface RefreshReport extends ReportedCounts {
-  readonly status: ServerStatus;
-  readonly durationMs: number;
-  readonly refreshedAt: string;
-  /** Why the server could not be read; absent if it was. */
-  readonly error?: string;
-}

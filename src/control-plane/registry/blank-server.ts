@@ -1,10 +1,9 @@
 // Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
 import type { Ownership } from '../common/principal.js';
-import type { CheckedInput } from './server-input.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 
-export function blankServer(checked: CheckedInput, id: string, ownership: Ownership = {}): StoredServer {
+export function blankServer(checked: ServerInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();
   const { name, url, description = '', tags = [], transport = 'STREAMABLEHTTP', enabled = true } = checked;
   const { auth, curation } = checked;
@@ -40,7 +39,7 @@ export function blankServer(checked: CheckedInput, id: string, ownership: Owners
 }
 
 /** What people have set after the change: what is left out stays. */
-export function saidAfter(before: ServerRecord, checked: CheckedInput) {
+export function saidAfter(before: ServerRecord, checked: ServerInput) {
   const { description, tags, transport, enabled, auth, curation } = before;
   return {
     ...checked,

@@ -14,6 +14,7 @@ import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.j
 import type { CredentialedProber } from '../prober/probe-credentials.js';
 import type { Probe } from '../prober/prober.js';
 import type {
+  HealthEntry,
   RefreshReport,
   ServerInput,
   ServerPreview,
@@ -26,7 +27,7 @@ import { Collection } from './collection.js';
 import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
-import { afterProbe, type HealthEntry, listsOf, serverTag, type StoredServer } from './server-state.js';
+import { afterProbe, listsOf, serverTag, type StoredServer } from './server-state.js';
 import { ServerStorage } from './server-storage.js';
 import { levelOf, reportOf, Settlements } from './settlements.js';
 
@@ -70,9 +71,9 @@ export class Registry {
     this.#directory = directory;
     this.#prober = prober;
     this.#logger = logger;
-    this.#servers = new Collection({
+    this.#servers = new Collection<StoredServer, ServerRecord>({
       ...{ noun: 'server', records, rows: this.#storage },
-      thingOf: ({ record }: StoredServer) => record,
+      thingOf: ({ record }) => record,
       tagOf: serverTag,
       taken: (name) => `A server named ${name} is already registered`,
     });

@@ -1,12 +1,12 @@
 // Checks what people may set on a server (decisions 3, "Names" and "URLs"), and removes duplicate tags.
 import { AddressGuard } from '../../http-client/index.js';
 import { limits } from '../../shared/index.js';
-import { authFault, type BackendAuth, namePrefix } from '../../user-config/index.js';
+import { authFault, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
-import { curationFault, type WrittenCuration, readCuration } from '../common/curation.js';
+import { curationFault, readCuration } from '../common/curation.js';
 import { descriptionFault, nameFault } from '../common/said-texts.js';
-import type { ServerInput, ServerTransport, ServerRecord } from '../records/server-record.js';
+import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { KnownServer } from './server-directory.js';
 
 // The prefix of a server's tool names where several servers are merged. Two servers with the same prefix could have the
@@ -43,27 +43,13 @@ export function refuseTakenPrefix(
   });
 }
 
-export interface CheckedInput {
-  readonly name: string;
-  readonly url: string;
-  /** The members from here on are `undefined` when not given. */
-  readonly description: string | undefined;
-  readonly tags: readonly string[] | undefined;
-  readonly transport: ServerTransport | undefined;
-  readonly enabled: boolean | undefined;
-  /** `null`, here and below: to be removed. */
-  readonly auth: BackendAuth | null | undefined;
-  readonly curation: WrittenCuration | null | undefined;
-  readonly team: string | null | undefined;
-}
-
 /** No commas: they separate the tags in a list. */
 const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
 /** The URL parser would silently remove these. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
 
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
-export function checkServerInput(input: ServerInput): CheckedInput {
+export function checkServerInput(input: ServerInput): ServerInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
   refuseMemberFault('name', nameFault(name));
   checkUrl(url);
@@ -76,6 +62,7 @@ export function checkServerInput(input: ServerInput): CheckedInput {
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`, { member: 'auth' });
   refuseMemberFault('curation', curation ? curationFault(curation) : undefined);
   refuseMemberFault('team', teamFault(team));
+  // The members of a record that nobody can set are ignored.
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 

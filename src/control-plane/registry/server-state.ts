@@ -6,7 +6,7 @@
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
 import { type AllLists, type ListDigests, NO_LISTS, ofEachList, type ServerListName } from '../records/server-lists.js';
-import type { ServerRecord, ServerStatus } from '../records/server-record.js';
+import type { HealthEntry, ServerRecord } from '../records/server-record.js';
 import { tagOf } from '../common/change-condition.js';
 
 /** What people have set, which the tag of a server (change-condition.ts) is made of. */
@@ -27,15 +27,6 @@ export function serverTag(server: SaidOfServer): string {
 export const HEALTH_ENTRIES_MAX = 50;
 /** Characters of one reason in the history of a server's health. The rest is cut off. */
 export const HEALTH_REASON_CHARS_MAX = 300;
-
-export interface HealthEntry {
-  /** Since when, ISO 8601 in UTC. */
-  readonly at: string;
-  readonly status: ServerStatus;
-  readonly reachable: boolean;
-  /** Why the probe failed; `null` when it did not. Names no URL. */
-  readonly error: string | null;
-}
 
 type Found = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
 

@@ -3,8 +3,9 @@
 import type { RecordChange, RecordStore } from '../../store/index.js';
 import { keyOf, NamedRecords, type Snapshot } from '../mirror/named-records.js';
 import { type AllLists, type ItemDigests, LISTS, type ListName, NO_LISTS } from '../records/server-lists.js';
+import type { HealthEntry } from '../records/server-record.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
-import { digestsOf, isHealthChanged, withHealth, type HealthEntry, type StoredServer } from './server-state.js';
+import { digestsOf, isHealthChanged, withHealth, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {

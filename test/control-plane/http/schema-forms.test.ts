@@ -1,5 +1,5 @@
 import t from 'tap';
-import { shapeOf } from '../../../src/control-plane/http/schema-parts.js';
+import { shapeOf } from '../../../src/control-plane/common/schema-parts.js';
 
 t.test('a shape has no bounds, but keeps everything else', async (t) => {
   const schema = {

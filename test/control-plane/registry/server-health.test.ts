@@ -2,10 +2,10 @@ import t from 'tap';
 import {
   isHealthChanged,
   withHealth,
-  type HealthEntry,
   HEALTH_ENTRIES_MAX,
   HEALTH_REASON_CHARS_MAX,
 } from '../../../src/control-plane/registry/server-state.js';
+import type { HealthEntry } from '../../../src/control-plane/records/server-record.js';
 
 const GOOD = { status: 'active', reachable: true, lastError: null } as const;
 const AILING = { status: 'active', reachable: false, lastError: 'it does not answer' } as const;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { OpenApiDocument } from '../open-api.js';
 import { html, Html, prose } from '../html.js';
-import type { JsonSchema } from '../schema-parts.js';
+import type { JsonSchema } from '../../common/schema-parts.js';
 
 // Renders the OpenAPI document for people: one HTML page with inline style, no script, and nothing to load.
 

@@ -1,0 +1,149 @@
+// Building blocks of the schemas of the control plane's HTTP interface. A schema says once what is checked, documented and typed:
+// `FromSchema` is the type of the values that it describes.
+import { limits } from '../../shared/index.js';
+
+// Derives other schemas from the schema of a record: its input, its patch, and its shape, which has no bounds.
+
+/** The schema of an input: the members that people set. The record's other members are accepted and ignored. */
+export function inputSchemaOf<Properties extends object, Required extends keyof Properties>(
+  record: ObjectSchema,
+  properties: Properties,
+  required: readonly Required[],
+): InputSchema<Properties, Required> {
+  const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
+  const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
+  return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
+}
+
+/** A merge patch of an input (RFC 7396): any of its members, or null; the contents of object members are checked after merging. */
+export function patchOf(input: ObjectSchema): JsonSchema {
+  const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
+    if (schema['readOnly'] === true) return [name, schema];
+    const types = [schema['type']].flat().filter((type) => type !== 'null');
+    if (types.includes('object')) return [name, { type: ['null', 'object'], additionalProperties: true }];
+    const choices = schema['enum'] as readonly unknown[] | undefined;
+    return [name, { ...schema, type: ['null', ...types], ...(choices && { enum: [null, ...choices] }) }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
+}
+
+/** Keywords that bound a value beyond its type. */
+const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
+
+/** The schema without its bounds. */
+export function shapeOf(schema: JsonSchema): JsonSchema {
+  return withoutBounds(schema) as JsonSchema;
+}
+
+/** @param areNames whether the keys of the value are member names, not keywords. */
+function withoutBounds(value: unknown, areNames = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => areNames || !BOUNDS.has(name));
+  return Object.fromEntries(
+    kept.map(([name, member]) => [name, withoutBounds(member, !areNames && name === 'properties')]),
+  );
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+interface ObjectSchema<Properties = Readonly<Record<string, JsonSchema>>, Required = PropertyKey> extends JsonSchema {
+  readonly type: 'object';
+  readonly properties: Properties;
+  readonly required: readonly Required[];
+}
+
+type InputSchema<Properties, Required> = ObjectSchema<Properties & Readonly<Record<string, JsonSchema>>, Required>;
+
+/** The values that a schema describes. */
+export type FromSchema<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
+  ? Choice
+  : Schema extends { readonly type: infer Type }
+    ? OfType<Type extends readonly (infer One)[] ? One : Type, Schema>
+    : unknown;
+
+type OfType<Type, Schema> = Type extends 'array'
+  ? readonly (Schema extends { readonly items: infer Item } ? FromSchema<Item> : unknown)[]
+  : Type extends 'object'
+    ? Schema extends ObjectSchema<infer Properties, infer Required>
+      ? Members<Properties, Required>
+      : Readonly<Record<string, unknown>>
+    : Type extends keyof Plain
+      ? Plain[Type]
+      : never;
+
+interface Plain {
+  readonly string: string;
+  readonly integer: number;
+  readonly number: number;
+  readonly boolean: boolean;
+  readonly null: null;
+}
+
+type Members<Properties, Required> = {
+  readonly [Name in keyof Properties as Name extends Required ? Name : never]: FromSchema<Properties[Name]>;
+} & {
+  readonly [Name in keyof Properties as Name extends Required ? never : Name]?:
+    FromSchema<Properties[Name]> | undefined;
+};
+
+/** What people set: a member that may be left out may also be undefined. */
+export type InputFrom<Properties, Required extends keyof Properties> = {
+  readonly [Name in Required]: FromSchema<Properties[Name]>;
+} & { readonly [Name in Exclude<keyof Properties, Required>]?: FromSchema<Properties[Name]> | undefined };
+
+export const text = { type: 'string' } as const;
+export const count = { type: 'integer', minimum: 0 } as const;
+export const time = { type: 'string', format: 'date-time' } as const;
+export const anyObject = { type: 'object', additionalProperties: true } as const;
+export const id = { type: 'string', pattern: '^[0-9a-f]{32}$' } as const;
+export const manyTexts = { type: 'array', items: text } as const;
+
+export function orNull<const Schema extends JsonSchema & { readonly type: string }>(
+  schema: Schema,
+  description: string,
+): Omit<Schema, 'type'> & { readonly type: readonly [Schema['type'], 'null'] } {
+  return { ...schema, type: [schema.type, 'null'], description };
+}
+
+/** An object with exactly these members, all required except those in `optional`. */
+export function exactly<
+  const Properties extends Readonly<Record<string, JsonSchema>>,
+  Optional extends keyof Properties = never,
+>(
+  properties: Properties,
+  optional: readonly Optional[] = [],
+  description?: string,
+): ObjectSchema<Properties, Exclude<keyof Properties, Optional>> {
+  const isRequired = (name: keyof Properties) => !optional.some((each) => each === name);
+  const required = Object.keys(properties).filter(isRequired) as Exclude<keyof Properties, Optional>[];
+  const described = description === undefined ? {} : { description };
+  return { type: 'object', ...described, properties, required, additionalProperties: false };
+}
+
+// Schema parts that servers and compositions share: what people set on both.
+
+export const name = {
+  ...text,
+  minLength: 1,
+  maxLength: limits.serverNameCharsMax,
+  pattern: '^[A-Za-z0-9_.\\- ]+$',
+} as const;
+export const description = { ...text, maxLength: limits.serverDescriptionCharsMax } as const;
+
+/** Its contents are checked by `curationFault`, whose messages say more. */
+export const curation = {
+  type: 'object',
+  properties: { prefix: text, tools: anyObject, prompts: anyObject },
+  additionalProperties: false,
+} as const;
+
+export const team = {
+  type: ['null', 'string'],
+  description:
+    'The team to which the record belongs: editors in that team and the owner may change it. If left out of a new record, the caller’s only team. Null for none.',
+} as const;
+export const owner = {
+  ...text,
+  description: 'The subject that created the record. Present only with `--token-roles-claim`.',
+} as const;

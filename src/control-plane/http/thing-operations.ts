@@ -1,0 +1,109 @@
+// What the operations on servers and on compositions have alike: each kind gives them its names, its words and what does the work.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from '../common/control-plane-fault.js';
+import type { Change } from '../compositions/publication-wait.js';
+import { MERGE_PATCH, patchThing } from './merge-patch.js';
+import type { Answer, Operation, OperationParts } from './operation.js';
+import { changedUnpublished, json, located, parameterOf, tagged, unpublished } from './operation-parts.js';
+
+interface Kind<Thing, Input> {
+  readonly noun: 'server' | 'composition';
+  readonly schema: 'Server' | 'Composition';
+  readonly query?: NonNullable<Operation['query']>;
+  /** What is said of a new one, and of a changed one. */
+  readonly created: string;
+  readonly changed: string;
+  /** Values of members that a patch has removed. */
+  readonly blank: Partial<Input>;
+  readonly tagOf: (thing: Thing) => string;
+  find(parts: OperationParts, reference: string): Promise<Thing | undefined>;
+  create(parts: OperationParts, request: FastifyRequest, input: Input, change: Change): Promise<Thing>;
+  replace(
+    parts: OperationParts,
+    request: FastifyRequest,
+    reference: string,
+    input: Input,
+    change: Change,
+  ): Promise<Thing>;
+  remove(parts: OperationParts, reference: string, change: Change): Promise<void>;
+}
+
+const conditionHeaders = {
+  'if-match': {
+    description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
+  },
+};
+const removals: readonly Answer[] = [
+  { status: 204, description: 'It is gone.', contents: [] },
+  { status: 202, contents: [], ...unpublished },
+];
+
+type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
+
+/** Rows of the endpoint table, without the id and the summary of each. */
+export function thingOperations<Thing extends { readonly id: string; readonly name: string }, Input>(
+  kind: Kind<Thing, Input>,
+): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
+  const { noun, schema, query, blank, tagOf } = kind;
+  const input = `${schema}Input` as const;
+  const made = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
+  const changed = {
+    ...made,
+    headers: conditionHeaders,
+    refusals: [404, 409, 412, 422],
+    answers: [{ ...json(200, kind.changed, schema), headers: tagged }, changedUnpublished(schema, tagged)],
+  } as const;
+  const shown = (reply: FastifyReply, thing: Thing): Thing => {
+    reply.header('etag', tagOf(thing));
+    return thing;
+  };
+  const find = async (parts: OperationParts, request: FastifyRequest): Promise<Thing> => {
+    const reference = parameterOf(request, noun);
+    const found = await kind.find(parts, reference);
+    if (found === undefined) throw notFound(noun, reference);
+    return found;
+  };
+  return {
+    create: {
+      ...{ ...made, body: input, refusals: [409, 422] },
+      answers: [{ ...json(201, kind.created, schema), headers: located }, changedUnpublished(schema, located)],
+      handle: async (parts, request, reply, change) => {
+        const thing = await kind.create(parts, request, request.body as Input, change);
+        reply.header('location', `/${noun}s/${thing.id}`);
+        return shown(reply, thing);
+      },
+    },
+    read: {
+      ...{ role: 'reader', refusals: [404] },
+      answers: [{ ...json(200, `The ${noun}.`, schema), headers: tagged }],
+      handle: async (parts, request, reply) => shown(reply, await find(parts, request)),
+    },
+    replace: {
+      ...{ ...changed, body: input },
+      handle: async (parts, request, reply, change) => {
+        const reference = parameterOf(request, noun);
+        return shown(reply, await kind.replace(parts, request, reference, request.body as Input, change));
+      },
+    },
+    patch: {
+      ...{ ...changed, body: `${schema}Patch`, bodyType: MERGE_PATCH },
+      handle: async (parts, request, reply, change) => {
+        const patched = await patchThing<Thing>(request, input, {
+          tagOf,
+          read: async () => {
+            const found = await find(parts, request);
+            change.condition.refuseUnlessMet(noun, found.name, tagOf(found));
+            return found;
+          },
+          change: ({ id }, whole, condition) =>
+            kind.replace(parts, request, id, { ...blank, ...(whole as Input) }, { ...change, condition }),
+        });
+        return shown(reply, patched);
+      },
+    },
+    remove: {
+      ...{ role: 'editor', isAudited: true, headers: conditionHeaders, answers: removals, refusals: [404, 412] },
+      handle: async (parts, request, _reply, change) => kind.remove(parts, parameterOf(request, noun), change),
+    },
+  };
+}
