@@ -3,11 +3,11 @@
 import { Turns } from '../../fair/index.js';
 import { limits, TaskThread } from '../../shared/index.js';
 import { CONFIG_INLINE_BYTES_MAX } from '../../user-config/index.js';
-import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
-import { changesOf, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
+import type { PublicationTask } from './publication-thread.js';
+import { ownedBuffer, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
 export class PublicationPlanner {
-  readonly #thread = new TaskThread<PublicationTask, PublicationOutcome>(
+  readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
   readonly #turns = new Turns({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
@@ -25,9 +25,9 @@ export class PublicationPlanner {
   }
 
   async #planLarge(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
-    const outcome = await this.#thread.run({ state, wanted });
-    if (outcome.kind !== 'stale') return outcome;
-    return { kind: 'stale', changes: changesOf(state, ownedBuffer(outcome.record), ownedBuffer(outcome.config)) };
+    const plan = await this.#thread.run({ state, wanted });
+    if (plan.kind !== 'stale') return plan;
+    return { ...plan, record: ownedBuffer(plan.record), config: ownedBuffer(plan.config) };
   }
 }
 
@@ -35,9 +35,4 @@ function bytesOf({ config }: PublicationState, wanted: ReadonlyMap<string, strin
   let bytes = config?.length ?? 0;
   for (const json of wanted.values()) bytes += json.length;
   return bytes;
-}
-
-/** A thread sends a plain array with its own memory. */
-function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
-  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

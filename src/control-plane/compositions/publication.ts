@@ -23,7 +23,8 @@ export interface PublicationState {
 export type PublicationPlan =
   /** Nothing to change. */
   | { readonly kind: 'current' }
-  | { readonly kind: 'stale'; readonly changes: readonly RecordChange[] }
+  /** What is to be stored. */
+  | { readonly kind: 'stale'; readonly record: Buffer | undefined; readonly config: Buffer | undefined }
   /** Cannot be published; the reason is for people and repeats no value. */
   | { readonly kind: 'obstructed'; readonly reason: string };
 
@@ -46,14 +47,14 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   const record = recordOf({ subject: state.subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs });
   if (removed.size === 0 && added.size === 0) {
     if (record !== undefined && state.record?.equals(record) === true) return { kind: 'current' };
-    return { kind: 'stale', changes: changesOf(state, record, state.config) };
+    return { kind: 'stale', record, config: state.config };
   }
   const edited = editConfig(config, removed, added);
   if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
     return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
   }
   const isOver = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
-  return { kind: 'stale', changes: changesOf(state, record, isOver ? undefined : edited) };
+  return { kind: 'stale', record, config: isOver ? undefined : edited };
 }
 
 /** A damaged record says nothing, which does not matter where there is no config. @returns a text if it cannot be known. */
@@ -102,11 +103,15 @@ function recordOf(record: PublicationRecord): Buffer | undefined {
   return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
 
+/** A thread gets and sends a buffer as a plain array with its own memory. */
+export function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 /** The changes from the state that was read to the given record and config. */
 export function changesOf(
   state: PublicationState,
-  record: Buffer | undefined,
-  config: Buffer | undefined,
+  { record, config }: Pick<PublicationState, 'record' | 'config'>,
 ): readonly RecordChange[] {
   return [
     { ...publicationKey(state.subject), expected: state.record, value: record },

@@ -16,7 +16,7 @@ import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
 import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
-import { userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
+import { changesOf, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
 /** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
@@ -138,7 +138,7 @@ export class Publisher {
       if (obstacle === undefined) this.#obstacles.delete(subject);
       else this.#tellObstacle(subject, obstacle);
       if (plan.kind !== 'stale') return true;
-      if (!(await records.swap(plan.changes))) return undefined;
+      if (!(await records.swap(changesOf(state, plan)))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
       return isSame(await this.#wantedBy(subject), wanted) ? true : undefined;

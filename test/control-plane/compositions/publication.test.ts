@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { planPublication } from '../../../src/control-plane/compositions/publication.js';
+import { changesOf, planPublication } from '../../../src/control-plane/compositions/publication.js';
 import { publicationKey } from '../../../src/user-config/config-editing.js';
 import { limits } from '../../../src/shared/limits.js';
 
@@ -21,16 +21,18 @@ class Shelf {
 
   /** Brings the config up to date. @returns what there was to do. */
   publish(t: Test, wanted: Readonly<Record<string, string>>): string {
-    const plan = planPublication({ subject: 'alice', ...this.#state() }, new Map(Object.entries(wanted)));
+    const state = { subject: 'alice', ...this.#state() };
+    const plan = planPublication(state, new Map(Object.entries(wanted)));
     if (plan.kind === 'obstructed') return plan.reason;
     if (plan.kind === 'current') return 'nothing';
-    for (const { space, key, expected, value } of plan.changes) {
+    const changes = changesOf(state, plan);
+    for (const { space, key, expected, value } of changes) {
       const member = space === 'publications' ? 'record' : 'config';
       t.equal(key, space === 'publications' ? publicationKey('alice').key : 'alice');
       t.same(expected, this[member], 'a change expects what was read');
       this[member] = value;
     }
-    t.same(plan.changes.map(({ space }) => space).sort(), ['publications', 'user-configs'], 'both are in the swap');
+    t.same(changes.map(({ space }) => space).sort(), ['publications', 'user-configs'], 'both are in the swap');
     return 'changed';
   }
 
