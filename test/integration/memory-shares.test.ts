@@ -176,7 +176,9 @@ t.test('a control plane short of memory refuses requests, keeps what is in fligh
       return { content: [{ type: 'text', text: 'kept' }] };
     },
   });
-  const controlPlane = await startControlPlane(t, { options: ['--control-plane-memory', '256MiB'] });
+  // By default their share holds back so many large calls long before memory is short.
+  const shares = ['--max-bytes-in-flight', '512MiB', '--max-bytes-in-flight-per-subject', '512MiB'];
+  const controlPlane = await startControlPlane(t, { options: ['--control-plane-memory', '256MiB', ...shares] });
   const operator = await controlPlane.caller(t);
   t.equal((await operator.post('/servers', { name: 'one', url: backend.url })).status, 201);
   const caller = new McpCaller(controlPlane.origin, '/mcp', await controlPlane.token('flooder'));
