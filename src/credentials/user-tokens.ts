@@ -207,7 +207,7 @@ export class UserTokens {
     { auth, origin }: WantedGrant,
     { client, tokenEndpoint }: UserGrant,
   ): Promise<string | UpstreamFault> {
-    if (this.#means.mode === 'tls-only' && tokenEndpoint.startsWith('http:'))
+    if (this.#means.mode === 'tls-only' && new URL(tokenEndpoint).protocol === 'http:')
       return upstreamFault('plain-text-refused', true);
     return secretOfClient(this.#means.secrets, client, auth.client_secret, tokenEndpoint, origin);
   }

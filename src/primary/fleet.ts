@@ -6,6 +6,7 @@ import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } f
 import { subjectHash, type Logger, type LogLevel } from '../shared/index.js';
 import { FleetFigures, type GatheredFigures } from './fleet-figures.js';
 import type { SlotStanding } from './readiness.js';
+import { Rounds } from './rounds.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
@@ -92,6 +93,9 @@ export class HangWatch<Worker> {
 
 const ENDING = 'the gateway ends';
 
+/** Time for the workers to drop a changed config. After it, the request that changed it is answered anyway, and the log says so. */
+const FORGET_MS_MAX = 2_000;
+
 export class Fleet {
   /**
    * Resolves with the number of listening workers, once every worker that can listen does: a slot whose starts keep failing is not
@@ -109,6 +113,7 @@ export class Fleet {
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
+  readonly #forgetting = new Rounds<void>();
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
@@ -144,6 +149,7 @@ export class Fleet {
         this.#hangWatch.leave(worker);
         this.#figures.gone(worker);
         this.#views.gone(worker);
+        this.#forgetting.gone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -325,6 +331,8 @@ export class Fleet {
         return this.#figures.onReport(worker, message.ticket, message.series);
       case 'view':
         return this.#views.onAnswer(worker, message.ticket, message.answer);
+      case 'forgotten':
+        return this.#forgetting.onAnswer(worker, message.ticket);
       case 'start-failed':
       case 'left':
       case 'drained':
@@ -354,10 +362,13 @@ export class Fleet {
 
   /** Before a worker answers the write of a subject's config, every worker drops what it has kept of it, or is too slow. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
-    const silentWorkers = await this.#views.forget(subject, this.#servingWorkers());
-    if (silentWorkers > 0) {
+    const workers = this.#servingWorkers();
+    const { silent } = await this.#forgetting.ask(workers, FORGET_MS_MAX, (worker, round) =>
+      sendToWorker(worker, { kind: 'forget', subject, ticket: round }),
+    );
+    if (silent.size > 0) {
       this.#logger.warn(
-        { subject: subjectHash(subject), silentWorkers },
+        { subject: subjectHash(subject), silentWorkers: silent.size },
         'not every worker has dropped the changed config: the old one may be used a little longer',
       );
     }

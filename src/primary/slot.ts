@@ -284,6 +284,7 @@ export class Slot {
       case 'view':
       case 'heartbeat':
       case 'written':
+      case 'forgotten':
         this.#observer.onMessage(worker, message);
     }
   }

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../process/index.js';
 import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
-import { Rounds, type Round } from './rounds.js';
+import { Rounds } from './rounds.js';
 import type { SlotState } from './slot-state.js';
 
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
@@ -41,19 +41,14 @@ export class Views {
   /** @returns `undefined` when too many questions are open. */
   async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
     if (this.#rounds.count >= limits.adminViewsAtOnceMax) return undefined;
-    const { answers } = await this.#ask(
-      question,
-      asked.flatMap(({ worker }) => worker ?? []),
+    const workers = asked.flatMap(({ worker }) => worker ?? []);
+    const { answers } = await this.#rounds.ask(workers, this.#answerMsMax, (worker, ticket) =>
+      this.#send(worker, { kind: 'view', ticket, question }),
     );
     return asked.map(({ worker, ...standing }) => {
       const text = worker && answers.get(worker);
       return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
     });
-  }
-
-  /** Makes workers drop what they keep of a subject's config. @returns how many have not said so in time. */
-  async forget(subject: string, workers: readonly ChildProcess[]): Promise<number> {
-    return (await this.#ask({ view: 'forget', subject }, workers)).silent.size;
   }
 
   /** @param answer JSON. */
@@ -64,12 +59,6 @@ export class Views {
   /** The worker has ended. */
   gone(worker: ChildProcess): void {
     this.#rounds.gone(worker);
-  }
-
-  #ask(question: ViewQuestion, workers: readonly ChildProcess[]): Promise<Round<string>> {
-    return this.#rounds.ask(workers, this.#answerMsMax, (worker, ticket) =>
-      this.#send(worker, { kind: 'view', ticket, question }),
-    );
   }
 }
 

@@ -107,6 +107,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   keys: ({ obstacle, isInTheWay }) => typeof obstacle === 'string' && typeof isInTheWay === 'boolean',
   view: ({ ticket, answer }) => typeof ticket === 'number' && typeof answer === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
+  forgotten: (fields) => typeof fields.ticket === 'number',
 };
 
 const toWorkerChecks: Checks<ToWorker['kind']> = {
@@ -123,6 +124,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
   'announce-drain': () => true,
   drain: () => true,
   stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
+  forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   'all-forgotten': (fields) => typeof fields.ticket === 'number',
   report: ({ ticket, series }) => typeof ticket === 'number' && series === undefined,
   view: ({ ticket, question }) => typeof ticket === 'number' && isViewQuestion(question),

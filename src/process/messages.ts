@@ -24,9 +24,7 @@ export type ViewQuestion =
   /** A recent request. */
   | { readonly view: 'request'; readonly requestId: string }
   /** What a subject may reach at a virtual host, and why. `tool` is `''` when no tool is asked about. */
-  | { readonly view: 'explain'; readonly subject: string; readonly virtualHost: string; readonly tool: string }
-  /** A worker wrote this subject's config: drop what is kept of it. */
-  | { readonly view: 'forget'; readonly subject: string };
+  | { readonly view: 'explain'; readonly subject: string; readonly virtualHost: string; readonly tool: string };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,7 +35,6 @@ const checks: Readonly<Record<ViewQuestion['view'], (fields: Fields) => boolean>
   backends: () => true,
   request: ({ requestId }) => isText(requestId),
   explain: ({ subject, virtualHost, tool }) => isText(subject) && isText(virtualHost) && isText(tool),
-  forget: ({ subject }) => isText(subject),
 };
 
 export function isViewQuestion(value: unknown): value is ViewQuestion {
@@ -81,6 +78,8 @@ export type ToWorker =
    * `farewellsMs` of that is for telling the backends.
    */
   | { readonly kind: 'stop'; readonly withinMs: number; readonly farewellsMs: number }
+  /** A worker wrote this subject's config: drop what is kept of it and answer `forgotten`. */
+  | { readonly kind: 'forget'; readonly subject: string; readonly ticket: number }
   /** Every worker has forgotten the subject that this worker announced. */
   | { readonly kind: 'all-forgotten'; readonly ticket: number }
   /** Whether the gateway as a whole can serve, for the health check on the public address. */
@@ -111,4 +110,5 @@ export type FromWorker =
   /** JSON; `null` for nothing. Bounded: an answer says what it leaves out. */
   | { readonly kind: 'view'; readonly ticket: number; readonly answer: string }
   /** This worker wrote a subject's config: make every worker drop it, then answer `all-forgotten`. */
-  | { readonly kind: 'written'; readonly subject: string; readonly ticket: number };
+  | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
+  | { readonly kind: 'forgotten'; readonly ticket: number };

@@ -36,6 +36,10 @@ async function onMessage(message: ToWorker): Promise<void> {
       await flushLog();
       process.exit(0);
       break;
+    case 'forget':
+      worker?.forget(message.subject);
+      primary.send({ kind: 'forgotten', ticket: message.ticket });
+      break;
     case 'all-forgotten':
       worker?.onAllForgotten(message.ticket);
       break;

@@ -1,5 +1,5 @@
 // Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
-// and what a subject may call and why; drops what is kept of a config. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
+// and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
 import type { ViewQuestion } from '../process/index.js';
 import type { RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
@@ -18,7 +18,6 @@ interface WorkerViewSources {
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
   readonly keptConfig: (subject: string) => Kept | undefined;
-  readonly forgetConfig: (subject: string) => void;
   /** `undefined` when requests have no ids, or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;
@@ -56,9 +55,6 @@ export class WorkerViews {
         return bounded(this.#backends());
       case 'request':
         return bounded(this.#requests(question.requestId));
-      case 'forget':
-        this.#sources.forgetConfig(question.subject);
-        return null;
       case 'explain': {
         const read = await this.#sources.readConfig(question.subject);
         const explanation = explain(question, read, this.#sources.relay);

@@ -141,6 +141,10 @@ export class Worker {
     await flushed;
   }
 
+  forget(subject: string): void {
+    this.#parts.configs.forget(subject);
+  }
+
   /** Sets whether the health check reports the whole gateway as ready. */
   onReadiness(isReady: boolean): void {
     this.#parts.pipeline.isGatewayReady = isReady;
@@ -279,7 +283,6 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     slot,
     readConfig: (subject) => configs.read(subject),
     keptConfig: (subject) => store.kept?.(subject),
-    forgetConfig: (subject) => configs.forget(subject),
     recentRequests,
     figures,
     logger,

@@ -290,12 +290,12 @@ void t.test('a written subject is forgotten by every worker before the one that 
   const announcer = await primary.journal.entry('listening', 1);
   process.kill(announcer.pid, announceSignal);
   t.match(await primary.journal.entry('all-forgotten', 1), { pid: announcer.pid, message: { ticket: stubTicket } });
-  const round = primary.journal.entries().filter(({ event }) => event === 'view' || event === 'all-forgotten');
+  const round = primary.journal.entries().filter(({ event }) => event === 'forget' || event === 'all-forgotten');
   t.same(
     round.map(({ event }) => event),
-    ['view', 'view', 'view', 'all-forgotten'],
+    ['forget', 'forget', 'forget', 'all-forgotten'],
   );
-  t.match(round.slice(0, 3), Array(3).fill({ message: { question: { subject: stubSubject } } }));
+  t.match(round.slice(0, 3), Array(3).fill({ message: { subject: stubSubject } }));
 });
 
 void t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {

@@ -118,8 +118,7 @@ function main(journal: string): void {
       primary.send({ kind: 'report', ticket: message.ticket, series });
     }
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
-    if (message.kind === 'view' && message.question.view === 'forget')
-      primary.send({ kind: 'view', ticket: message.ticket, answer: 'null' });
+    if (message.kind === 'forget') primary.send({ kind: 'forgotten', ticket: message.ticket });
   });
   primary.onDisconnect(() => {
     note('disconnected');

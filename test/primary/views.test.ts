@@ -44,30 +44,6 @@ t.test('dead workers are not waited for, and the number of questions at once is 
   for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
 });
 
-t.test('a changed config is forgotten when every worker has said so or ended, or the time is up', async (t) => {
-  const [one, other] = workers();
-  const asked: ToWorker[] = [];
-  const views = new Views((worker, message: ToWorker) => {
-    asked.push(message);
-    if (message.kind === 'view' && worker === one) setImmediate(() => views.onAnswer(one, message.ticket, 'null'));
-  }, 50);
-  t.equal(await views.forget('alice', [one, other]), 1, 'one is silent');
-  t.match(asked, [
-    { question: { view: 'forget', subject: 'alice' } },
-    { question: { view: 'forget', subject: 'alice' } },
-  ]);
-  const begunAtMs = performance.now();
-  const patient = new Views(
-    (_, message) => message.kind === 'view' && patient.onAnswer(one, message.ticket, 'null'),
-    60_000,
-  );
-  const forgotten = patient.forget('alice', [one, other]);
-  patient.gone(other);
-  t.equal(await forgotten, 0);
-  t.equal(await patient.forget('alice', []), 0, 'there is nobody to ask');
-  t.ok(performance.now() - begunAtMs < 30_000);
-});
-
 t.test('pages of sessions run over the slots, and say where the next one begins', async (t) => {
   const all = [
     { slot: 0, sessions: ['a', 'b', 'c'] },

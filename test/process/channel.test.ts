@@ -29,7 +29,7 @@ const toWorker = [
   { kind: 'announce-drain' },
   { kind: 'drain' },
   { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 },
-  { kind: 'view', ticket: 0, question: { view: 'forget', subject: '' } },
+  { kind: 'forget', subject: '', ticket: 0 },
   { kind: 'all-forgotten', ticket: 1 },
   { kind: 'readiness', isReady: true },
   { kind: 'report', ticket: 1 },
@@ -49,6 +49,7 @@ const fromWorker = [
   { kind: 'report', ticket: 1, series: [{ name: 'switchyard_sessions', labels: [], value: 1 }] },
   { kind: 'view', ticket: 1, answer: 'null' },
   { kind: 'written', subject: 's', ticket: 1 },
+  { kind: 'forgotten', ticket: 1 },
 ];
 const strays = [
   undefined,
@@ -90,7 +91,7 @@ t.test('a message passes through a real process and back', async (t) => {
   const received = new Promise<FromWorker>((resolve) =>
     receiveFromWorker(worker, resolve, () => t.fail('nothing stray was sent')),
   );
-  const message: ToWorker = { kind: 'view', ticket: 3, question: { view: 'forget', subject: '\u{1F500}\0' } };
+  const message: ToWorker = { kind: 'forget', subject: '\u{1F500}\0', ticket: 3 };
   sendToWorker(worker, message);
   t.same(await received, { kind: 'start-failed', reason: JSON.stringify(message) });
 });

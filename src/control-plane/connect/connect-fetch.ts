@@ -40,11 +40,19 @@ export class ConnectFetch {
     return upstreamFetch({ http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf }, place, asked);
   };
 
+  /** @returns `undefined` for a response that is compressed, for which nobody has asked: it says nothing that could be read. */
+  async plain(url: URL, asked: FetchedRequest): Promise<Response | undefined> {
+    return this.fetch(url, asked).catch((error: unknown) => {
+      if (error instanceof ControlPlaneFault && error.cause === ENCODED) return undefined;
+      throw error;
+    });
+  }
+
   /** The JSON object at this URL; `undefined` where there is none. */
   async object(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const response = await this.fetch(url, { headers: { accept: 'application/json' } });
-    const text = await response.text();
-    if (response.status !== 200) return undefined;
+    const response = await this.plain(url, { headers: { accept: 'application/json' } });
+    const text = await response?.text();
+    if (response?.status !== 200 || text === undefined) return undefined;
     try {
       const value: unknown = JSON.parse(text);
       return isObject(value) ? value : undefined;
@@ -69,15 +77,18 @@ const WORDS: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
   'address-not-allowed': NOT_ALLOWED,
   'answer-too-large': 'A server’s response is too large.',
   'answer-invalid': 'A server’s response is not valid HTTP.',
+  'answer-encoded': 'A server’s response is compressed, which was not asked for.',
 };
+
+const ENCODED: UpstreamFault['kind'] = 'answer-encoded';
 
 function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   if (kind === 'answer-timeout' || kind === 'connect-timeout')
     return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
-  return unfit(WORDS[kind] ?? 'A server cannot be reached: try again later.');
+  return unfit(WORDS[kind] ?? 'A server cannot be reached: try again later.', kind);
 }
 
 /** A backend or an authorization server gave an unusable response. */
-export function unfit(words: string): ControlPlaneFault {
-  return new ControlPlaneFault('party-unfit', words);
+export function unfit(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {
+  return new ControlPlaneFault('party-unfit', words, { cause });
 }

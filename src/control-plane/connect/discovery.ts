@@ -48,14 +48,16 @@ export async function discoverAuthorization(
 async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
   const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  const { status, headers, body } = await fetch.fetch(backend, {
+  const response = await fetch.plain(backend, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   });
   // It may never end.
-  await body?.cancel();
-  return status === 401 ? (headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax) : '';
+  await response?.body?.cancel();
+  return response?.status === 401
+    ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
+    : '';
 }
 
 function parameterIn(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {

@@ -90,7 +90,10 @@ export async function patchThing<Thing extends object>(
   const mayGoOn = headers['if-match'] === undefined;
   for (let tries = 1; ; tries++) {
     const thing = await read();
-    const said = Object.entries(thing).filter(([name]) => properties[name]?.['readOnly'] !== true);
+    // What another version has stored beside stays as it is, and is not judged.
+    const said = Object.entries(thing).filter(
+      ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
+    );
     const whole = merged(Object.fromEntries(said), body);
     refuseMisshaped(schema, whole);
     try {

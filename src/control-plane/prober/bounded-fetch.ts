@@ -82,7 +82,7 @@ export class BoundedFetch {
     if (moved !== undefined) await first.body?.cancel();
     const response = moved === undefined ? first : await this.#request(new URL(origin + moved.path), asked);
     const lines = response.headers.getSetCookie().join('\n');
-    this.#cookies.set(origin, withCookies(cookie, lines, moved ?? from));
+    this.#cookies.set(origin, withCookies(this.#cookies.get(origin) ?? '', lines, moved ?? from));
     return this.#readable(response, moved ?? from, message);
   };
 

@@ -53,6 +53,8 @@ let challenge = '';
 let resourceSaid: object | undefined;
 /** Where a request for the authorization server's metadata is redirected to. */
 let redirection = '';
+/** Headers of refusals, as of a proxy in front of the server. */
+let refusedWith: Readonly<Record<string, string>> = {};
 /** What the registration endpoint answers, if not as the standard says. */
 let registered: { readonly status: number; readonly body?: object } = { status: 201 };
 let tokenAnswer: object | undefined;
@@ -91,8 +93,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
       ...said,
     });
   else if (url.startsWith('/elsewhere')) answered.elsewhere += 1;
-  else if (method === 'POST') response.writeHead(401, challenge === '' ? {} : { 'www-authenticate': challenge }).end();
-  else response.writeHead(404).end();
+  else if (method === 'POST') response.writeHead(401, { ...refusedWith, ...(challenge !== '' && { 'www-authenticate': challenge }) }).end();
+  else response.writeHead(404, refusedWith).end();
 }
 
 function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names(), authorities?: string): Connect {
@@ -198,6 +200,12 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
   for (let i = 0; i < Math.ceil(before / CONNECTS_SWEPT_MAX) + 1; i++)
     await begun.begin(`far${i}`, consent('grants/x/far', far + 1_000), far);
   t.equal(await countOf(), 1);
+});
+
+t.test('a refusal that is compressed, unasked, says only that nothing is there', async (t) => {
+  refusedWith = { 'content-encoding': 'gzip' };
+  t.teardown(() => (refusedWith = {}));
+  t.equal(await faultOf(connect.preview('b', ticket('grace'))), 'none');
 });
 
 t.test('a bounded part of servers’ answers is read, and invalid answers are not believed', async (t) => {
