@@ -1,7 +1,7 @@
 export type { AskingStream } from './asking/awaited-answers.js';
 export { BackendRequests } from './asking/backend-requests.js';
 export { CallerStream, type StreamOwner } from './caller-stream.js';
-export { PART_NUMBER, ReadingsUnderWay, RequestInFlight, RequestsInFlight } from './in-flight/requests-in-flight.js';
+export { ReadingsUnderWay, RequestInFlight, RequestsInFlight } from './in-flight/requests-in-flight.js';
 export { SlowRequests } from './in-flight/slow-requests.js';
 export { backendPace, visitAll, visitBackends } from './in-flight/turns.js';
 export { type EventId, FINAL_ID, isSessionStream, parseEventId } from './replay-buffer.js';

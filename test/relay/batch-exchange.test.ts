@@ -4,6 +4,7 @@ import { Batch } from '../../src/calls/dispatch/batch.js';
 import type { Exchange } from '../../src/exchange/exchange.js';
 import { ReadingsUnderWay } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/fair/accounts.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';
@@ -35,8 +36,8 @@ interface Run {
 }
 
 /** Begins a batch of pings. */
-function run(t: Test, count: number): Run {
-  const accounts = createAccounts();
+function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
+  const accounts = createAccounts(shares);
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
   const texts = Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
@@ -53,7 +54,7 @@ function run(t: Test, count: number): Run {
   };
   const parts: Exchange[] = [];
   const { answers } = createMessageMemories(accounts, deadlines);
-  new Batch(answers, session, exchange, { kind: 'batch', members }, (part) => parts.push(part));
+  new Batch(answers, session, exchange).run({ kind: 'batch', members }, (part) => parts.push(part));
   return { accounts, exchange, parts };
 }
 
@@ -63,7 +64,6 @@ t.test('each member has memory of its own, and that of the batch is released', (
     exchange.request.body.every((byte) => byte === 0),
     'it is let go before any member is over',
   );
-  parts[0]?.respond(202, '', '');
   t.same(
     parts.map(({ request }) => request.body.toString()),
     ['{"jsonrpc":"2.0","id":0,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":"ping"}'],
@@ -71,44 +71,58 @@ t.test('each member has memory of its own, and that of the batch is released', (
   t.end();
 });
 
-t.test('an answer that breaks cuts the batch: the others go on unheard, and their answers are not kept', (t) => {
-  const { accounts, exchange, parts } = run(t, 4);
-  parts[0]?.respond(200, 'application/json', Buffer.alloc(MIB));
-  t.equal(accounts.held('answerBytes'), MIB);
+t.test('an answer that breaks cuts the batch: other members are aborted, and their answers are not kept', (t) => {
+  const { accounts, exchange, parts } = run(t, 3);
+  const [broken, streaming, other] = parts;
   const told: string[] = [];
-  parts[1]!.onAbort = () => told.push('broken');
-  parts[1]?.openBody('application/json', 100);
-  parts[1]?.reset();
+  for (const [name, part] of Object.entries({ broken, streaming, other })) part!.onAbort = () => told.push(name);
+  other?.respond(200, 'application/json', Buffer.alloc(MIB));
+  t.equal(accounts.held('answerBytes'), MIB);
+  broken?.openBody('application/json', 100);
+  broken?.reset();
   t.equal(exchange.outcome, 'cut');
-  t.same(told, [], 'not who cut');
-  t.ok(parts[2]?.isAborted);
+  t.same(told, ['streaming'], 'neither who cut, nor who was over');
+  t.ok(streaming?.isAborted);
   t.equal(accounts.held('answerBytes'), 0);
-  parts[2]?.openStream();
-  parts[2]?.write(Buffer.from('data: {}\n\n'));
-  parts[2]?.end();
-  parts[3]?.respond(200, 'application/json', Buffer.alloc(MIB));
+  streaming?.openStream();
+  streaming?.write(Buffer.from('data: {}\n\n'));
+  streaming?.end();
+  t.equal(exchange.outcome, 'cut');
+  t.end();
+});
+
+t.test('a member that answers after the cut holds no room', (t) => {
+  const { accounts, exchange, parts } = run(t, 2);
+  parts[0]?.openBody('application/json', 100);
+  parts[0]?.reset();
+  parts[1]?.respond(200, 'application/json', Buffer.alloc(MIB));
   t.equal(accounts.held('answerBytes'), 0);
   t.equal(exchange.outcome, 'cut');
   t.end();
 });
 
-t.test('behind a stream that its caller reads slowly, the next member waits, and nothing is kept', (t) => {
-  const { accounts, exchange, parts } = run(t, 3);
-  exchange.isSlow = true;
-  parts[0]?.openStream();
-  parts[0]?.write(Buffer.from('data: {}\n\n'));
-  parts[0]?.end();
-  t.equal(parts.length, 1);
-  exchange.isSlow = false;
-  exchange.drain();
-  const large = Buffer.from(JSON.stringify({ large: 'x'.repeat(3 * MIB) }));
-  parts[1]?.respond(200, 'application/json', large);
-  t.equal(accounts.held('answerBytes'), 0);
-  parts[2]?.respond(200, 'application/json', large);
-  t.equal(exchange.outcome, 'ended');
-  t.same(
-    readEvents(exchange.written).map((event) => event.length),
-    [2, large.length, large.length],
-  );
-  t.end();
-});
+for (const [what, shares, isKept] of [
+  ['its subject’s share has room', {}, true],
+  ['its subject’s share is full', { subjectBytesInFlightMax: 5 * MIB }, false],
+] as const) {
+  t.test(`answers behind a stream that its caller reads slowly, when ${what}`, (t) => {
+    const { accounts, exchange, parts } = run(t, 3, shares);
+    exchange.isSlow = true;
+    parts[0]?.openStream();
+    parts[0]?.write(Buffer.from('data: {}\n\n'));
+    const large = Buffer.from(JSON.stringify({ large: 'x'.repeat(3 * MIB) }));
+    parts[1]?.respond(200, 'application/json', large);
+    parts[2]?.respond(200, 'application/json', large);
+    parts[0]?.end();
+    t.equal(accounts.held('answerBytes') > 6 * MIB, isKept);
+    exchange.isSlow = false;
+    exchange.drain();
+    t.equal(exchange.outcome, 'ended');
+    t.equal(accounts.held('answerBytes'), 0);
+    const [, first = '', second = ''] = readEvents(exchange.written);
+    t.equal(first.length, large.length);
+    if (isKept) t.equal(second.length, large.length);
+    else t.match(JSON.parse(second), { id: 2, error: { code: -32000 } });
+    t.end();
+  });
+}

@@ -101,8 +101,8 @@ function part(t: Test): Promise<Open> {
     const session = { identity, isEnded: false, virtualHost: undefined, readings: new ReadingsUnderWay() };
     const parts: Exchange[] = [];
     const { answers } = createMessageMemories(createAccounts(), deadlines);
-    const batch = { kind: 'batch', members: [{ start: 1, end: 3 }] } as const;
-    new Batch(answers, session, downstream, batch, (member) => parts.push(member));
+    const batch = new Batch(answers, session, downstream);
+    batch.run({ kind: 'batch', members: [{ start: 1, end: 3 }] }, (member) => parts.push(member));
     const leave = (): Promise<void> => Promise.resolve(downstream.abort());
     return Promise.resolve({ exchange: parts[0]!, leave });
   });

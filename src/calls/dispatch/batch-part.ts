@@ -1,5 +1,5 @@
-// One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, or as events of the batch's
-// stream. Cold path.
+// One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
+// the answer as whole events. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -18,11 +18,14 @@ import {
 import type { Batch } from './batch.js';
 import type { IdSpan } from '../../upstream/index.js';
 
+const LINE_FEED = 0x0a;
+
 type State = 'open' | 'body' | 'streaming' | 'over';
 
 export class BatchPart extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly #batch: Batch;
+  readonly #place: number;
   #state: State = 'open';
   #isRefused = false;
   /** The HTTP status that the answer would have outside a batch; 0 before there is an answer. */
@@ -31,13 +34,14 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   #eventBytes = 0;
   /** The request's id, kept for a message that is too large to be parsed again for it. */
   #id: IdSpan | undefined;
-  /** The pieces so far of a message that is not complete yet. */
+  /** The pieces so far of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
 
-  constructor(batch: Batch, request: ExchangeRequest) {
+  constructor(batch: Batch, place: number, request: ExchangeRequest) {
     super();
     this.#batch = batch;
+    this.#place = place;
     this.request = request;
   }
 
@@ -74,21 +78,24 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   }
 
   write(bytes: Uint8Array): boolean {
-    if (this.#state === 'streaming') {
-      this.#eventBytes += bytes.length;
-      return this.#batch.write(bytes);
-    }
-    if (this.#state !== 'body') return true;
+    if (this.#state !== 'body' && this.#state !== 'streaming') return true;
     this.#pieceBytes += bytes.length;
+    if (this.#pieceBytes > limits.batchAnswerBytesMax) {
+      this.#refuse();
+      return true;
+    }
     // A copy, because the writer may reuse its memory.
-    if (this.#pieceBytes <= limits.batchAnswerBytesMax) this.#pieces.push(Buffer.from(bytes));
-    else this.#refuse();
-    return true;
+    this.#pieces.push(Buffer.from(bytes));
+    // Other members write to the same stream, so only whole events are passed on.
+    if (this.#state === 'body' || !endsEvent(bytes)) return true;
+    const events = this.#takePieces();
+    this.#eventBytes += events.length;
+    return this.#batch.write(events);
   }
 
   end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
-    if (this.#state === 'body') this.#answer(Buffer.concat(this.#pieces));
+    if (this.#state === 'body') this.#answer(this.#takePieces());
     else if (this.#state === 'streaming') this.#over();
   }
 
@@ -124,7 +131,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     const hasRoom = this.#batch.hasRoomFor(message.length);
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
-    this.#batch.onAnswer(hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
+    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
   }
 
   #over(): void {
@@ -135,18 +142,25 @@ export class BatchPart extends ExchangeHooks implements Exchange {
 
   /** Replaces the answer with an error, because it is too large. To the code that produces it, the caller appears to be gone. */
   #refuse(): void {
-    this.#pieces = [];
+    this.#takePieces();
     this.#transition(this.#state, 'over');
     this.#isRefused = true;
     this.tellDone(this.#status, 0, 'cut');
+    this.#batch.onAnswer(this.#place, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
     this.onAbort?.();
-    this.#batch.onAnswer(this.#errorMessage(rpcErrors.answerTooLargeForBatch));
   }
 
   /** The answer begins. If the caller is gone, the exchange ends here. */
   #begin(status: number): void {
     this.#status = status;
     if (this.isAborted) this.tellDone(status, 0, 'unheard');
+  }
+
+  #takePieces(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
   /** Turns the body of a refusal, which would refuse a whole POST, into an error for this one message. */
@@ -170,4 +184,8 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     this.#state = to;
     return true;
   }
+}
+
+function endsEvent(bytes: Uint8Array): boolean {
+  return bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
 }

@@ -1,20 +1,22 @@
-// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each is handled as if it had come alone, one
-// after the other, and the answers go back together, as one array, or as the events of one stream when something must be sent before all
-// answers are there. Cold path: no later version has batches.
+// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each is handled as if it had come alone, and the
+// answers go back together, as one array, or as the events of one stream when something must be sent before all answers are
+// there. Cold path: no later version has batches.
 //
 //   gathering ── a member streams, or the answers take too much ──> streaming
-//   gathering, streaming ── a member's answer broke half-way ──> cut
-//   gathering, streaming ── every member is over ──> over
+//   streaming ── no room ──> blocked ── drained ──> streaming
+//   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
 //
-// In the end the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended. When the batch is cut, or
-// the caller is gone, the members go on unheard, as they would have alone.
+// When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended.
+// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more.
+//
+// When the members are too large to be parsed in one turn of the event loop, the rest begin in later turns, in their order,
+// with the state that the session has by then.
 import { encodeEvent } from '../../bytes/index.js';
 import { type ClientBatch, BATCH_PROTOCOL_VERSIONS } from '../../mcp/index.js';
 import { limits, refusals, type Refusal } from '../../shared/index.js';
 import { noWaiter, type MessageHold, type MessageMemory } from '../../fair/index.js';
 import type { CompiledVirtualHost } from '../../user-config/index.js';
 import { accept, answer, refuse, type Exchange, type ExchangeWatcher, refuseMessage } from '../../exchange/index.js';
-import { PART_NUMBER } from '../../streams/index.js';
 import { BatchPart } from './batch-part.js';
 import type { Session } from '../../session/index.js';
 
@@ -40,7 +42,7 @@ export function answerBatch(
   exchange.watcher?.onIdentified('batch', '', '');
   const refusal = refusalOf(session, exchange, batch);
   if (refusal !== undefined) refuse(exchange, refusal);
-  else new Batch(answerMemory, session, exchange, batch, handle);
+  else new Batch(answerMemory, session, exchange).run(batch, handle);
 }
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
@@ -54,7 +56,7 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
 /** What a batch needs to know about the session that it came in. */
 type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
 
-type State = 'gathering' | 'streaming' | 'cut' | 'over';
+type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 
 /** The exchange of a batch, shared by its parts. */
 export class Batch {
@@ -63,153 +65,178 @@ export class Batch {
   readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
   readonly #hold: MessageHold;
-  readonly #handle: HandlePart;
-  /** The members that have not begun, each a copy: one that is in flight for long must not keep the whole body in memory. */
-  readonly #left: Buffer[];
-  /** The member that has begun. */
-  #part: BatchPart | undefined;
-  /** Gathered answers, and their total size. */
-  #answers: Buffer[] = [];
+  #parts: readonly BatchPart[] = [];
+  /** Gathered answers, by the places of the members. */
+  readonly #answers: (Buffer | undefined)[] = [];
+  /** Events that wait until the caller reads on. */
+  readonly #waiting: Buffer[] = [];
+  /** Total size of the gathered answers or the waiting events. */
   #keptBytes = 0;
-  /** Whether the caller reads too slowly to be sent more. */
-  #isBlocked = false;
-  #isGoingOn = false;
+  #leftCount = 0;
   #state: State = 'gathering';
 
-  constructor(
-    answerMemory: MessageMemory,
-    session: BatchSession,
-    exchange: Exchange,
-    { members }: ClientBatch,
-    handle: HandlePart,
-  ) {
-    const { body } = exchange.request;
+  constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
     this.#exchange = exchange;
     this.#watcher = exchange.watcher;
     this.#session = session;
     this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
-    this.#handle = handle;
-    this.#left = members.map(({ start, end }) => Buffer.from(body.subarray(start, end)));
-    exchange.releaseBody();
-    exchange.onAbort = () => this.#onUnheard();
-    exchange.onDrain = () => this.#onDrain();
-    // A cancellation may be for a member that has yet to begin.
-    session.readings.begin(true);
-    this.#goOn();
   }
 
   get isAborted(): boolean {
     return this.#state === 'cut' || this.#exchange.isAborted;
   }
 
-  /** Begins one member after the other, until one has to be waited for; after large ones, in another turn of the event loop. */
-  #goOn(): void {
-    if (this.#isGoingOn) return;
-    this.#isGoingOn = true;
-    let bytesLeft: number = limits.readAtOnceBytesMax;
-    while (this.#part === undefined && !this.#isBlocked && bytesLeft > 0) {
-      const body = this.#left.shift();
-      if (body === undefined) break;
-      bytesLeft -= body.length;
-      this.#begin(body);
-    }
-    this.#isGoingOn = false;
-    if (this.#part === undefined && !this.#isBlocked && this.#left.length === 0) this.#finish();
-    else if (bytesLeft <= 0) setImmediate(() => this.#goOn());
+  run({ members }: ClientBatch, handle: HandlePart): void {
+    const { request } = this.#exchange;
+    const { body } = request;
+    this.#parts = members.map(
+      ({ start, end }, place) =>
+        new BatchPart(this, place, {
+          ...request,
+          lastEventId: '',
+          answerForms: request.answerForms === 'json' ? 'json' : 'both',
+          // A copy: one member that is in flight for long must not keep the whole body in memory.
+          body: Buffer.from(body.subarray(start, end)),
+        }),
+    );
+    this.#exchange.releaseBody();
+    this.#leftCount = this.#parts.length;
+    this.#exchange.onAbort = () => this.#tellAborted();
+    this.#begin(0, handle);
   }
 
-  #begin(body: Buffer): void {
-    const { request } = this.#exchange;
-    const { readings, isEnded, virtualHost } = this.#session;
-    const answerForms = request.answerForms === 'json' ? 'json' : 'both';
-    const part = (this.#part = new BatchPart(this, { ...request, lastEventId: '', answerForms, body }));
-    this.#watcher?.onPart(part);
-    if (this.#left.length > 0) readings.begin(true);
-    if (isEnded) refuseMessage(part, refusals.sessionUnknown);
-    else this.#handle(part, virtualHost);
-    readings.end(PART_NUMBER);
+  #begin(first: number, handle: HandlePart): void {
+    let bytesLeft: number = limits.readAtOnceBytesMax;
+    for (const [index, part] of this.#parts.slice(first).entries()) {
+      bytesLeft -= part.request.body.length;
+      if (bytesLeft < 0 && index > 0) {
+        this.#beginLater(first + index, handle);
+        return;
+      }
+      this.#watcher?.onPart(part);
+      if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
+      else handle(part, this.#session.virtualHost);
+    }
+  }
+
+  #beginLater(first: number, handle: HandlePart): void {
+    const { readings } = this.#session;
+    const number = readings.begin(true);
+    setImmediate(() => {
+      this.#begin(first, handle);
+      readings.end(number);
+    });
   }
 
   /** A member has its answer, and is over. */
-  onAnswer(message: Buffer): void {
-    if (this.#state === 'streaming') this.write(encodeEvent(message));
-    else if (!this.isAborted) this.#answers.push(message);
+  onAnswer(place: number, message: Buffer): void {
+    if (this.#isStreaming) this.write(encodeEvent(message));
+    else if (!this.isAborted) this.#answers[place] = message;
     this.onOver();
   }
 
   /** A member is over; its answer, if it has one, has been taken already. */
   onOver(): void {
-    this.#part = undefined;
-    this.#goOn();
+    this.#leftCount -= 1;
+    if (this.#leftCount === 0) this.#finish();
   }
 
   /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
   hasRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
-    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
-    if (isMuch && this.#exchange.request.answerForms !== 'json') this.openStream();
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
+      this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
-    if (isMuch) return false;
-    this.#keptBytes += bytes;
-    this.#hold.take(bytes);
-    return true;
+    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
+    // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
+    if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
+    if (!isMuch) this.#keep(bytes);
+    return !isMuch;
+  }
+
+  get #isStreaming(): boolean {
+    return this.#state === 'streaming' || this.#state === 'blocked';
   }
 
   /** Opens the stream, and sends the answers gathered so far. */
   openStream(): void {
-    if (!this.#transition(['gathering'], 'streaming')) return;
+    if (!this.#transition('gathering', 'streaming')) return;
+    this.#exchange.onDrain = () => this.#onDrain();
     this.#exchange.openStream();
-    for (const message of this.#takeAnswers()) this.write(encodeEvent(message));
+    const answers = this.#answers.splice(0);
+    this.#release();
+    for (const message of answers) if (message !== undefined) this.write(encodeEvent(message));
   }
 
-  /** @returns false when the caller reads too slowly: the member must write no more until `onDrain`, and the next one waits. */
-  write(bytes: Uint8Array): boolean {
-    this.#isBlocked = !this.isAborted && !this.#exchange.write(bytes);
-    return !this.#isBlocked;
+  /**
+   * @param event one whole event, or several.
+   * @returns false when the caller reads too slowly: the event waits, and its member must write no more until `onDrain`.
+   */
+  write(event: Buffer): boolean {
+    if (this.isAborted) return true;
+    if (this.#state !== 'blocked') {
+      if (this.#exchange.write(event)) return true;
+      this.#transition('streaming', 'blocked');
+      return false;
+    }
+    this.#waiting.push(event);
+    this.#keep(event.length);
+    return false;
   }
 
   /** A member's answer broke half-way, which cuts the whole batch. */
   reset(): void {
-    this.#transition(['gathering', 'streaming'], 'cut');
+    if (this.#state === 'cut') return;
+    this.#transition(this.#state, 'cut');
     this.#exchange.reset();
-    this.#onUnheard();
+    this.#tellAborted();
   }
 
-  #onUnheard(): void {
-    this.#takeAnswers();
-    this.#isBlocked = false;
-    this.#part?.tellAborted();
-    this.#goOn();
+  #tellAborted(): void {
+    this.#answers.length = 0;
+    this.#waiting.length = 0;
+    this.#release();
+    for (const part of this.#parts) part.tellAborted();
   }
 
   #onDrain(): void {
-    this.#isBlocked = false;
-    this.#part?.onDrain?.();
-    this.#goOn();
+    this.#transition('blocked', 'streaming');
+    const waiting = this.#waiting.splice(0);
+    this.#release();
+    for (const event of waiting) this.write(event);
+    if (this.#state === 'blocked') return;
+    if (this.#leftCount === 0) this.#exchange.end();
+    else for (const part of this.#parts) part.onDrain?.();
   }
 
   #finish(): void {
-    if (this.isAborted || this.#state === 'over') return;
-    if (this.#answers.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
-    const hasStream = this.#state === 'streaming';
-    this.#transition(['gathering', 'streaming'], 'over');
-    const messages = this.#takeAnswers();
-    if (hasStream) this.#exchange.end();
-    else if (messages.length === 0) accept(this.#exchange);
-    else answer(this.#exchange, arrayOf(messages));
+    if (this.#state === 'cut') return;
+    const messages = this.#answers.filter((message) => message !== undefined);
+    if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
+    if (this.#isStreaming) {
+      // `onDrain` is not called once the caller is gone.
+      if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
+    } else if (messages.length === 0) {
+      accept(this.#exchange);
+    } else {
+      answer(this.#exchange, arrayOf(messages));
+      this.#release();
+    }
   }
 
-  #takeAnswers(): readonly Buffer[] {
-    const answers = this.#answers;
-    this.#answers = [];
+  #keep(bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#hold.take(bytes);
+  }
+
+  #release(): void {
     this.#keptBytes = 0;
     this.#hold.release();
-    return answers;
   }
 
   /** The only writer of the state. */
-  #transition(from: readonly State[], to: State): boolean {
-    if (!from.includes(this.#state)) return false;
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
     this.#state = to;
     return true;
   }
