@@ -170,9 +170,10 @@ export class DirectoryEntry implements SessionWatcher {
    */
   settle(): Promise<void> {
     if (this.#isOver) return Promise.resolve();
-    this.#isReadDue ||= this.#isOutdated;
+    // A read in progress says whether there is more to read: those who come meanwhile wait for that one, and for no more tries.
+    if (this.#state !== 'reading') this.#isReadDue ||= this.#isOutdated;
     this.#isDirty ||= !this.isListed;
-    this.#triesLeft = TRIES_MAX;
+    if (this.#waiting.length === 0) this.#triesLeft = TRIES_MAX;
     const settled = new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#goOn();
     return settled;
@@ -332,7 +333,8 @@ export class DirectoryEntry implements SessionWatcher {
     if (found === 'ended') return this.#events.onEnded();
     if (found === 'unknown' && this.#isSucceeded) return this.letGo();
     // If the read has failed, the session continues in the state that this process knows.
-    if (found !== 'failed' && found !== 'full') {
+    if (found === 'failed' || found === 'full') this.#isReadDue = false;
+    else {
       this.#isOutdated = this.#isReadDue = found !== 'unknown' && found.isStale;
       if (this.#isReadDue) this.#triesLeft -= 1;
       // The directory has lost the record although the session lives.

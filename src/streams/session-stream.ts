@@ -44,7 +44,8 @@ class WaitingRoom implements EventRoom {
   tryTake(bytes: number): boolean {
     const { sessionBytes } = this.#account;
     if (!this.mayHold(this.#heldBytes + bytes) || sessionBytes.boundAgainst(bytes) !== undefined) return false;
-    this.give(-bytes);
+    this.#heldBytes += bytes;
+    sessionBytes.take(bytes);
     return true;
   }
 
@@ -125,11 +126,13 @@ export class SessionStream implements AskingStream, StreamOwner {
    * @param first is written first.
    */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
+    if (exchange.isAborted) return;
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      this.#events.letGo();
+      // A stream with a form has its last event written as it closes, so that comes first.
       this.onDetached();
+      this.#events.letGo();
     });
     const isSaid = position !== undefined && this.#events.hasSaid(position);
     this.#events.attach(exchange, isSaid ? position : undefined, first);

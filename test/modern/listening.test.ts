@@ -189,6 +189,21 @@ t.test('a drain ends a listening request with a result', async (t) => {
   t.match(messages(scene.listen({ toolsListChanged: true })), [{ error: { code: -32603 } }], 'and there are no more');
 });
 
+t.test('a listening request that has lasted long enough ends with a result', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.listen({ toolsListChanged: true }, 7);
+  scene.greet('b');
+  scene.greet('c');
+  scene.begin('b');
+  scene.begin('c');
+  await until(() => {
+    scene.context.advance(LISTEN_CONFIG_MS);
+    return exchange.outcome === 'ended';
+  }, 'its end');
+  t.match(messages(exchange).at(-1), { id: 7, result: { resultType: 'complete', _meta: { [TAG]: 7 } } });
+  t.equal(scene.relay.sessionCount, 0);
+});
+
 t.test('a changed config ends a listening request, so that its client listens again', async (t) => {
   for (const next of ['gone', virtualHostOf({ b: {} })] as const) {
     const scene = new Scene(t);

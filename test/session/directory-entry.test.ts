@@ -1,6 +1,7 @@
 // A store that contradicts itself: it tells each write that another was first, and each read that there is no record. The record of a
 // session is then written a few times, and again with its next change; it is never written and read in an endless loop.
 import t from 'tap';
+import { DirectoryEntry } from '../../src/session/directory-entry.js';
 import { SessionDirectory } from '../../src/session/directory/session-directory.js';
 import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
@@ -52,3 +53,33 @@ t.test(
     t.ok(sessions.writesCount <= before + TRIES_MAX, `${sessions.writesCount} writes`);
   },
 );
+
+t.test('who comes while a record is being read waits for that read alone, also when it fails', async (t) => {
+  const reads: ((found: 'failed') => void)[] = [];
+  const directory = {
+    ...{ listener: 'here', isShared: true, isRetired: false },
+    watch: () => undefined,
+    unwatch: () => undefined,
+    find: () => new Promise<'failed'>((resolve) => reads.push(resolve)),
+  } as unknown as SessionDirectory;
+  const record = { upstreams: [], listeners: ['here'] };
+  const session = {
+    identity: { id: SESSION_ID, subject: 'a', virtualHostId: 'v' },
+    isStale: false,
+    record: () => record,
+  };
+  const events = { onEnded: () => undefined, onPassed: () => undefined };
+  const found = { version: 1, record, isStale: false };
+  const entry = new DirectoryEntry(directory, session as never, events, found as never);
+  entry.onChangedElsewhere();
+  const settled = [entry.settle()];
+  settled.push(entry.settle());
+  t.equal(reads.length, 1);
+  reads[0]?.('failed');
+  await Promise.all(settled);
+  t.equal(reads.length, 1, 'nothing is read again for them');
+  const next = entry.settle();
+  t.equal(reads.length, 2, 'the next request has it read again');
+  reads[1]?.('failed');
+  await next;
+});

@@ -93,7 +93,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
       ...said,
     });
   else if (url.startsWith('/elsewhere')) answered.elsewhere += 1;
-  else if (method === 'POST') response.writeHead(401, { ...refusedWith, ...(challenge !== '' && { 'www-authenticate': challenge }) }).end();
+  else if (method === 'POST')
+    response.writeHead(401, { ...refusedWith, ...(challenge !== '' && { 'www-authenticate': challenge }) }).end();
   else response.writeHead(404, refusedWith).end();
 }
 
