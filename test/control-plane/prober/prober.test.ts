@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import t, { type Test } from 'tap';
@@ -30,6 +31,9 @@ const INITIALIZE_RESULT = {
 };
 
 t.jobs = 4;
+
+/** A look-up that was made in this process serves for a second; with some more for busy machines. */
+const NAME_AGE_MS_MIN = 1_300;
 
 function createProber(t: Test, options: Partial<ConstructorParameters<typeof Prober>[0]> = {}): Prober {
   const prober = new Prober({ deadlineMs: AMPLE_MS, ...options });
@@ -753,6 +757,26 @@ t.test('refused addresses are not connected to, by any of their names', async (t
   for (const host of ['169.254.169.254', '0xa9fea9fe', '[::ffff:169.254.169.254]', '[fe80::1]', '100.100.100.200']) {
     t.match(await createProber(t).probe(`http://${host}:${port}/mcp`), refusal, host);
   }
+});
+
+t.test('an address that changes between two connections is checked again', async (t) => {
+  const nameServer = await startNameServer({ 'turning.test': { addresses: ['127.0.0.1'], ttl: 0 } });
+  t.teardown(() => nameServer.close());
+  const backend = await startRaw(t, async (request) => {
+    const { id } = JSON.parse(request.text) as { id: number };
+    nameServer.records['turning.test'] = { addresses: ['169.254.169.254'], ttl: 0 };
+    // What was found is used for a moment.
+    await sleep(NAME_AGE_MS_MIN);
+    request.json({ jsonrpc: '2.0', id, result: INITIALIZE_RESULT }, { headers: { connection: 'close' } });
+    request.destroy();
+  });
+  const { port } = new URL(backend.url);
+  const prober = createProber(t, { nameServers: [nameServer.address] });
+  t.match(await prober.probe(`http://turning.test:${port}/mcp`), {
+    kind: 'failed',
+    reason: /its address is refused/,
+  });
+  t.equal(backend.requests.length, 1);
 });
 
 t.test('where networks are configured, no server outside of them is reached', async (t) => {
