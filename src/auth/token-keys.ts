@@ -16,7 +16,7 @@ import type { KeySet } from './key-set.js';
 // Fetches an issuer's JWK set, and finds its URL in the issuer's metadata when none is configured, under one deadline
 // and byte limits. Cold path: once every few minutes per issuer.
 
-/** Time to fetch an issuer's keys, including the discovery of their address. After it, the fetch has failed, and is retried. */
+/** Time to fetch an issuer's keys, including the discovery of their address. After that, the fetch has failed, and is retried. */
 const KEY_FETCH_MS_MAX = 5_000;
 
 /** Rejects with a message for the operator that does not contain the URL. */

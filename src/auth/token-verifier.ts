@@ -13,7 +13,7 @@ import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 // What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
 // only if it is a string or a list of strings within bounds; otherwise it is treated as absent. Cold path: once per token.
 
-/** Values in a claim of roles or teams. Beyond it, the claim is ignored: no role, no team. */
+/** Values in a claim of roles or teams. Beyond that, the claim is ignored: no role, no team. */
 export const CLAIM_VALUES_MAX = 256;
 
 interface Standing {

@@ -26,7 +26,7 @@ function joinLast(pieces: Buffer[]): void {
 
 // The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
 
-/** Memory reserved in advance for a body whose head announces its length. Beyond it, the rest is reserved once that much has arrived. */
+/** Memory reserved in advance for a body whose head announces its length. Beyond that, the rest is reserved once that much has arrived. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */

@@ -5,7 +5,7 @@ import { BodyCollector } from './body-collector.js';
 import { KIB } from '../shared/index.js';
 
 /**
- * An event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET. Beyond it, the stream is not resumed
+ * An event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET. Beyond that, the stream is not resumed
  * from a longer id; a longer name is cut, a longer `retry` ignored.
  */
 export const EVENT_FIELD_BYTES_MAX = KIB;

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer';
 import { stringValue } from './json-member.js';
 
-/** Method name as repeated in the error about an unknown method. Beyond it, the rest is cut off. */
+/** Method name as repeated in the error about an unknown method. Beyond that, the rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;
 
 export const KNOWN_NAMES = [

@@ -7,9 +7,9 @@ import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
 /** Bytes of one slice of a large message that is scanned in slices. A slice ends before a character that would exceed it. */
 export const READING_SLICE_BYTES = 64 * KIB;
-/** Large messages being scanned at once; each keeps a list of where its values are. Beyond it, further ones wait. */
+/** Large messages being scanned at once; each keeps a list of where its values are. Beyond that, further ones wait. */
 export const READINGS_STARTED_MAX = 8;
-/** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond it, its other messages wait. */
+/** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond that, its other messages wait. */
 const READINGS_STARTED_PER_SUBJECT_MAX = 2;
 
 /** A text that is being read. */

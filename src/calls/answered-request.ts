@@ -21,11 +21,11 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
-/** Time that a call goes on, and holds a connection, after its caller has gone. After it, the backend is notified, and the call ends. */
+/** Time that a call goes on, and holds a connection, after its caller has gone. After that, the backend is notified, and the call ends. */
 export const UNHEARD_CALL_MS_MAX = 300_000;
 /**
  * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
- * overtaken the last one. After it, the answer is given; a later report is dropped.
+ * overtaken the last one. After that, the answer is given; a later report is dropped.
  */
 export const LATE_REPORT_MS = 50;
 

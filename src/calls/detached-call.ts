@@ -25,7 +25,7 @@ export const unheardRules: TurnsRules = {
 /** The turns of this process. */
 const unheardTurns = new Turns(unheardRules);
 
-/** Bytes read in one go of a call whose caller has gone. Beyond it, another such call has its turn. */
+/** Bytes read in one go of a call whose caller has gone. Beyond that, another such call has its turn. */
 export const UNHEARD_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {

@@ -66,7 +66,7 @@ export class ModernLeg {
   #round: InputRound | undefined;
   #isAsking = false;
   #pause: Deadline | undefined;
-  /** Bytes taken from the subject's share, for answers that are kept until they have been sent. */
+  /** Bytes taken from the subject's share for the client's answers to a backend's questions, until they are sent to the backend. */
   #countedBytes = 0;
   /** The parameter headers that were sent. */
   #sentParams = NO_PARAMS;

@@ -33,7 +33,7 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { silenceMsMax } from './targets.js';
 
 /**
- * Time for a backend to answer a cancelled call, which it need not do. After it, the call is cut, and the caller is answered `Request
+ * Time for a backend to answer a cancelled call, which it need not do. After that, the call is cut, and the caller is answered `Request
  * cancelled`.
  */
 export const CANCELLED_ANSWER_MS_MAX = 5_000;

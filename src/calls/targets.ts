@@ -27,7 +27,7 @@ import type { GateRules } from './gate.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 
 /**
- * Silence of a backend while a task's result is awaited, unless `--call-timeout` is longer. After it, the caller is answered -32603, and
+ * Silence of a backend while a task's result is awaited, unless `--call-timeout` is longer. After that, the caller is answered -32603, and
  * may ask again.
  */
 const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;

@@ -47,7 +47,7 @@ function objectIn(part: string): Claims | undefined {
   }
 }
 
-/** Time that an interactive command waits for the control plane, whose probes take their time. After it, the command fails. */
+/** Time that an interactive command waits for the control plane, whose probes take their time. After that, the command fails. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MIB } from '../shared/index.js';
 
-/** Beyond it, load is split over several machines. */
+/** Beyond that, load is split over several machines. */
 export const WORKERS_MAX = 1_024;
 
 /** An idle worker uses half of this. */

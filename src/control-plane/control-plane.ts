@@ -27,7 +27,7 @@ import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
 
-/** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond it, the oldest is forgotten. */
+/** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
 interface ControlPlaneParts {

@@ -15,7 +15,7 @@ import { oauthAnswer } from './oauth-answer.js';
 
 /** Lifetime assumed for an access token that states none. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
-/** Longest time that an access token is used, whatever lifetime it states. After it, another one is requested. */
+/** Longest time that an access token is used, whatever lifetime it states. After that, another one is requested. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
 
 export interface OAuthMeans {

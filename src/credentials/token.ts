@@ -8,7 +8,7 @@ import { Backoff, limits } from '../shared/index.js';
 import { isShareFault, type UpstreamFault } from '../http-client/index.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-/** Least time between two replacements of an access token that a backend refuses. After it, until then the backend's 401 is passed on. */
+/** Least time between two replacements of an access token because a backend refused it. A refusal that comes sooner is passed on as 401. */
 export const TOKEN_RENEWAL_GAP_MS = 10_000;
 
 /** How long an access token is used, and when it is renewed: on the clock of this process, in milliseconds. */

@@ -7,16 +7,16 @@ import { Token, type TokenClock } from './token.js';
 import { requestToken, type OAuthMeans, type OAuthTokenRequest } from './token-endpoint.js';
 import { MIB } from '../shared/index.js';
 
-/** Access tokens that a process caches. Beyond it, the subject with the most loses its oldest one; sessions keep theirs. */
+/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest one; sessions keep theirs. */
 export const TOKENS_KNOWN_MAX = 16_384;
-/** Cached access tokens that one subject was the first to need. Beyond it, the subject loses its oldest one. */
+/** Cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest one. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
 /**
- * Bytes of the cached access tokens, and of the callers' tokens that they were exchanged for. Beyond it, the subject with the most loses
+ * Bytes of the cached access tokens, and of the callers' tokens that they were exchanged for. Beyond that, the subject with the most loses
  * its oldest one; sessions keep theirs.
  */
 export const TOKENS_BYTES_MAX = 64 * MIB;
-/** Bytes of the cached access tokens that one subject was the first to need. Beyond it, the subject loses its oldest one. */
+/** Bytes of the cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest one. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
 /** The fixed cost of one token: its key and its objects. */

@@ -23,11 +23,11 @@ import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS }
 import { type OAuthMeans, tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, secretOfClient, type RenewedGrant } from './user-refresh.js';
 
-/** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
+/** Time that one process has to renew a user's grant, while others wait. After that, another process tries. */
 const GRANT_LEASE_MS = 25_000;
 /** Interval between checks of the store while another process renews a grant. */
 export const GRANT_POLL_MS = 100;
-/** Time in which storing a renewed grant is retried. After it, the grant is lost, and the user is asked for consent again. */
+/** Time in which storing a renewed grant is retried. After that, the grant is lost, and the user is asked for consent again. */
 const GRANT_SAVE_MS_MAX = 10_000;
 
 export interface UserTokensMeans extends OAuthMeans {

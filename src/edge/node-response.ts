@@ -9,7 +9,7 @@ import type { HttpRequest, HttpResponse } from './http-library.js';
 import { KIB } from '../shared/index.js';
 
 /**
- * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After it, the
+ * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After that, the
  * connection is closed.
  */
 export const NODE_SILENCE_MS_MAX = 10_000;

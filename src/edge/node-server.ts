@@ -9,7 +9,7 @@ import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, 
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import { statusLine } from './answer-head.js';
 
-/** Time for one `--listener node` request to arrive, from its first byte to its last. After it, the connection is closed. */
+/** Time for one `--listener node` request to arrive, from its first byte to its last. After that, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;
 
 const OPTIONS: ServerOptions = {

@@ -8,7 +8,7 @@ import type { PieceSource } from './piece-source.js';
 import { MIB } from '../shared/index.js';
 
 /**
- * Bytes written of one large response in one turn of the event loop, however fast its caller reads. Beyond it, other responses have their
+ * Bytes written of one large response in one turn of the event loop, however fast its caller reads. Beyond that, other responses have their
  * turn.
  */
 export const SENT_PER_TURN_BYTES = MIB;

@@ -5,7 +5,7 @@ import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import type { AnswerForms, ExchangeRequest } from './exchange.js';
 
 /**
- * Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond it, all are forgotten and parsed again.
+ * Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond that, all are forgotten and parsed again.
  */
 export const ACCEPT_HEADERS_MAX = 256;
 

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { channel } from 'node:diagnostics_channel';
 import { KIB, MIB } from '../shared/index.js';
 
-/** Smallest body, of a caller or a backend, whose memory is reused after it. Beyond it, smaller ones are left to the garbage collector. */
+/** Smallest body, of a caller or a backend, whose memory is reused after it. Beyond that, smaller ones are left to the garbage collector. */
 export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
 
 // Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
@@ -17,7 +17,7 @@ export function noteReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }
 
-/** Memory of large bodies that a process keeps for reuse. Beyond it, the rest is left to the garbage collector. */
+/** Memory of large bodies that a process keeps for reuse. Beyond that, the rest is left to the garbage collector. */
 const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
 
 export class LargeMemory {

@@ -40,7 +40,7 @@ export class FewASecond {
 }
 
 /**
- * Part of its share, in percent, that one subject may always hold, whatever others hold. Beyond it, it can count as a subject that holds
+ * Part of its share, in percent, that one subject may always hold, whatever others hold. Beyond that, it can count as a subject that holds
  * much.
  */
 const PRESSED_HARMLESS_PERCENT = 2;

@@ -3,9 +3,9 @@
 import { Buffer } from 'node:buffer';
 import { KIB } from '../shared/index.js';
 
-/** A short-lived body that shares a block of memory with others. Beyond it, a larger body has its own memory. */
+/** A short-lived body that shares a block of memory with others. Beyond that, a larger body has its own memory. */
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
-/** Size of such a shared block. Beyond it, the next body starts another block. */
+/** Size of such a shared block. Beyond that, the next body starts another block. */
 export const SHORT_MEMORY_STRETCH_BYTES = 64 * KIB;
 
 /** Node.js itself pools smaller buffers. */

@@ -9,13 +9,13 @@ import { FairPlace, FairQueue, type QueueBounds, type QueueFullness } from './fa
 
 /**
  * Requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
- * or the link to an owner. Beyond it, after some milliseconds the others wait for the next turn of the event loop, subjects in turn.
+ * or the link to an owner. Beyond that, after some milliseconds the others wait for the next turn of the event loop, subjects in turn.
  */
 const WOKEN_UNTIMED_MAX = 64;
 
 /**
  * Time in one turn of the event loop for requests resumed after a common wait, and as much again for those left over, all subjects
- * together. After it, the rest wait for the next turn.
+ * together. After that, the rest wait for the next turn.
  */
 const WOKEN_TURN_MS = 5;
 

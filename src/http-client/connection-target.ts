@@ -14,12 +14,12 @@ import { KIB } from '../shared/index.js';
 // The last TLS session with each origin, with which the next connection needs no full handshake. A session is kept only for as long as
 // certificates may go unchecked, and dropped when a handshake with it fails. Cold path.
 
-/** TLS sessions that a worker keeps for resumption, one per origin. Beyond it, the oldest is dropped. */
+/** TLS sessions that a worker keeps for resumption, one per origin. Beyond that, the oldest is dropped. */
 export const TLS_SESSIONS_MAX = 4_096;
 /** Bytes of one TLS session. A larger one is not kept. */
 export const TLS_SESSION_BYTES_MAX = 16 * KIB;
 /**
- * Time that a TLS session is resumed, during which the certificate is not checked again. After it, the next connection makes a full
+ * Time that a TLS session is resumed, during which the certificate is not checked again. After that, the next connection makes a full
  * handshake.
  */
 export const TLS_SESSION_MS_MAX = 3_600_000;

@@ -4,9 +4,9 @@
 import { isHttpToken, KIB } from '../shared/index.js';
 import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
 
-/** Cookies that an upstream session keeps. Beyond it, further ones are ignored. */
+/** Cookies that an upstream session keeps. Beyond that, further ones are ignored. */
 export const SESSION_COOKIES_MAX = 8;
-/** Bytes of the cookies that an upstream session keeps, as they are sent, and of one line. Beyond it, further ones are ignored. */
+/** Bytes of the cookies that an upstream session keeps, as they are sent, and of one line. Beyond that, further ones are ignored. */
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
 
 /** Whether the backend's cookies are kept; not where its `cookie` header is the caller's, or a configured secret. */

@@ -14,7 +14,7 @@ import type { WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';
 
 /**
- * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond it, its connections are not
+ * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond that, its connections are not
  * reused until one is seen to stay open.
  */
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;

@@ -14,21 +14,21 @@ import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
 /**
- * Bytes read of one answer before all other connections have their turn. Beyond it, it is read on in its next turn. Small events cost 2 to
+ * Bytes read of one answer before all other connections have their turn. Beyond that, it is read on in its next turn. Small events cost 2 to
  * 4 ms for 64 KiB.
  */
 export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
 /**
- * Bytes read of answers by all connections of a process in one turn of the event loop. Beyond it, the rest is read later, subjects in
+ * Bytes read of answers by all connections of a process in one turn of the event loop. Beyond that, the rest is read later, subjects in
  * turn.
  */
 export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
 /**
- * Bytes that were already read when a turn was used up, and wait for their connection's turn. Beyond it, further reads are processed at
+ * Bytes that were already read when a turn was used up, and wait for their connection's turn. Beyond that, further reads are processed at
  * once.
  */
 const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
-/** Connections of one worker for backends' own streams; at most half of those for calls. Beyond it, the stream is tried again later. */
+/** Connections of one worker for backends' own streams; at most half of those for calls. Beyond that, the stream is tried again later. */
 export const BACKEND_STREAMS_MAX = 8_192;
 /**
  * Connections of one worker that are reserved for answers to backends, as the calls that wait for these answers hold the others. Beyond

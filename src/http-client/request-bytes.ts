@@ -4,7 +4,7 @@
 import { isHttpToken, KIB } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
-/** Request body that is copied behind its head, so that both go out in one write. Beyond it, the body is written separately. */
+/** Request body that is copied behind its head, so that both go out in one write. Beyond that, the body is written separately. */
 export const UPSTREAM_COPIED_BODY_BYTES_MAX = 16 * KIB;
 
 interface RememberedHead {

@@ -29,7 +29,7 @@ export function encodingIn(value: string): string {
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
 }
 
-/** Different `content-type` values of answers that are cached as parsed, per worker. Beyond it, all are forgotten and parsed again. */
+/** Different `content-type` values of answers that are cached as parsed, per worker. Beyond that, all are forgotten and parsed again. */
 const MEDIA_TYPES_MAX = 256;
 
 export interface ResponseEvents {

@@ -6,7 +6,7 @@ import { isAllowed, type RuledBackend } from '../user-config/index.js';
 import { isTemplate, MatchedUri } from '../messages/index.js';
 
 /**
- * Templates that one request's URI is matched against: of an allow-list, and of each list read for it. Beyond it, further templates match
+ * Templates that one request's URI is matched against: of an allow-list, and of each list read for it. Beyond that, further templates match
  * nothing. Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
  */
 export const TEMPLATES_TRIED_MAX = 500;

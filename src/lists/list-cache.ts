@@ -110,7 +110,7 @@ function ownPage(page: ListPage): ListPage {
 // Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
 // shown. A subject never gets the catalogue of another.
 
-/** Age of the tools that `find_tools` searches while a backend's tools are missing. After it, they are read again. */
+/** Age of the tools that `find_tools` searches while a backend's tools are missing. After that, they are read again. */
 export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
 
 /** What identifies a kept catalogue. */

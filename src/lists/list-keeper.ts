@@ -30,7 +30,7 @@ import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
 import { MIB } from '../shared/index.js';
 
 /**
- * Bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory. Beyond it, garbage is
+ * Bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory. Beyond that, garbage is
  * collected.
  */
 export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;

@@ -7,7 +7,7 @@ import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import type { ThreadMessage, ThreadTask, ThreadTasks } from './thread-tasks.js';
 
-/** Tasks in the list thread: one running, one ready. Beyond it, further ones wait, subjects in turn. */
+/** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
 
 /** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */

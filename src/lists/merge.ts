@@ -102,7 +102,7 @@ function isText(node: number): boolean {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Tools that a log line names as unreachable. Beyond it, further ones are not named. */
+/** Tools that a log line names as unreachable. Beyond that, further ones are not named. */
 const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
 
 /** One backend's part of the list. */

@@ -59,7 +59,7 @@ export class JoinedTexts {
 // The searchable text of a tool: its title and description. Most tools begin with them, as strings without escapes, and end with long
 // schemas, which are then not scanned at all.
 
-/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond it, the rest is not searched. */
+/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond that, the rest is not searched. */
 export const TOOL_TEXT_CHARS_MAX = 2_000;
 
 /** Reaches the members of a tool, and nothing nested in them. */
@@ -147,16 +147,16 @@ function memberText(tool: Buffer, name: string, past = tape.count): string | und
   return undefined;
 }
 
-/** Different words of a query that are searched for. Beyond it, further words are ignored. */
+/** Different words of a query that are searched for. Beyond that, further words are ignored. */
 export const TOOL_QUERY_WORDS_MAX = 24;
 /**
- * Characters of tools that are searched for one query: all names, titles and descriptions, once for each word. Beyond it, its last words
+ * Characters of tools that are searched for one query: all names, titles and descriptions, once for each word. Beyond that, its last words
  * are ignored.
  */
 const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
-/** Characters of the tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+/** Characters of the tools that are ranked for one query: those with the most of its words. Beyond that, the others are not found. */
 const TOOL_RANKED_CHARS_MAX = 128 * KIB;
-/** Tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+/** Tools that are ranked for one query: those with the most of its words. Beyond that, the others are not found. */
 export const TOOL_CANDIDATES_MAX = 200;
 /** Bytes of the tools that one `find_tools` returns. Those beyond it, and any tool that alone is larger, are left out. */
 const FOUND_TOOLS_BYTES_MAX = 256 * KIB;

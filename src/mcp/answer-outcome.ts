@@ -3,9 +3,9 @@
 // it contains. Hot path where metrics are kept.
 import { limits, KIB } from '../shared/index.js';
 
-/** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond it, the result counts as no error. */
+/** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond that, the result counts as no error. */
 export const TOOL_ERROR_LOOKS_MAX = 16;
-/** Bytes between the word `isError` and its `true`. Beyond it, the error is not noticed. */
+/** Bytes between the word `isError` and its `true`. Beyond that, the error is not noticed. */
 const TOOL_ERROR_GAP_BYTES_MAX = 24;
 /** First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. An error in between is not noticed. */
 const TOOL_ERROR_EDGE_BYTES = 4 * KIB;

@@ -27,7 +27,7 @@ import { KIB } from '../shared/index.js';
  * beyond it are left out.
  */
 export const NAMED_CAPABILITY_BYTES_MAX = KIB;
-/** A backend's `instructions`, which each session keeps. Beyond it, they are left out. */
+/** A backend's `instructions`, which each session keeps. Beyond that, they are left out. */
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
 /** What a backend says about itself in either result. */

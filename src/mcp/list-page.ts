@@ -19,7 +19,7 @@ import {
  * reduced to this.
  */
 const LIST_TTL_MS_MAX = 3_600_000;
-/** Tools that a log line names as left out for invalid headers, per page. Beyond it, further ones are not named. */
+/** Tools that a log line names as left out for invalid headers, per page. Beyond that, further ones are not named. */
 export const INVALID_MIRRORS_LOGGED_MAX = 20;
 
 /** One page of a list. */

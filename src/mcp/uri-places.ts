@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { isKey, isString, prefixEnd, stringValue, JsonScanner, jsonKind, type NodeFilter } from '../bytes/index.js';
 
-/** Recorded values of a large answer on the way to resource URIs: content blocks and their members. Beyond it, fault `answer-invalid`. */
+/** Recorded values of a large answer on the way to resource URIs: content blocks and their members. Beyond that, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
 /** A scheme, and something without spaces. */

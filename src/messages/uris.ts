@@ -6,10 +6,10 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.
 // Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
 // higher levels match nothing. Neither is trusted: time is linear in the length of either, and the URI is examined once for all templates.
 
-/** Variables of a URI template, each of which is a search in a URI. Beyond it, the template matches nothing. */
+/** Variables of a URI template, each of which is a search in a URI. Beyond that, the template matches nothing. */
 export const TEMPLATE_VARIABLES_MAX = 32;
 /**
- * Characters between two variables of a URI template. Beyond it, the template matches nothing: searching for a longer text may cost its
+ * Characters between two variables of a URI template. Beyond that, the template matches nothing: searching for a longer text may cost its
  * length for each character of the URI.
  */
 export const TEMPLATE_TEXT_CHARS_MAX = 250;

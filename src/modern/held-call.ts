@@ -91,7 +91,7 @@ export class HeldAnswer extends UnheardExchange {
   }
 }
 
-/** Time after a backend's first question in which further ones join the same round. After it, later questions go into the next round. */
+/** Time after a backend's first question in which further ones join the same round. After that, later questions go into the next round. */
 const HELD_GATHER_MS = 20;
 
 /** The methods that the result of a request can ask a client for (M22). */

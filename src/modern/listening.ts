@@ -26,7 +26,7 @@ import {
 import { HeldAnswer } from './held-call.js';
 import { RESULT_META } from './modern-results.js';
 
-/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond it, the next one follows when one is answered. */
+/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next one follows when one is answered. */
 const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
 type State = 'opening' | 'told' | 'over';

@@ -52,7 +52,7 @@ export function hasOpenedUrls(responses: Buffer): boolean {
 }
 
 /**
- * Cache scopes in one large read result that are rewritten to `private`. Beyond it, further ones stay as they are; only the first has a
+ * Cache scopes in one large read result that are rewritten to `private`. Beyond that, further ones stay as they are; only the first has a
  * meaning.
  */
 export const SCOPES_CHANGED_MAX = 16;
@@ -118,8 +118,9 @@ export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
 }
 
 /**
- * Adds the type if a modern backend's result lacks it, because clients of this revision must find one (M18, N06). A type that is there
- * stays, even an unknown one. A read gets the scope `private`: no shared cache may keep it, since allow-lists are per user (M30).
+ * Edits for a modern backend's result that is passed on. They add `resultType` if it is missing, because clients of MCP 2026-07-28 must
+ * find one (M18, N06); one that is there stays, even an unknown one. In the result of a read, any other `cacheScope` becomes `private`: no
+ * shared cache may keep it, since allow-lists are per user (M30).
  */
 export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): readonly Edit[] {
   if (bytes[bodyStart] !== BRACE) return NO_EDITS;

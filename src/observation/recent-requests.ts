@@ -2,7 +2,7 @@
 // keeping a request allocates nothing. Hot path when metrics are collected and requests have ids.
 import { limits } from '../shared/index.js';
 
-/** Recent requests that a worker can look up by their ids. Beyond it, the oldest is forgotten. */
+/** Recent requests that a worker can look up by their ids. Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
 
 export interface RecentRequest {

@@ -79,13 +79,13 @@ function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }
 
-/** Spans of a process that wait for their collector. Beyond it, further ones are dropped and counted. */
+/** Spans of a process that wait for their collector. Beyond that, further ones are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
 /** Spans in one request to a collector; the others go in the next one. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
 /** Time that spans wait for others to be sent with them, and pause after a collector failed. */
 const TRACE_EXPORT_INTERVAL_MS = 1_000;
-/** Time for a collector to take the spans of one request. After it, they are lost and counted. */
+/** Time for a collector to take the spans of one request. After that, they are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
 /** How many spans met which end. */

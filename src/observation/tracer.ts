@@ -7,7 +7,7 @@ import { RequestTrace } from './request-trace.js';
 import { SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
-/** Time that a process which ends has to send its last spans. After it, they are lost and counted. */
+/** Time that a process which ends has to send its last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
 type Attributes = Record<string, AttributeValue | undefined>;

@@ -9,11 +9,11 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { keepRoom } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** Body of a request that changes something on the admin listener. Beyond it, 400. */
+/** Body of a request that changes something on the admin listener. Beyond that, 400. */
 const ADMIN_BODY_CHARS_MAX = 1_024;
 
 /**
- * Connections to the admin listener; a monitor needs one, and several operators may connect at once. Beyond it, the one that has been
+ * Connections to the admin listener; a monitor needs one, and several operators may connect at once. Beyond that, the one that has been
  * silent for longest is closed.
  */
 const ADMIN_CONNECTIONS_MAX = 64;

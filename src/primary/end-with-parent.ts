@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 /**
- * Time to find out whether `setpriv` can make workers end with their primary. After it, workers are started without it, and one that hangs
+ * Time to find out whether `setpriv` can make workers end with their primary. After that, workers are started without it, and one that hangs
  * may outlive the primary.
  */
 const LAUNCHER_TRY_MS_MAX = 2_000;

@@ -93,7 +93,7 @@ export class HangWatch<Worker> {
 
 const ENDING = 'the gateway ends';
 
-/** Time for the workers to drop a changed config. After it, the request that changed it is answered anyway, and the log says so. */
+/** Time for the workers to drop a changed config. After that, the request that changed it is answered anyway, and the log says so. */
 const FORGET_MS_MAX = 2_000;
 
 export class Fleet {

@@ -16,12 +16,12 @@ import {
   StandingSocket,
 } from '../shared/index.js';
 
-/** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond it, the primary does not start. */
+/** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 
-/** Concurrent connections to the socket by which a primary holds its directory. Beyond it, a new one is closed. */
+/** Concurrent connections to the socket by which a primary holds its directory. Beyond that, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
-/** Directories that a starting primary inspects, to remove those of killed primaries. Beyond it, the rest stay. */
+/** Directories that a starting primary inspects, to remove those of killed primaries. Beyond that, the rest stay. */
 const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';

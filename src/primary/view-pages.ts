@@ -10,7 +10,7 @@ import type { SlotState } from './slot-state.js';
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
 // hangs is shown as silent, so that the answers of the others still appear.
 
-/** Time for workers to answer an operator's query. After it, a worker that has not answered is reported as silent. */
+/** Time for workers to answer an operator's query. After that, a worker that has not answered is reported as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
 /** A slot's process, as it is asked. */

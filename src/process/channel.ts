@@ -12,7 +12,7 @@ import { type FromWorker, type ToWorker, isViewQuestion } from './messages.js';
 // A worker's heartbeat: a message from its event loop, which a hung worker does not send. Primary and worker compute the same
 // period, so that the primary never expects a heartbeat before it is due. Cold path.
 
-/** Longest interval between two heartbeats of a worker. After it, no effect: a short `--worker-hang-timeout` makes them more frequent. */
+/** Longest interval between two heartbeats of a worker. After that, no effect: a short `--worker-hang-timeout` makes them more frequent. */
 const HEARTBEAT_MS_MAX = 2_500;
 
 /**

@@ -101,7 +101,7 @@ export type FromWorker =
   | { readonly kind: 'drained' }
   /** The event loop is running: a listening worker that does not send this for too long counts as hung (heartbeat.ts). */
   | { readonly kind: 'heartbeat' }
-  /** From now on, see `StoreObstacles`; until the first report, user configs can be read. */
+  /** Whether this worker can read user configs from now on, as `StoreObstacles` says it. Until the first such message, it counts as able to. */
   | { readonly kind: 'store'; readonly obstacle: string; readonly staleness?: string | undefined }
   /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
   | { readonly kind: 'keys'; readonly obstacle: string; readonly isInTheWay: boolean }

@@ -3,7 +3,7 @@
 
 /**
  * Time after the first stop signal in which another is taken as a repetition; npm repeats a Ctrl-C that the process group already
- * received. After it, a later one ends the program at once.
+ * received. After that, a later one ends the program at once.
  */
 export const STOP_SIGNAL_REPEAT_MS_MAX = 500;
 

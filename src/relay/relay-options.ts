@@ -11,7 +11,7 @@ import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 
 /**
  * One in this many places of the shares of sessions, session bytes and requests in flight is reserved for subjects that hold few, unless
- * one subject may use the whole share. Beyond it, the others are refused: 503 `sessions-full`, `session-bytes-full`, `requests-full`.
+ * one subject may use the whole share. Beyond that, the others are refused: 503 `sessions-full`, `session-bytes-full`, `requests-full`.
  */
 const KEPT_SHARE_DIVISOR = 8;
 

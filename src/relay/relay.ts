@@ -57,7 +57,7 @@ import {
   type UpstreamContext,
 } from '../upstream/index.js';
 
-/** Time to notify backends when the stop itself sets no limit. After it, backends not notified by then are counted and logged. */
+/** Time to notify backends when the stop itself sets no limit. After that, backends not notified by then are counted and logged. */
 export const FAREWELLS_MS_MAX = 4_000;
 
 /** A modern body, which needs no session, contains this word somewhere. */

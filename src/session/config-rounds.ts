@@ -8,12 +8,12 @@ import type { Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
 
 /**
- * Interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one. After it, if it
+ * Interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one. After that, if it
  * changed, the former ends, and its client listens again; for the latter, the session adopts the new config.
  */
 export const LISTEN_CONFIG_MS = 10_000;
 
-/** User configs that are read at once for sessions' streams, per worker. Beyond it, the next one follows when one is read. */
+/** User configs that are read at once for sessions' streams, per worker. Beyond that, the next one follows when one is read. */
 export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
 type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'applyConfig' | 'endStream'>;

@@ -23,9 +23,9 @@ import type { SessionRecord, UpstreamRecord } from './directory/session-record.j
 import type { DeadlineWheel } from '../fair/index.js';
 import type { SessionIdentity } from './session-plan.js';
 
-/** Time that an `initialize` waits for its session's record to be written. After it, it is answered without waiting longer. */
+/** Time that an `initialize` waits for its session's record to be written. After that, it is answered without waiting longer. */
 export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
-/** Processes that a record names as holders of the session, to be told of its end. Beyond it, the oldest is dropped when one is added. */
+/** Processes that a record names as holders of the session, to be told of its end. Beyond that, the oldest is dropped when one is added. */
 const SESSION_LISTENERS_MAX = 64;
 
 /** The part of a session that its record covers. */

@@ -6,17 +6,17 @@ import type { UpstreamSession } from '../upstream/index.js';
 import { NO_METADATA } from '../http-client/index.js';
 
 /**
- * Such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one. Beyond it, further
+ * Such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one. Beyond that, further
  * ones wait for their turn.
  */
 export const FAREWELLS_PER_ORIGIN_MAX = 256;
 /**
- * Such notifications to one origin at the beginning, so that a silent origin does not delay the others. Beyond it, each answered one
+ * Such notifications to one origin at the beginning, so that a silent origin does not delay the others. Beyond that, each answered one
  * allows one more, each unanswered one halves the number.
  */
 export const FAREWELLS_PER_ORIGIN_FIRST = 16;
 
-/** Notifications of backends in progress at once when all sessions end with the process. Beyond it, further ones wait for their turn. */
+/** Notifications of backends in progress at once when all sessions end with the process. Beyond that, further ones wait for their turn. */
 export const FAREWELLS_MAX = 2_048;
 
 export interface FarewellCount {

@@ -37,7 +37,7 @@ export function experimentalJson(upstreams: Upstreams, { backends }: CompiledVir
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {
     for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
-      // If two backends declare the name, neither would get a request.
+      // A name that two backends declare is left out: no request could say which of them it is for.
       if (!isExtension) byName.set(name, byName.has(name) ? undefined : value);
     }
   }

@@ -7,7 +7,7 @@ import type { OutgoingMessage, RequestMetadata } from '../http-client/index.js';
 import type { RequestHandler, UpstreamSession, UpstreamContext } from '../upstream/index.js';
 
 /**
- * Time for a backend to set its log level, or to answer a ping of the gateway. After it, the client is answered all the same; the session
+ * Time for a backend to set its log level, or to answer a ping of the gateway. After that, the client is answered all the same; the session
  * is kept.
  */
 export const OWN_REQUEST_MS_MAX = 5_000;

@@ -7,7 +7,7 @@ import type { IdSpan } from '../upstream/index.js';
 
 /**
  * Requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
- * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond it, 429
+ * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond that, 429
  * `lease-requests-full`, `subject-leases-full`.
  */
 export const LEASE_SHARE_OF_FREE = 3;

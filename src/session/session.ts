@@ -26,7 +26,7 @@ import type { TaskForm } from '../messages/index.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
-/** What the stream of a session's GET adds to the shares of session bytes. Beyond it, 429 or 503, as for a session. */
+/** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
 
 export class Session {

@@ -25,7 +25,7 @@ import type { SessionMeans } from './session-plan.js';
 
 /** Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. */
 export const SESSION_RENEWAL_STEP_MS = 100;
-/** Delay of the event loop that one renewal step makes up for. After it, the remaining sessions are renewed in the next round. */
+/** Delay of the event loop that one renewal step makes up for. After that, the remaining sessions are renewed in the next round. */
 const SESSION_RENEWAL_STEP_MS_MAX = 500;
 
 export interface RenewedSession {

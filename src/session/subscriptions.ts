@@ -9,7 +9,7 @@ import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
 
-/** What each subscription adds to the shares of session bytes, beside its URI. Beyond it, 429 or 503, as for a session. */
+/** What each subscription adds to the shares of session bytes, beside its URI. Beyond that, 429 or 503, as for a session. */
 const SUBSCRIPTION_BYTES_EACH = 128;
 
 export class Subscriptions {

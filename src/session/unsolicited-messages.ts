@@ -27,7 +27,7 @@ const STEADY_MS = 30_000;
 const GONE_AFTER_MS = 30_000;
 
 /**
- * Time that backends' streams stay open while their client is gone, or has not come yet. After it, they are closed; requests asked on them
+ * Time that backends' streams stay open while their client is gone, or has not come yet. After that, they are closed; requests asked on them
  * are answered with an error.
  */
 export const BACKEND_STREAMS_LINGER_MS = 10_000;

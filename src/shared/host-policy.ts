@@ -8,7 +8,7 @@ import { limits } from './limits.js';
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
 /**
- * Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond it, all are forgotten and judged
+ * Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond that, all are forgotten and judged
  * again.
  */
 export const HOST_VERDICTS_MAX = 1_024;

@@ -12,13 +12,13 @@ export class OutsideFault extends Error {
   override readonly name: string = 'OutsideFault';
 }
 
-/** Interval between log lines about failed requests to one backend. After it, failures in between are counted in the next line. */
+/** Interval between log lines about failed requests to one backend. After that, failures in between are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;
 
 // How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
 // that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
 
-/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond it, further requests are counted in the next line. */
+/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond that, further requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
 /** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
@@ -65,7 +65,7 @@ export class LineShares {
 // that kind once an interval has passed. Cold path: only for failures.
 
 /**
- * Kinds of log line, such as about one subject's broken config, whose repetitions are counted. Beyond it, the oldest kind is forgotten,
+ * Kinds of log line, such as about one subject's broken config, whose repetitions are counted. Beyond that, the oldest kind is forgotten,
  * and logged again when it recurs.
  */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
@@ -134,11 +134,11 @@ export class RepeatedLog {
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
 
-/** Bytes of log lines of a process that wait for a slow reader of standard output. Beyond it, further lines are dropped and counted. */
+/** Bytes of log lines of a process that wait for a slow reader of standard output. Beyond that, further lines are dropped and counted. */
 const LOG_BYTES_WAITING_MAX = MIB;
 /** Interval between attempts to write waiting log lines, and pause after standard output failed. */
 export const LOG_RETRY_MS = 50;
-/** Time that a process which ends waits for the reader of its last log lines. After it, the lines are lost. */
+/** Time that a process which ends waits for the reader of its last log lines. After that, the lines are lost. */
 const LOG_FLUSH_MS_MAX = 1_000;
 /** The reused buffer that log lines are encoded in. A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;

@@ -1,7 +1,7 @@
 // A small file that is read again when it has changed. Its status is checked at most once a second, and only when the content is asked for.
 import { readFileSync, statSync } from 'node:fs';
 
-/** Time that a secret's file, `/etc/hosts` or `/etc/resolv.conf` counts as unchanged. After it, it is checked when it is next needed. */
+/** Time that a secret's file, `/etc/hosts` or `/etc/resolv.conf` counts as unchanged. After that, it is checked when it is next needed. */
 export const FILE_CHECK_MS = 1_000;
 
 export interface FileRead {

@@ -11,14 +11,14 @@ import {
   retrySwap,
 } from './record-store.js';
 
-/** Changes in the store's audit list. Beyond it, the oldest is removed; the log is not affected. */
+/** Changes in the store's audit list. Beyond that, the oldest is removed; the log is not affected. */
 const AUDIT_ENTRIES_KEPT = 5_000;
-/** Bytes of all changes in the store's audit list. Beyond it, the oldest are removed. */
+/** Bytes of all changes in the store's audit list. Beyond that, the oldest are removed. */
 const AUDIT_BYTES_KEPT = 8 * MIB;
 /** Bytes of one change in the audit list. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
 /**
- * Changes that wait to be written while the store does not take them. Beyond it, the oldest is left out of the audit list, and the log
+ * Changes that wait to be written while the store does not take them. Beyond that, the oldest is left out of the audit list, and the log
  * says how many are.
  */
 const AUDIT_WAITING_MAX = 500;

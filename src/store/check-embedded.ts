@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeDirectory } from '../shared/index.js';
 
-/** Time at start-up to read a whole embedded store in search of damage. After it, the store is opened without the rest being checked. */
+/** Time at start-up to read a whole embedded store in search of damage. After that, the store is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;
 /**
  * Checks whether an embedded store with an empty file is just being created. After the last, it counts as damaged, and the program does not

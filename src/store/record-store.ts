@@ -121,7 +121,7 @@ export function encodeRecordKey({ key }: RecordKey): Buffer {
 }
 
 /**
- * Attempts to change a record that other writers keep changing; each failed attempt is another writer's success. Beyond it, the change
+ * Attempts to change a record that other writers keep changing; each failed attempt is another writer's success. Beyond that, the change
  * fails.
  */
 export const RECORD_SWAP_TRIES_MAX = 64;

@@ -4,7 +4,7 @@ import type { ListenAddress, StoreOptions } from '../config/index.js';
 import { limits } from '../shared/index.js';
 import { NO_TLS, RedisConnector } from './redis-connector.js';
 
-/** Time for a connection to Redis to close. After it, the connection is cut. */
+/** Time for a connection to Redis to close. After that, the connection is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import standalone from 'ioredis/built/connectors/StandaloneConnector.js';
 import dataHandler from 'ioredis/built/DataHandler.js';
 
-/** Time for a TLS handshake with Redis. After it, the same address is asked whether it speaks plain text, and the handshake goes on. */
+/** Time for a TLS handshake with Redis. After that, the same address is asked whether it speaks plain text, and the handshake goes on. */
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 export const NO_TLS = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
@@ -60,7 +60,10 @@ interface Handler {
   returnFatalError(error: unknown): void;
 }
 
-/** ioredis throws on the next tick, which would end the process over one reply; fail only that connection, which is unusable. */
+/**
+ * Patched: when a reply cannot be handled, ioredis throws again on the next tick, which would end the process. Here only the connection
+ * fails, which is of no use after that.
+ */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
 prototype.dispatch = function (this: Handler, take) {
   try {

@@ -13,7 +13,7 @@ import type { SessionPeers } from './sealed-sessions.js';
 
 /**
  * Recent messages of other processes about sessions, remembered so that each is handled once although every node of a cluster delivers it.
- * Beyond it, the oldest is forgotten, and handled again if it is repeated.
+ * Beyond that, the oldest is forgotten, and handled again if it is repeated.
  */
 const SESSION_NOTICES_KEPT = 1_024;
 

@@ -16,7 +16,7 @@ export const RETRY_DELAY_MS_MAX = 2_000;
 /** First wait before a lost Redis is connected to again; it doubles. */
 export const RETRY_DELAY_MS_MIN = 50;
 
-/** Different reasons logged for one outage of Redis. Beyond it, further reasons are not logged. */
+/** Different reasons logged for one outage of Redis. Beyond that, further reasons are not logged. */
 const REDIS_REASONS_TOLD_MAX = 16;
 
 export interface StandingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {

@@ -292,7 +292,10 @@ export class CallerStream extends ListNode {
     exchange.onDrain = undefined;
   }
 
-  /** Without a connection, an event is kept as `compact` would leave it: converting all of them in one sweep would take long. */
+  /**
+   * The event as it is kept: as bytes while there is a connection, until `StreamKeeper` makes them a string (`compact`). Without a
+   * connection it is a string at once, so that one sweep need not convert very many.
+   */
   #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
     // Nothing sweeps what a session's stream keeps.

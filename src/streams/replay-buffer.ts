@@ -12,7 +12,7 @@ import type { IdSpan } from '../upstream/index.js';
 
 /**
  * A stream's last written events that are kept in case the connection broke before they arrived; the very last event is kept whatever its
- * size. Beyond it, older ones are taken as delivered.
+ * size. Beyond that, older ones are taken as delivered.
  */
 export const WRITTEN_BYTES_KEPT = 64 * KIB;
 

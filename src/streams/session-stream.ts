@@ -19,12 +19,12 @@ import type { EventRoom } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
 /**
- * Time that a backend's request on a session's stream waits for the client's `notifications/initialized`. After it, the backend's request
+ * Time that a backend's request on a session's stream waits for the client's `notifications/initialized`. After that, the backend's request
  * is refused.
  */
 export const CLIENT_READY_MS_MAX = 5_000;
 
-/** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */
+/** Time in which changes of backends' lists are combined into one notification. After that, a later change is another notification. */
 export const LIST_CHANGES_MS = 50;
 
 /** What waits in a session's stream, and what may not have arrived, in the share of session bytes. */

@@ -9,9 +9,9 @@ import { type Account, type Deadline, type DeadlineWheel, ListNode } from '../fa
 import { CallerStream } from './caller-stream.js';
 import { NUMBERS_FROM, type EventRoom } from './replay-buffer.js';
 
-/** Streams of one session that are kept for a while after their answer was written. Beyond it, the oldest is dropped. */
+/** Streams of one session that are kept for a while after their answer was written. Beyond that, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;
-/** Time that such a stream is kept; a client notices a broken connection sooner. After it, its call is answered with an error instead. */
+/** Time that such a stream is kept; a client notices a broken connection sooner. After that, its call is answered with an error instead. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
 /** Interval between a session's checks for streams that were kept long enough. */
 export const KEPT_STREAMS_SWEEP_MS = 5_000;

@@ -7,7 +7,7 @@ import { loggedReason, type UpstreamFault, faultReason } from '../http-client/in
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
 // fails.
 
-/** Backend origins whose last failure a worker remembers. Beyond it, the oldest is forgotten. */
+/** Backend origins whose last failure a worker remembers. Beyond that, the oldest is forgotten. */
 export const LAST_FAULTS_KEPT = 1_024;
 
 export interface LastFault {
@@ -47,7 +47,7 @@ export class LastFaults {
 }
 
 /**
- * Backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only`. Beyond it, others are not
+ * Backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only`. Beyond that, others are not
  * logged.
  */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;

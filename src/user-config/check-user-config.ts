@@ -4,7 +4,7 @@ import type { ConfigIssue } from './known-members.js';
 import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
 
-/** Errors, and warnings, that `config check` and `config put` report for one user config. Beyond it, the others are only counted. */
+/** Errors, and warnings, that `config check` and `config put` report for one user config. Beyond that, the others are only counted. */
 export const CONFIG_CHECK_ISSUES_MAX = 100;
 
 export interface UserConfigCheck {

@@ -22,7 +22,7 @@ export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, s
 
 // Faults and oddities of a user config, by member, and how they are described: never with a value.
 
-/** Faults of one user config that are reported. Beyond it, the others are only counted. */
+/** Faults of one user config that are reported. Beyond that, the others are only counted. */
 const USER_CONFIG_ISSUES_MAX = 10;
 
 export interface ConfigIssue {

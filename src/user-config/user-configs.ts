@@ -51,7 +51,7 @@ export function isOlderConfig(one: CompiledVirtualHost, other: CompiledVirtualHo
   return number !== undefined && number < (configNumbers.get(other) ?? 0);
 }
 
-/** Compiled user configs that are cached, per worker. Beyond it, the least recently used is dropped, and compiled again when needed. */
+/** Compiled user configs that are cached, per worker. Beyond that, the least recently used is dropped, and compiled again when needed. */
 const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;
 
 interface Compiled {

@@ -15,11 +15,11 @@ import { sessionHash } from '../shared/index.js';
 import type { OriginView } from '../upstream/index.js';
 import { faultReason } from '../http-client/index.js';
 
-/** Backends, and virtual hosts, that an answer to an operator names. Beyond it, the others are left out. */
+/** Backends, and virtual hosts, that an answer to an operator names. Beyond that, the others are left out. */
 export const VIEW_BACKENDS_MAX = 100;
-/** Names of an allow-list in an answer to an operator. Beyond it, the others are left out. */
+/** Names of an allow-list in an answer to an operator. Beyond that, the others are left out. */
 const VIEW_NAMES_MAX = 200;
-/** Sessions of a subject that an answer to an operator names per backend. Beyond it, the others are left out. */
+/** Sessions of a subject that an answer to an operator names per backend. Beyond that, the others are left out. */
 const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;

@@ -400,12 +400,12 @@ export class Pipeline implements EdgeHandler {
   }
 }
 
-/** The subject that waited for a token key or a config; all requests without a good token share `''`. */
+/** In whose turn a request goes on after it has waited for a token's key or a config; `''`, one turn for all, without a valid token. */
 function subjectOf(outcome: AdmissionOutcome): string {
   return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }
 
-/** The headers that a preflight request asks to send, `''` for none. */
+/** What the caller is answered when the hop to the session's owner fails. */
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   // The owner's slot has no process: its sessions are gone with it.
   'owner-absent': refusals.sessionUnknown,

@@ -10,7 +10,7 @@ import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-/** One worker's answer to an operator's query. Beyond it, it contains fewer entries, and says so. */
+/** One worker's answer to an operator's query. Beyond that, it contains fewer entries, and says so. */
 const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {

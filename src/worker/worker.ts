@@ -73,7 +73,7 @@ class ForgetAnnouncer {
 
 const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
 
-/** Time for the answers of what a stop has ended to reach their callers, also through another worker. After it, they are cut off. */
+/** Time for the answers of what a stop has ended to reach their callers, also through another worker. After that, they are cut off. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
 type WorkerParts = Awaited<ReturnType<typeof assemble>>;

@@ -18,7 +18,7 @@ import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
 import { changesOf, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
-/** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */
+/** User configs that one change of a composition writes at once. Beyond that, further ones wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
 interface PublisherParts {

@@ -6,9 +6,9 @@ import { isServed, type Match } from './composed-backends.js';
 import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
 import { MIB } from '../../shared/index.js';
 
-/** Servers whose tool names are cached. Beyond it, the least recently used are read again when needed. */
+/** Servers whose tool names are cached. Beyond that, the least recently used are read again when needed. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
-/** Characters of all cached tool names. Beyond it, the least recently used are read again when needed. */
+/** Characters of all cached tool names. Beyond that, the least recently used are read again when needed. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {

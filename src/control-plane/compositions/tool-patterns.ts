@@ -2,9 +2,9 @@
 // composition is published, against the tools that were last read, and again when these change. Cold path.
 import { limits, KIB } from '../../shared/index.js';
 
-/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond it, further ones are not served. */
+/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond that, further ones are not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
-/** Characters of the names of these tools. Beyond it, further ones are not served. */
+/** Characters of the names of these tools. Beyond that, further ones are not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
 /** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */

@@ -5,7 +5,7 @@ import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
 import { type ClientAuthentication, oauthAnswer, toldBy, clientAuth } from '../../credentials/index.js';
 import type { ConnectFetch } from './connect-fetch.js';
 
-/** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond it, the sign-in fails. */
+/** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond that, the sign-in fails. */
 const SIGN_IN_CLOCK_TOLERANCE_S = 30;
 
 interface Asking {

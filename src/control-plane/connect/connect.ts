@@ -34,7 +34,7 @@ import { RegisteredClients } from './registered-clients.js';
 // revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry.
 
 /**
- * Time to revoke a disconnected grant at its authorization server, all requests included. After it, the answer says that this failed; the
+ * Time to revoke a disconnected grant at its authorization server, all requests included. After that, the answer says that this failed; the
  * gateway's own copy is removed anyway.
  */
 const REVOCATION_MS_MAX = 5_000;
@@ -73,9 +73,9 @@ async function revokeGrant(
   }
 }
 
-/** Grants of one subject in the store. Beyond it, the one granted first is removed, and the user is asked again when it is needed. */
+/** Grants of one subject in the store. Beyond that, the one granted first is removed, and the user is asked again when it is needed. */
 export const GRANTS_PER_SUBJECT_MAX = 64;
-/** Grants of the control plane itself in the store, with which it probes servers. Beyond it, the one granted first is removed. */
+/** Grants of the control plane itself in the store, with which it probes servers. Beyond that, the one granted first is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
 export interface ConnectOptions extends ConnectFetchMeans {

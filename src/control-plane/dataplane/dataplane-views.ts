@@ -74,19 +74,19 @@ export class DataplaneViews {
   }
 
   async #dataplaneRequests(asker: string, requestId: string): Promise<ToldRequest[]> {
-    const { status, value } = await this.#listenerOf().askFor(asker, `/requests/${encodeURIComponent(requestId)}`);
+    const { status, value } = await this.#requireListener().askFor(asker, `/requests/${encodeURIComponent(requestId)}`);
     if (status === 404) return [];
     return understood(requestsShape, value).requests.map((request) => ({ plane: 'dataplane', ...request }));
   }
 
   async #ask(asker: string, path: string): Promise<unknown> {
-    const { status, value } = await this.#listenerOf().askFor(asker, path);
+    const { status, value } = await this.#requireListener().askFor(asker, path);
     if (status === 404)
       throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
     return value;
   }
 
-  #listenerOf(): AdminListener {
+  #requireListener(): AdminListener {
     if (this.#listener !== undefined) return this.#listener;
     throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
   }

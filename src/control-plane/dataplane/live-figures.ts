@@ -22,13 +22,13 @@ import { understood } from './dataplane-views.js';
 /** Interval at which a dataplane's figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
 /**
- * Duration of one stream of live figures, as its token may lose its validity. After it, the stream ends, and whoever is still allowed opens
+ * Duration of one stream of live figures, as its token may lose its validity. After that, the stream ends, and whoever is still allowed opens
  * another.
  */
 const LIVE_STREAM_MS_MAX = 600_000;
-/** Bytes that wait for the reader of a stream of live figures. Beyond it, the stream is cut. */
+/** Bytes that wait for the reader of a stream of live figures. Beyond that, the stream is cut. */
 const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
-/** Backends in one set of live figures, the busiest ones. Beyond it, the others are left out. */
+/** Backends in one set of live figures, the busiest ones. Beyond that, the others are left out. */
 const LIVE_BACKENDS_MAX = 20;
 
 interface Watcher {

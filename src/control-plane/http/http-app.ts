@@ -59,7 +59,7 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
   });
 }
 
-/** Connections at once. Beyond it, the one longest without a request is closed. */
+/** Connections at once. Beyond that, the one longest without a request is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
 export interface HttpAppParts extends Omit<MountParts, 'admission' | 'dataplane' | 'document'> {

@@ -10,9 +10,9 @@ import { HttpRefusal, describeViolation } from './answered-error.js';
 import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';
 
-/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond it, refused as a conflict. */
+/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, refused as a conflict. */
 const PATCH_TRIES_MAX = 10;
-/** Nesting depth of objects in a merge patch. Beyond it, refused. */
+/** Nesting depth of objects in a merge patch. Beyond that, refused. */
 const PATCH_DEPTH_MAX = 64;
 
 // Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of

@@ -1,7 +1,7 @@
 // Requests per minute, counted by subject or address. A minute begins with the first request after the previous minute
 // has ended, so that no more than the maximum is let in during any minute that begins this way.
 
-/** Subjects and addresses whose requests are counted at once. Beyond it, the oldest starts again from zero. */
+/** Subjects and addresses whose requests are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;
 
 const WINDOW_MS = 60_000;

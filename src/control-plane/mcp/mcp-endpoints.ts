@@ -37,7 +37,7 @@ import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
-/** Compiled virtual hosts that the control plane caches. Beyond it, the least recently used is dropped, and compiled again when needed. */
+/** Compiled virtual hosts that the control plane caches. Beyond that, the least recently used is dropped, and compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
 interface Compiled {

@@ -16,7 +16,7 @@ import { isModern, type ProbeMessage } from './probe-client.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 /**
- * Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond it, the server counts as failed.
+ * Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond that, the server counts as failed.
  */
 export const PROBE_VALUES_MAX = 524_288;
 

@@ -3,7 +3,7 @@
 // next one at once.
 import type { Logger } from '../../shared/index.js';
 
-/** Health checks that one control plane runs at once. Beyond it, further servers wait for their turn. */
+/** Health checks that one control plane runs at once. Beyond that, further servers wait for their turn. */
 export const PROBES_AT_ONCE_MAX = 16;
 
 interface HealthCheckOptions<Target> {

@@ -7,7 +7,7 @@ import type { ServerTransport } from '../records/server-record.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 
-/** Memory of the thread that probes servers. Beyond it, the probes in progress count as failed. */
+/** Memory of the thread that probes servers. Beyond that, the probes in progress count as failed. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
 export type ProbeThreadOptions = Pick<

@@ -49,7 +49,7 @@ function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 
-/** Time for a server with sessions to answer whether it also works without them. After it, the server counts as one that does not. */
+/** Time for a server with sessions to answer whether it also works without them. After that, the server counts as one that does not. */
 export const PROBE_ERA_MS_MAX = 2_000;
 
 /** What a server said about itself. */

@@ -31,6 +31,7 @@ export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
 
 export const SERVERS = 'servers/';
 
+/** The members of a server's record that are kept in memory. */
 type KnownMember =
   'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 

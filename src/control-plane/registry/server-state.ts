@@ -23,7 +23,7 @@ export function serverTag(server: SaidOfServer): string {
 // The health history of a server: an entry for each time that a probe found something else than the one before. Stored
 // beside the server's record, changed together with it, and deleted with it.
 
-/** Entries in the history of a server's health. Beyond it, the oldest is forgotten. */
+/** Entries in the history of a server's health. Beyond that, the oldest is forgotten. */
 export const HEALTH_ENTRIES_MAX = 50;
 /** Characters of one reason in the history of a server's health. The rest is cut off. */
 export const HEALTH_REASON_CHARS_MAX = 300;

@@ -58,7 +58,7 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
 // here. Completed ones are remembered for as long as they could be replayed.
 
 /**
- * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no
+ * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond that, the oldest is forgotten; its issuer accepts no
  * code twice.
  */
 export const SIGN_INS_ENDED_MAX = 10_000;

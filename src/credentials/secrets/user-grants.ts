@@ -6,10 +6,10 @@ import type { Store, StoreRead } from '../../store/index.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 import { MIB } from '../../shared/index.js';
 
-/** Users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */
+/** Users' grants that a process caches. Beyond that, the others are read and unsealed again when needed. */
 export const GRANTS_KNOWN_MAX = 8_192;
 
-/** Bytes of the users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */
+/** Bytes of the users' grants that a process caches. Beyond that, the others are read and unsealed again when needed. */
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
 
 /** Prefix of the keys of all grants in the store. */

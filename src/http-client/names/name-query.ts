@@ -4,7 +4,7 @@ import type { RecordWithTtl, Resolver } from 'node:dns';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 
-/** Addresses kept of one name. Beyond it, further ones are left out. */
+/** Addresses kept of one name. Beyond that, further ones are left out. */
 export const ADDRESSES_PER_NAME_MAX = 32;
 
 // The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4). Within a family each process
@@ -29,7 +29,7 @@ function rankOf(address: string, seed: Buffer): number {
 }
 
 /**
- * Wait for IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After it, the addresses
+ * Wait for IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After that, the addresses
  * already known are used.
  */
 export const SECOND_ADDRESS_KIND_MS = 50;

@@ -14,15 +14,15 @@ import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 
-/** Host names whose addresses are cached, per process. Beyond it, the least recently used is dropped. */
+/** Host names whose addresses are cached, per process. Beyond that, the least recently used is dropped. */
 export const NAMES_MAX = 16_384;
 /** Bytes of `/etc/hosts`, and of `/etc/resolv.conf`. A larger file counts as empty. */
 export const NAME_FILE_BYTES_MAX = MIB;
-/** Time for one look-up, including the search list. After it, it has failed. */
+/** Time for one look-up, including the search list. After that, it has failed. */
 export const NAME_LOOK_UP_MS_MAX = 5_000;
 
 /**
- * Time that a request waits for name servers when there are expired addresses. After it, the expired ones are used, and the new ones once
+ * Time that a request waits for name servers when there are expired addresses. After that, the expired ones are used, and the new ones once
  * they arrive.
  */
 export const NAME_STALE_AFTER_MS = 500;
@@ -31,11 +31,11 @@ export const NAME_STALE_AFTER_MS = 500;
 export const NAME_KEPT_MS_MIN = 1_000;
 /** Longest time that addresses are cached, even if their TTL is longer. */
 export const NAME_KEPT_MS_MAX = 300_000;
-/** Time that a failed look-up is remembered. After it, the name is looked up again when next needed. */
+/** Time that a failed look-up is remembered. After that, the name is looked up again when next needed. */
 export const NAME_FAULT_KEPT_MS = 1_000;
-/** Time that expired addresses are still used while name servers do not answer. After it, the name counts as having no address. */
+/** Time that expired addresses are still used while name servers do not answer. After that, the name counts as having no address. */
 export const NAME_STALE_MS_MAX = 3_600_000;
-/** Time for one name server to answer. After it, the next one is asked, or the same one again. */
+/** Time for one name server to answer. After that, the next one is asked, or the same one again. */
 const NAME_SERVER_MS_MAX = 1_000;
 /** Queries to each name server before the look-up has failed. */
 const NAME_SERVER_TRIES_MAX = 3;

@@ -16,18 +16,18 @@ import {
 
 /**
  * Ended sessions whose records could not be removed because the session directory was unreachable; this process ignores such records, and
- * removes them later. Beyond it, the oldest is forgotten.
+ * removes them later. Beyond that, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Cancellations that a worker is passing on to other processes at once. Beyond it, further ones are not passed on. */
+/** Cancellations that a worker is passing on to other processes at once. Beyond that, further ones are not passed on. */
 const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
-/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond it, further ones are not passed on. */
+/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond that, further ones are not passed on. */
 export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
-/** Look-ups of unknown sessions that a worker has in progress at once. Beyond it, further ones wait for their turn. */
+/** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait for their turn. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
  * Time that a store keeps the mark of a removed session that no other machine held; other marks are kept for 1.5 times
- * `--session-idle-timeout`. After it, the mark is removed.
+ * `--session-idle-timeout`. After that, the mark is removed.
  */
 export const SESSION_MARK_MS = 60_000;
 

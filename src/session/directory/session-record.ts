@@ -7,7 +7,7 @@ import { RecentMap } from '../../fair/index.js';
 // Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
 // the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.
 
-/** Recent sessions whose record key a process remembers. Beyond it, the key is computed again. */
+/** Recent sessions whose record key a process remembers. Beyond that, the key is computed again. */
 const SESSION_KEYS_KEPT = 1_024;
 
 export interface SessionOwner {

@@ -11,7 +11,7 @@ import type { UpstreamSession } from '../../upstream/index.js';
 
 /**
  * Answers forwarded to a backend for requests that another process sent to a session's client, remembered so that each is forwarded once.
- * Beyond it, the oldest is forgotten.
+ * Beyond that, the oldest is forgotten.
  */
 export const ANSWERED_IDS_KEPT_MAX = 256;
 

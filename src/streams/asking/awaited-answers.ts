@@ -8,7 +8,7 @@ import type { RequestMetadata } from '../../http-client/index.js';
 import { AskedIds, type AskedRequest } from './asked-ids.js';
 
 /**
- * What each such request adds to the subject's share of session bytes, beside its id. Beyond it, without room for it, the request is
+ * What each such request adds to the subject's share of session bytes, beside its id. Beyond that, without room for it, the request is
  * refused to the backend.
  */
 export const BACKEND_REQUEST_BYTES_EACH = KIB;

@@ -39,7 +39,7 @@ import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.j
 // The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
 // owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend.
 
-/** Tasks that a session's client runs for backends, whose ids are kept. Beyond it, the oldest is forgotten when one is added. */
+/** Tasks that a session's client runs for backends, whose ids are kept. Beyond that, the oldest is forgotten when one is added. */
 export const CLIENT_TASKS_MAX = 256;
 /** What each such task adds to the subject's share of session bytes, beside its id. Without room for it, the task is not kept. */
 export const CLIENT_TASK_BYTES_EACH = 192;

@@ -5,23 +5,23 @@
 import { FairPlace, Turns } from '../../fair/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
-/** Requests that end at once with their session, at a tenth of a millisecond each. Beyond it, the others wait for turns. */
+/** Requests that end at once with their session, at a tenth of a millisecond each. Beyond that, the others wait for turns. */
 export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
 /**
- * Backends of a virtual host that are opened or sent a request at once, in about a millisecond together. Beyond it, the others wait for
+ * Backends of a virtual host that are opened or sent a request at once, in about a millisecond together. Beyond that, the others wait for
  * turns.
  */
 export const BACKENDS_AT_ONCE_MAX = 16;
 
 /**
- * Time in one turn of the event loop for opening backends and sending them requests, all sessions together. After it, the rest wait for
+ * Time in one turn of the event loop for opening backends and sending them requests, all sessions together. After that, the rest wait for
  * the next turn.
  */
 export const BACKEND_TURN_MS = 5;
 /** Backends of one session that are served in a row; subjects and sessions take turns. */
 export const BACKENDS_PER_STEP = 4;
 /**
- * Time in one turn of the event loop for ending requests of ended sessions, all sessions together. After it, the rest wait for the next
+ * Time in one turn of the event loop for ending requests of ended sessions, all sessions together. After that, the rest wait for the next
  * turn.
  */
 const REQUEST_END_TURN_MS = 5;

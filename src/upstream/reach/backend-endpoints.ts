@@ -19,7 +19,7 @@ import { EraMemory } from './era-memory.js';
 // try whenever its delay is over. Once two subjects have found the endpoint silent, a third is told so at once, while its own first try
 // continues in the background. Cold path.
 
-/** Subjects whose timeouts at one URL are remembered. Beyond it, the oldest is forgotten. */
+/** Subjects whose timeouts at one URL are remembered. Beyond that, the oldest is forgotten. */
 export const SILENCE_SUBJECTS_MAX = 64;
 
 interface Silence {
@@ -160,9 +160,9 @@ export class BackendEndpoint {
   }
 }
 
-/** Backend URLs whose reachability is remembered, per worker. Beyond it, the oldest is forgotten, and learned again. */
+/** Backend URLs whose reachability is remembered, per worker. Beyond that, the oldest is forgotten, and learned again. */
 export const ENDPOINTS_MAX = 16_384;
-/** Probes in progress at once, per worker. Beyond it, further origins wait for their next turn. */
+/** Probes in progress at once, per worker. Beyond that, further origins wait for their next turn. */
 export const ORIGIN_PROBES_MAX = 64;
 
 interface BackendEndpointsOptions {

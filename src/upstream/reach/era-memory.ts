@@ -3,7 +3,7 @@
 import type { Era } from '../../mcp/index.js';
 
 /**
- * Time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced. After it, it is
+ * Time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced. After that, it is
  * asked again.
  */
 export const ERA_KNOWN_MS = 600_000;

@@ -15,15 +15,15 @@ import {
 } from '../../http-client/index.js';
 import type { Forgiven } from './forgiven.js';
 
-/** First wait before an unreachable origin is probed, shortened at random by up to half. After it, it is probed, and the wait doubles. */
+/** First wait before an unreachable origin is probed, shortened at random by up to half. After that, it is probed, and the wait doubles. */
 export const PROBE_DELAY_MS_MIN = 200;
 /**
- * Longest wait before an unreachable origin is probed; short, so that an origin that is back is found soon. After it, the wait grows no
+ * Longest wait before an unreachable origin is probed; short, so that an origin that is back is found soon. After that, the wait grows no
  * further.
  */
 export const PROBE_DELAY_MS_MAX = 4_000;
 /**
- * Time without any request for an unreachable origin, or without another timeout of a silent URL. After it, probing stops, or the silence
+ * Time without any request for an unreachable origin, or without another timeout of a silent URL. After that, probing stops, or the silence
  * is forgotten; the next request tries it.
  */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
@@ -58,11 +58,11 @@ export function circuitStateAfter(state: CircuitState, event: CircuitEvent): Cir
 }
 
 /**
- * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After it, a failure
+ * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After that, a failure
  * to connect opens the origin's circuit.
  */
 export const ORIGIN_ANSWERED_MS = 5_000;
-/** Time for a probe to be answered after it connected; the silence may be that of one path. After it, the origin counts as reached. */
+/** Time for a probe to be answered after it connected; the silence may be that of one path. After that, the origin counts as reached. */
 export const PROBE_ANSWER_MS_MAX = 1_000;
 
 /** What the circuits of a relay share. */

@@ -20,7 +20,7 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 
-/** Characters of a backend's words for 429 or 503 that reach the caller. Beyond it, the rest is left out. */
+/** Characters of a backend's words for 429 or 503 that reach the caller. Beyond that, the rest is left out. */
 export const SAID_REFUSAL_CHARS_MAX = 512;
 
 /** The answer, if the response contains one, or the fault. */

@@ -33,7 +33,7 @@ import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 
-/** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After it, it is cut. */
+/** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After that, it is cut. */
 export const ANSWERED_STREAM_MS_MAX = 1_000;
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';

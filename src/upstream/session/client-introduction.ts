@@ -30,7 +30,7 @@ export function hashOfShown({ clientInfo, capabilities }: ClientIntroduction, sh
 // would hold a block of memory for a few hundred bytes. Cold path: once per session.
 
 /**
- * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond it, the oldest are
+ * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond that, the oldest are
  * no longer shared with new sessions; sessions that have one keep it.
  */
 export const INTRODUCTIONS_KNOWN_MAX = 256;

@@ -5,7 +5,7 @@ import type { WordMemory } from './upstream-session-record.js';
 import { KIB } from '../../shared/index.js';
 
 /**
- * Tools with `x-mcp-header` kept per upstream session, as JSON. Beyond it, further ones are not kept, except the tool whose call was last
+ * Tools with `x-mcp-header` kept per upstream session, as JSON. Beyond that, further ones are not kept, except the tool whose call was last
  * refused, which comes first when the list is read for it.
  */
 export const MIRRORS_CHARS_MAX = 32 * KIB;

@@ -14,7 +14,7 @@ import { KIB } from '../../shared/index.js';
 
 /**
  * Bytes of the `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed
- * what the backend accepts. Beyond it, the request is answered with a JSON-RPC error.
+ * what the backend accepts. Beyond that, the request is answered with a JSON-RPC error.
  */
 export const MIRRORED_NAME_BYTES_MAX = 8 * KIB;
 

@@ -34,7 +34,7 @@ export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
 /** Longest wait before an unavailable backend is tried again; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
 /**
- * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After it, the call is
+ * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After that, the call is
  * sent, and the backend's requests on that stream may be lost.
  */
 export const BACKEND_STREAM_PATIENCE_MS = 500;

@@ -131,7 +131,7 @@ function wordsOf(named: readonly NamedCapability[] | undefined): string | undefi
 }
 
 /**
- * The gateway's own answers to requests of one backend that are being sent at once, per session. Beyond it, further requests of the
+ * The gateway's own answers to requests of one backend that are being sent at once, per session. Beyond that, further requests of the
  * backend get no answer.
  */
 export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;

@@ -5,7 +5,7 @@ import { StandingSocket } from '../../shared/index.js';
 import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.js';
 
 /**
- * Links that an owner accepts: two for each other worker, as a restarted worker's old link may still be open. Beyond it, a new one is
+ * Links that an owner accepts: two for each other worker, as a restarted worker's old link may still be open. Beyond that, a new one is
  * closed.
  */
 export const HOP_LINKS_MAX = 2_048;

@@ -8,7 +8,7 @@ import { HopLink } from './link.js';
 import { hopBounds } from './hop-bounds.js';
 
 /**
- * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After it, they are
+ * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After that, they are
  * dropped.
  */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
