@@ -126,7 +126,7 @@ function keysOf({ publicKey, secret, jwks }: KeyTexts): KeySet {
   const keys = [
     ...(publicKey === undefined ? [] : keysOfPem(publicKey)),
     ...(secret === undefined ? [] : keysOfSecret(secret)),
-    ...(jwks === undefined ? [] : keysOfJwks(jwks, 'refused')),
+    ...(jwks === undefined ? [] : keysOfJwks(jwks, 'operator')),
   ];
   return new KeySet(checked(keys));
 }

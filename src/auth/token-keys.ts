@@ -28,7 +28,7 @@ export async function fetchKeys(
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const url = source.url ?? (await discoverKeyUrl(source.issuer, isPlainTextAllowed, signal));
-    return keysOfJwks(await fetchText(url, signal), 'left-out');
+    return keysOfJwks(await fetchText(url, signal), 'issuer');
   } catch (error) {
     throw new Error(reasonOf(error), { cause: error });
   }

@@ -132,7 +132,7 @@ function loadText(text: Uint8Array): void {
 const findSpecial: (from: number) => number = exports.find;
 
 /** Whether the searches since `forgetWide` may have seen non-ASCII bytes. They read some bytes beyond what they find. */
-function hasSeenWide(): boolean {
+function mayHaveSeenNonAscii(): boolean {
   return wide[0] !== 0;
 }
 
@@ -167,7 +167,7 @@ export class PlainText {
 
   /** Whether all text searched in this chunk is ASCII; may be false for ASCII. */
   get isAscii(): boolean {
-    return (this.#seen & IS_WIDE) === 0 && !hasSeenWide();
+    return (this.#seen & IS_WIDE) === 0 && !mayHaveSeenNonAscii();
   }
 
   /**

@@ -55,7 +55,7 @@ interface Creation {
 }
 
 /** `change`: only the members that change. */
-interface Change extends Named {
+interface ChangeArguments extends Named {
   readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
   readonly isForced: boolean;
 }
@@ -74,7 +74,10 @@ export async function create(
   return { answer, text: compositionView(answer) };
 }
 
-export async function update({ composition, change, isForced }: Change, { connection }: Way): Promise<CommandResult> {
+export async function update(
+  { composition, change, isForced }: ChangeArguments,
+  { connection }: Way,
+): Promise<CommandResult> {
   const { servers, ...others } = change;
   const whole = (said: Readonly<Record<string, unknown>>): object => ({
     name: said['name'],

@@ -22,7 +22,7 @@ interface Addition {
 }
 
 /** `change`: only the members that change. */
-interface Change extends Named {
+interface ChangeArguments extends Named {
   readonly change: object;
 }
 
@@ -46,7 +46,7 @@ export async function show({ server }: Named, { connection, columns }: Way): Pro
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-export async function update({ server, change }: Change, { connection }: Way): Promise<CommandResult> {
+export async function update({ server, change }: ChangeArguments, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.update(pathOf('servers', server), (said) => ({
     name: said['name'],
     url: said['url'],

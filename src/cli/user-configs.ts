@@ -71,7 +71,7 @@ interface OfSubject extends InStore {
   readonly subject: string;
 }
 
-interface Change extends OfSubject {
+interface ChangeArguments extends OfSubject {
   /** SHA-256 that the present config must have, or `none` if there must be none; `undefined`: no condition. */
   readonly expectedDigest: string | undefined;
 }
@@ -119,7 +119,7 @@ export async function put({
   file = STANDARD_INPUT,
   store: options,
   expectedDigest,
-}: Change & Input): Promise<CommandResult> {
+}: ChangeArguments & Input): Promise<CommandResult> {
   const value = await readInput(file, limits.userConfigBytesMax);
   const check = checkInput(value);
   if (check.errors.length > 0) {
@@ -154,7 +154,7 @@ export async function put({
   });
 }
 
-export async function remove({ subject, store: options, expectedDigest }: Change): Promise<CommandResult> {
+export async function remove({ subject, store: options, expectedDigest }: ChangeArguments): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
     const before = found(await readExpected(store, subject, expectedDigest), store, subject);
     const published = (await publishedIn(store, subject)) ?? [];

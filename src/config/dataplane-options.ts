@@ -4,7 +4,7 @@
 import { type ValueOf, type ValuesOf, section } from './option.js';
 import { answerOptions, eraOptions } from './table/answer-options.js';
 import { connectionOptions, upstreamOptions, upstreamMode } from './table/backend-options.js';
-import { listenerOptions, requestOptions, slowReaderTimeout, listenAddress } from './table/listener-options.js';
+import { listenerOptions, requestOptions, slowReaderTimeout, addressOption } from './table/listener-options.js';
 import {
   processOptions,
   sessionDirectory,
@@ -59,7 +59,7 @@ export type TraceOptions = Exclude<ValueOf<typeof traceOptions>, undefined>;
 // The control plane's options, in the form in which all code after start-up sees them, as dataplane-options.ts has the dataplane's.
 
 export const controlPlaneOptions = {
-  address: listenAddress('127.0.0.1:4444'),
+  address: addressOption('127.0.0.1:4444'),
   ...planeOptions,
   token: section(
     { token: tokenOptions, standing: standingOptions },

@@ -50,7 +50,7 @@ export function readTokenPublicKey(path: string): PemFile {
 
 export function readTokenJwks(path: string): TextFile {
   const text = readKeyFile(path).toString('utf8');
-  keysOfJwks(text, 'refused');
+  keysOfJwks(text, 'operator');
   return { path, text };
 }
 

@@ -56,8 +56,8 @@ export interface VerificationKey {
   readonly digest: string;
 }
 
-/** Keys in a set that cannot be used: in the operator's own file they are a fault; in an issuer's set they are skipped. */
-type UnusableJwk = 'refused' | 'left-out';
+/** Whose set it is: a key that cannot be used is a fault in the operator's own file, and is skipped in an issuer's set. */
+type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 /** Certificates are accepted for the public key in them. */
@@ -91,7 +91,7 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
 }
 
 /** A JWK set (RFC 7517). @throws {InvalidValue}. @returns possibly no key for an issuer, which may withdraw its last one. */
-export function keysOfJwks(text: string, unusable: UnusableJwk): readonly VerificationKey[] {
+export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
   const members = membersOf(text);
   if (members.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} is the maximum`);
@@ -101,12 +101,11 @@ export function keysOfJwks(text: string, unusable: UnusableJwk): readonly Verifi
     const read = keyOfJwk(jwk);
     if (typeof read !== 'string') keys.push(read);
     // A key that is marked for another use, such as encryption, is not a mistake.
-    else if (unusable === 'refused' && read !== OTHER_USE)
-      throw new InvalidValue(`key ${index + 1} in the set ${read}`);
+    else if (origin === 'operator' && read !== OTHER_USE) throw new InvalidValue(`key ${index + 1} in the set ${read}`);
   });
   // A secret that anybody can fetch is no secret.
-  const usable = unusable === 'refused' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
-  if (unusable === 'left-out') return usable;
+  const usable = origin === 'operator' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
+  if (origin === 'issuer') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
   return checked(usable);
 }

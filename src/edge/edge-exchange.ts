@@ -156,7 +156,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
-  override get takesLent(): boolean {
+  override get copiesSmallBodies(): boolean {
     return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
   }
 

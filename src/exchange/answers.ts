@@ -61,13 +61,13 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
 
 /** As `answer`, with bytes that are valid only until this returns. */
 export function answerPassing(exchange: Exchange, message: Buffer): void {
-  const isLent = exchange.takesLent && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
+  const isLent = exchange.copiesSmallBodies && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
   answer(exchange, isLent ? message : copied(message));
 }
 
 /** As `answer`, joining the parts into one message. */
 export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
-  const isLent = exchange.takesLent && !takesEventsOnly(exchange);
+  const isLent = exchange.copiesSmallBodies && !takesEventsOnly(exchange);
   answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
 }
 

@@ -23,7 +23,7 @@ export interface Caller {
  */
 export abstract class ExchangeHooks {
   /** The defaults; an implementation may override them. */
-  get takesLent(): boolean {
+  get copiesSmallBodies(): boolean {
     return false;
   }
 
@@ -147,7 +147,7 @@ export interface Exchange {
   ): void;
 
   /** Whether the memory of a body of up to `LENT_BYTES_MAX` may be reused as soon as `respond` returns. */
-  readonly takesLent: boolean;
+  readonly copiesSmallBodies: boolean;
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
   openStream(sessionId?: string): void;

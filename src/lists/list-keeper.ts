@@ -24,7 +24,7 @@ import {
   type PagesTask,
   type ReadOutcome,
   type ReadTask,
-  type SentPage,
+  type TransferredPage,
 } from './thread-tasks.js';
 import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
 import { MIB } from '../shared/index.js';
@@ -35,7 +35,7 @@ import { MIB } from '../shared/index.js';
  */
 export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;
 
-function isLent(page: number | LentRef | SentPage): page is LentRef {
+function isLent(page: number | LentRef | TransferredPage): page is LentRef {
   return typeof page === 'object' && 'lentKey' in page;
 }
 
@@ -172,13 +172,13 @@ export class ListKeeper {
     this.#collectGarbage();
   }
 
-  #takePage(page: number | LentRef | SentPage): ListPage {
+  #takePage(page: number | LentRef | TransferredPage): ListPage {
     const found = this.#findPage(page);
     if (typeof page === 'number') this.#pages.delete(page);
     return found;
   }
 
-  #findPage(page: number | LentRef | SentPage): ListPage {
+  #findPage(page: number | LentRef | TransferredPage): ListPage {
     if (typeof page === 'object' && !isLent(page)) return receivedPage(page);
     const kept = this.#pages.get(typeof page === 'number' ? page : page.lentKey);
     if (kept === undefined) throw new Error('a page was lost');

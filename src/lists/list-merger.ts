@@ -14,14 +14,14 @@ import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import {
   handOver,
   joinedPieces,
-  sentPage,
+  transferredPage,
   type CatalogueOutcome,
   type FindTask,
   type ThreadMessage,
   type LentRef,
   type MergeTask,
   type PagesTask,
-  type SentPage,
+  type TransferredPage,
 } from './thread-tasks.js';
 
 /** A catalogue that the thread keeps. */
@@ -224,10 +224,10 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
 }
 
 /** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
-function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | TransferredPage {
   if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
-  const sent = sentPage(page.isShared === true ? copiedPage(page) : page);
+  const sent = transferredPage(page.isShared === true ? copiedPage(page) : page);
   views.push(sent.bytes, sent.spans);
   return sent;
 }

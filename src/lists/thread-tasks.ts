@@ -63,7 +63,10 @@ export interface PagesTask {
   /** Encoded rules. */
   readonly rules: string;
   /** `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
-  readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | LentRef | SentPage)[] }[];
+  readonly parts: readonly {
+    readonly backend: number;
+    readonly pages: readonly (number | LentRef | TransferredPage)[];
+  }[];
   readonly unavailable: readonly UnavailableBackend[];
 }
 
@@ -103,7 +106,7 @@ export interface GrantTask {
   /** Encoded rules of the one backend. */
   readonly rules: string;
   /** As in `PagesTask`. */
-  readonly pages: readonly (number | LentRef | SentPage)[];
+  readonly pages: readonly (number | LentRef | TransferredPage)[];
   readonly uri: string;
 }
 
@@ -112,7 +115,7 @@ export interface LentRef {
   readonly lentKey: number;
 }
 
-export interface SentPage {
+export interface TransferredPage {
   readonly bytes: Uint8Array;
   readonly spans: Int32Array;
 }
@@ -144,11 +147,11 @@ export function handOver<Message>(message: Message, views: readonly ArrayBufferV
 }
 
 /** The same page, in memory that can be transferred. */
-export function sentPage({ bytes, spans }: ListPage): SentPage {
+export function transferredPage({ bytes, spans }: ListPage): TransferredPage {
   return { bytes: inOwnMemory(bytes), spans };
 }
 
-export function receivedPage({ bytes, spans }: SentPage): ListPage {
+export function receivedPage({ bytes, spans }: TransferredPage): ListPage {
   return { bytes: asBuffer(bytes), spans };
 }
 

@@ -54,7 +54,7 @@ export class HeldAnswer extends UnheardExchange {
     this.#onAnswer = onAnswer;
   }
 
-  override get takesLent(): boolean {
+  override get copiesSmallBodies(): boolean {
     return true;
   }
 
@@ -167,7 +167,8 @@ export class HeldCall {
   ask(id: Buffer, message: Buffer): RpcError | undefined {
     if (this.#calls.isClosed) return errorsToBackends.processEnding;
     if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return errorsToBackends.tooManyInRequest;
-    const text = this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : questionIn(message);
+    const text =
+      this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : inputRequestOf(message);
     if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
     this.#questionCount += 1;
     this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
@@ -324,7 +325,7 @@ export class HeldCall {
 }
 
 /** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */
-function questionIn(bytes: Buffer): string | undefined {
+function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !KINDS.has(message.method)) return undefined;
   const { method, paramsStart, paramsEnd } = message;

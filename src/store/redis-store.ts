@@ -1,7 +1,7 @@
 // The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
 //
-// While the link is live, a value read in the current term is fresh and is returned at once; any other value is read again. A term ends when
-// the link is lost. Then values read in a term that ended no longer ago than the grace are served as last known.
+// While the link is live, a value read in the current connected period is fresh and is returned at once; any other value is read again. A period ends when
+// the link is lost. Then values read in a period that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger } from '../shared/index.js';
 import { RecentMap } from '../fair/index.js';
@@ -21,7 +21,7 @@ import {
 import { recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 
 /** A period in which every change was reported. */
-interface Term {
+interface ConnectedPeriod {
   /** On the clock of `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
   /** When its values are no longer served. In whole seconds: readiness puts workers together that say the same. */
@@ -31,7 +31,7 @@ interface Term {
 interface Known {
   readonly read: StoreRead;
   readonly readAtMs: number;
-  readonly term: Term;
+  readonly period: ConnectedPeriod;
 }
 
 /** The values of one name space: user configs by subject, or records by key. */
@@ -80,8 +80,8 @@ export class RedisStore implements Store {
   readonly #shelves = [this.#userConfigs, this.#ownRecords];
   readonly #link: StandingLink;
   readonly #records: RedisRecords;
-  /** The current term, or the last one; `undefined` while there was none. */
-  #term: Term | undefined;
+  /** The current period, or the last one; `undefined` while there was none. */
+  #period: ConnectedPeriod | undefined;
   #lostReason = '';
   readonly #counts: StoreCounts;
   readonly #onObstacle: StoreObstacles;
@@ -123,7 +123,7 @@ export class RedisStore implements Store {
   #read(shelf: Shelf, name: string): StoreRead | Promise<StoreRead> {
     const known = shelf.known.get(name);
     if (!this.#link.isLive) return this.#lastKnown(known);
-    if (known === undefined || known.term !== this.#term) {
+    if (known === undefined || known.period !== this.#period) {
       this.#counts.asked += 1;
       return this.#fetch(shelf, name);
     }
@@ -133,8 +133,8 @@ export class RedisStore implements Store {
 
   kept(subject: string): Kept | undefined {
     const known = this.#userConfigs.known.get(subject);
-    if (this.#link.isLive || known?.term.endedAtMs === undefined) return undefined;
-    return { readAt: inSeconds(known.readAtMs), usedUntil: known.term.usedUntil };
+    if (this.#link.isLive || known?.period.endedAtMs === undefined) return undefined;
+    return { readAt: inSeconds(known.readAtMs), usedUntil: known.period.usedUntil };
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -176,13 +176,13 @@ export class RedisStore implements Store {
     if (key === undefined) return unencodable;
     const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
     if (waiting >= limits.waitingMax) return overloaded;
-    const term = this.#term!;
+    const period = this.#period!;
     /** Returns false when the read was overtaken by a change. */
     const settle = (): boolean => pending.get(name) === answer && pending.delete(name);
     const answer: Promise<StoreRead> = this.#link.link.get(key).then(
       (value) => {
         const read = readOf(value, known.get(name)?.read);
-        if (settle()) known.set(name, { read, readAtMs: Date.now(), term });
+        if (settle()) known.set(name, { read, readAtMs: Date.now(), period });
         return read;
       },
       (error: unknown): StoreRead => {
@@ -196,7 +196,7 @@ export class RedisStore implements Store {
   }
 
   #lastKnown(known: Known | undefined): StoreRead {
-    const endedAtMs = known?.term.endedAtMs;
+    const endedAtMs = known?.period.endedAtMs;
     const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
     if (known === undefined || !isUsable) {
       this.#counts.failed += 1;
@@ -231,7 +231,7 @@ export class RedisStore implements Store {
   }
 
   #onLive(): void {
-    this.#term = { endedAtMs: undefined, usedUntil: '' };
+    this.#period = { endedAtMs: undefined, usedUntil: '' };
     clearTimeout(this.#graceTimer);
     this.#graceTimer = undefined;
     this.#onObstacle('');
@@ -242,17 +242,17 @@ export class RedisStore implements Store {
     this.#lostReason = reason;
     // One user's config may be cached as another's.
     if (reason.endsWith(GARBLED)) for (const shelf of this.#shelves) shelf.known.clear();
-    if (this.#term !== undefined && this.#term.endedAtMs === undefined) this.#endTerm(this.#term, reason);
+    if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#tellObstacle();
   }
 
-  #endTerm(term: Term, reason: string): void {
+  #endPeriod(period: ConnectedPeriod, reason: string): void {
     const { staleGraceMs } = this.#options;
     this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
-    term.endedAtMs = performance.now();
-    term.usedUntil = inSeconds(Date.now() + staleGraceMs);
-    // Pending reads settle by themselves, but reads of the next term must not join them.
+    period.endedAtMs = performance.now();
+    period.usedUntil = inSeconds(Date.now() + staleGraceMs);
+    // Pending reads settle by themselves, but reads of the next period must not join them.
     for (const { pending } of this.#shelves) pending.clear();
     this.#graceTimer = setTimeout(() => {
       this.#graceTimer = undefined;
@@ -261,7 +261,7 @@ export class RedisStore implements Store {
   }
 
   #tellObstacle(): void {
-    const kept = `known user configs are used until ${this.#term?.usedUntil}, other users get 500`;
+    const kept = `known user configs are used until ${this.#period?.usedUntil}, other users get 500`;
     if (this.#graceTimer !== undefined) this.#onObstacle('', `Redis is lost: ${this.#lostReason}; ${kept}`);
     else this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${this.#lostReason}`);
   }
@@ -271,7 +271,7 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** @param known what was read last: the same object is kept when the value is unchanged, even from an earlier term. */
+/** @param known what was read last: the same object is kept when the value is unchanged, even from an earlier period. */
 function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;

@@ -248,7 +248,7 @@ t.test('while an issuer is down its fetched keys are used for a limited time', a
   };
   const [one, two] = ['one', 'two'].map((kid) => {
     const jwk = createIssuerKey(kid).publicKey.export({ format: 'jwk' });
-    return keysOfJwks(JSON.stringify({ keys: [{ ...jwk, kid }] }), 'left-out');
+    return keysOfJwks(JSON.stringify({ keys: [{ ...jwk, kid }] }), 'issuer');
   }) as [readonly VerificationKey[], readonly VerificationKey[]];
   const changes: KeySet[] = [];
   const lines: string[] = [];

@@ -320,7 +320,7 @@ class WithdrawnKeys extends TokenKeys {
   constructor() {
     super(p256Options);
     const jwk = p256.publicKey.export({ format: 'jwk' });
-    this.#source = { keys: new KeySet(keysOfJwks(JSON.stringify({ keys: [jwk] }), 'left-out')) };
+    this.#source = { keys: new KeySet(keysOfJwks(JSON.stringify({ keys: [jwk] }), 'issuer')) };
   }
 
   override of(): KeySource {

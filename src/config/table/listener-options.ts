@@ -15,10 +15,10 @@ import {
 } from '../values.js';
 
 /** The two planes have different defaults. */
-export const listenAddress = (fallback: string) =>
+export const addressOption = (fallback: string) =>
   option('address <host:port>', 'plain HTTP listener', parseListenAddress, fallback);
 
-const address = listenAddress('127.0.0.1:8001');
+const address = addressOption('127.0.0.1:8001');
 const adminAddress = option(
   'admin-address <host:port|off>',
   'plain HTTP listener for operators: /live, /ready, /metrics and views, without a token; off disables it',

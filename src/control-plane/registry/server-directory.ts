@@ -32,10 +32,10 @@ export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
 export const SERVERS = 'servers/';
 
 /** The members of a server's record that are kept in memory. */
-type KnownMember =
+type KnownServerField =
   'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 
-export interface KnownServer extends Pick<ServerRecord, KnownMember> {
+export interface KnownServer extends Pick<ServerRecord, KnownServerField> {
   /** Changes when the server's tools change. */
   readonly toolsDigest: string;
 }
