@@ -1,4 +1,4 @@
-// Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a few milliseconds per
+// Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a millisecond per
 // turn of the event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text
 // and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
 import { isUtf8 } from 'node:buffer';

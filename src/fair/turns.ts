@@ -1,23 +1,18 @@
 // Tasks of which many may come in one turn of the event loop, each taking up to a millisecond. Without limits, the subject that brings most
-// of them would block everybody else. The first tasks of a turn run at once, and more of them for a few milliseconds, so that most tasks
+// of them would block everybody else. The first tasks of a turn run at once, and more of them for `turnMs`, so that most tasks
 // never wait here; the others get as much time in each turn, keys (subjects, say) taking turns. Hot path: a comparison and a subtraction.
 //
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
 //
 // While any task waits, new ones wait as well, so that none overtakes an earlier one of its key.
+import { limits } from '../shared/index.js';
 import { FairPlace, FairQueue, type QueueBounds, type QueueFullness } from './fair-queue.js';
 
 /**
  * Requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
- * or the link to an owner. Beyond that, after some milliseconds the others wait for the next turn of the event loop, subjects in turn.
+ * or the link to an owner. Beyond that, after `turnMs` the others wait for the next turn of the event loop, subjects in turn.
  */
 const WOKEN_UNTIMED_MAX = 64;
-
-/**
- * Time in one turn of the event loop for requests resumed after a common wait, and as much again for those left over, all subjects
- * together. After that, the rest wait for the next turn.
- */
-const WOKEN_TURN_MS = 5;
 
 export interface TurnsRules {
   /** How many tasks pass before the clock is read; 0 where every task waits. */
@@ -130,6 +125,6 @@ export class Turns {
  */
 export const wokenTurns = new Turns({
   untimedMax: WOKEN_UNTIMED_MAX,
-  turnMs: WOKEN_TURN_MS,
+  turnMs: limits.turnMs,
   waiting: [Infinity, Infinity],
 });

@@ -10,9 +10,9 @@ export const limits = Object.freeze({
   // ## Requests and callers
   /**
    * time in one turn of the event loop for each kind of work: requests on arrival, those that waited, answers of backends, slices of large
-   * messages → the rest waits for the next turn, subjects in turn
+   * messages; short, so that a caller beside a flood waits little → the rest waits for the next turn, subjects in turn
    */
-  turnMs: 5,
+  turnMs: 1,
   /**
    * requests, messages or sessions of one process that wait for the same thing: their turn, room for a large message, a connection to a
    * backend, a look-up of a name or of a session, an owner's restart, keys, Redis, the config thread; of most, one subject has a quarter →

@@ -1,4 +1,4 @@
-// Where publications are planned. Small ones run on the event loop, a few milliseconds per turn, however many there
+// Where publications are planned. Small ones run on the event loop, a millisecond per turn, however many there
 // are; large ones, whose decoding would block it for up to a second, run in a thread. Cold path.
 import { Turns } from '../../fair/index.js';
 import { limits, TaskThread } from '../../shared/index.js';

@@ -15,7 +15,7 @@ const PATCH_TRIES_MAX = 10;
 /** Nesting depth of objects in a merge patch. Beyond that, refused. */
 const PATCH_DEPTH_MAX = 64;
 
-// Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of
+// Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a millisecond per turn of
 // the event loop, and refused when it has so many values that parsing them would block the event loop.
 
 type BodyDone = (error: Error | null, body?: unknown) => void;

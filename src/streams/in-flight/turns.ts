@@ -1,7 +1,8 @@
 // Spreads work on many items over turns of the event loop. Opening a backend, or asking it for its tools, takes tens of microseconds,
 // and a virtual host may have hundreds of backends; a session that ends may have a thousand requests in flight. The first few items
-// are visited at once, which is all that most sessions need; the others get a few milliseconds of each turn of the event loop, shared
+// are visited at once, which is all that most sessions need; the others get `turnMs` of each turn of the event loop, shared
 // by all sessions, with subjects taking turns. Cold path.
+import { limits } from '../../shared/index.js';
 import { FairPlace, Turns } from '../../fair/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
@@ -13,18 +14,8 @@ export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
  */
 export const BACKENDS_AT_ONCE_MAX = 16;
 
-/**
- * Time in one turn of the event loop for opening backends and sending them requests, all sessions together. After that, the rest wait for
- * the next turn.
- */
-export const BACKEND_TURN_MS = 5;
 /** Backends of one session that are served in a row; subjects and sessions take turns. */
 export const BACKENDS_PER_STEP = 4;
-/**
- * Time in one turn of the event loop for ending requests of ended sessions, all sessions together. After that, the rest wait for the next
- * turn.
- */
-const REQUEST_END_TURN_MS = 5;
 /** Requests of one ended session that are ended in a row; subjects and sessions take turns. */
 const REQUESTS_ENDED_PER_STEP = 8;
 
@@ -70,7 +61,7 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
 
 /** The turns of this process, shared by all sessions. */
 export const backendPace: Pace = {
-  turns: new Turns({ untimedMax: 0, turnMs: BACKEND_TURN_MS }),
+  turns: new Turns({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: BACKENDS_AT_ONCE_MAX,
   perStep: BACKENDS_PER_STEP,
 };
@@ -86,7 +77,7 @@ export function visitBackends(
 
 /** Requests of ended sessions, in turns that all sessions share. */
 export const endingPace: Pace = {
-  turns: new Turns({ untimedMax: 0, turnMs: REQUEST_END_TURN_MS }),
+  turns: new Turns({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,
   perStep: REQUESTS_ENDED_PER_STEP,
 };

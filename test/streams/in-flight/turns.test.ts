@@ -1,16 +1,12 @@
 import t from 'tap';
-import {
-  visitAll,
-  BACKEND_TURN_MS,
-  BACKENDS_PER_STEP,
-  BACKENDS_AT_ONCE_MAX,
-} from '../../../src/streams/in-flight/turns.js';
+import { visitAll, BACKENDS_PER_STEP, BACKENDS_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
 import { Turns } from '../../../src/fair/turns.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
 
 const backendsAtOnceMax = BACKENDS_AT_ONCE_MAX;
+const TURN_MS = 5;
 const ROOM = [8, 2] as const;
 
 function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
@@ -21,7 +17,7 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 /** Records which backends are visited, and which are refused for want of room. */
 function scene(nowMs?: () => number) {
   const pace = {
-    turns: new Turns({ untimedMax: 0, turnMs: BACKEND_TURN_MS, waiting: ROOM }, nowMs),
+    turns: new Turns({ untimedMax: 0, turnMs: TURN_MS, waiting: ROOM }, nowMs),
     atOnceMax: BACKENDS_AT_ONCE_MAX,
     perStep: BACKENDS_PER_STEP,
   };
@@ -54,7 +50,7 @@ t.test('a turn ends when its time is over', async (t) => {
   let nowMs = 0;
   // Each look at the clock advances it by a millisecond, so that a step takes one.
   const { visit, visited } = scene(() => nowMs++);
-  const stepsPerTurn = BACKEND_TURN_MS;
+  const stepsPerTurn = TURN_MS;
   visit('many', backendsAtOnceMax + 10 * stepsPerTurn * BACKENDS_PER_STEP);
   visited.length = 0;
   for (let turn = 1; turn <= 5; turn++) {
