@@ -17,11 +17,11 @@ export {
   capability,
   readClientOffers,
 } from './capabilities.js';
-export type { ClientBatch } from './client-batch.js';
 export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
 export { type InputRequest, type InputRequired, readInputRequired } from './input-required.js';
 export {
   type BackendMessage,
+  type ClientBatch,
   type ClientMessage,
   type ClientReading,
   beginsWithResult,

@@ -3,7 +3,6 @@
 // strictly. Hot path: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { clientBatchIn, type ClientBatch } from './client-batch.js';
 import {
   ABSENT,
   AMBIGUOUS,
@@ -18,7 +17,6 @@ import {
   type Reading,
 } from '../bytes/index.js';
 import { endOf, PROTOCOL_VERSION_KEY, readModernEnvelope, startOf, type ModernEnvelope } from './modern-envelope.js';
-import { isSubjectUri, requestSubjectOf } from './request-subject.js';
 import { RELATED_TASK } from './task-places.js';
 import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans } from './uri-places.js';
 
@@ -62,6 +60,15 @@ export interface ClientMessage {
   readonly envelope: ModernEnvelope | undefined;
   /** The tape of a large message, for further reading; valid until the callback that got the message returns. */
   readonly tape: JsonScanner | undefined;
+}
+
+// The messages that one POST carries in an array, which only MCP 2025-03-26 and earlier allow.
+
+/** The offsets of each member in the bytes of the array, in order. */
+export interface ClientBatch {
+  readonly kind: 'batch';
+  /** At most one more than the bound, which shows that there are too many. */
+  readonly members: readonly { readonly start: number; readonly end: number }[];
 }
 
 /** A message of a backend; spans as above. */
@@ -326,7 +333,7 @@ function clientMessage(
     paramsEnd: endOf(tape, params),
     nameStart: startOf(tape, name),
     nameEnd: endOf(tape, name),
-    isUri: kind !== 'response' && isSubjectUri(),
+    isUri: kind !== 'response' && isSubjectUri,
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
     requestIdStart: startOf(tape, requestId),
@@ -341,4 +348,61 @@ function clientMessage(
     envelope: modern,
     tape: lasting,
   };
+}
+
+/** @param tape the tape of a scanned array. */
+export function clientBatchIn(tape: JsonScanner): ClientBatch {
+  const members: { start: number; end: number }[] = [];
+  const past = tape.next(0);
+  for (let node = 1; node < past && members.length <= limits.batchMembersMax; node = tape.next(node)) {
+    members.push({ start: tape.start(node), end: tape.end(node) });
+  }
+  return { kind: 'batch', members };
+}
+
+// What a caller's request is about, depending on its method: the name of a tool or a prompt, the URI of a resource, the id of a task.
+
+const taskNames = new MemberNames('taskId');
+const uriNames = new MemberNames('uri');
+const refParamsNames = new MemberNames('ref');
+const refNames = new MemberNames('type', 'name', 'uri');
+const inTask = new Int32Array(taskNames.all.length);
+const inUri = new Int32Array(uriNames.all.length);
+const inRefParams = new Int32Array(refParamsNames.all.length);
+const inRef = new Int32Array(refNames.all.length);
+
+/** Whether the last result of `requestSubjectOf` is a URI. */
+let isSubjectUri = false;
+
+/**
+ * @param name the node of `params.name`, which the caller has already found.
+ * @returns the node of what the request is about; otherwise `ABSENT` or `AMBIGUOUS`.
+ */
+function requestSubjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: number, name: number): number {
+  isSubjectUri = false;
+  switch (method) {
+    case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      isSubjectUri = true;
+      return findIn(tape, bytes, params, uriNames, inUri) ? inUri[0]! : AMBIGUOUS;
+    case 'tasks/get':
+    case 'tasks/result':
+    case 'tasks/cancel':
+    case 'tasks/update':
+      return findIn(tape, bytes, params, taskNames, inTask) ? inTask[0]! : AMBIGUOUS;
+    case 'completion/complete':
+      if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;
+      return findIn(tape, bytes, inRefParams[0]!, refNames, inRef) ? subjectOfRef(tape, bytes) : AMBIGUOUS;
+    default:
+      return name;
+  }
+}
+
+function subjectOfRef(tape: JsonScanner, bytes: Buffer): number {
+  const [type = ABSENT, name = ABSENT, uri = ABSENT] = inRef;
+  if (type === ABSENT || tape.kind(type) !== jsonKind.string) return ABSENT;
+  if (isString(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
+  isSubjectUri = isString(bytes, tape.start(type), tape.end(type), 'ref/resource');
+  return isSubjectUri ? uri : ABSENT;
 }

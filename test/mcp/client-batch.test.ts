@@ -1,6 +1,6 @@
 // Where the members of a batch are in its bytes: up to the maximum, and one more, which shows that the batch is too long.
 import t from 'tap';
-import { clientBatchIn } from '../../src/mcp/client-batch.js';
+import { clientBatchIn } from '../../src/mcp/json-rpc.js';
 import { JsonScanner } from '../../src/bytes/json-scanner.js';
 import { limits } from '../../src/shared/limits.js';
 
