@@ -336,8 +336,6 @@ const MUTUAL: readonly (readonly string[])[] = [
   ['streams/caller-stream.ts', 'streams/replay-buffer.ts', 'streams/stream-keeper.ts'],
   // A watched request tells the watch of its end, which tells the log and the tracer about the request.
   ['observation/access-log.ts', 'observation/request-watch.ts', 'observation/tracer.ts'],
-  // A plan has the form of its request, and the form is asked about the plan.
-  ['calls/relayed-request-plan.ts', 'calls/request-form.ts'],
   // Parts of what a session does, in files of their own: they are given the session.
   ['session/session-upstreams.ts', 'session/session.ts', 'session/unsolicited-messages.ts'],
 ];

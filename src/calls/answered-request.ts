@@ -17,7 +17,7 @@ import {
 } from '../exchange/index.js';
 import { CallerStream, type StreamOwner, RequestInFlight } from '../streams/index.js';
 import { obstacleToGoingOn } from './gate.js';
-import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import type { RelayedRequestPlan } from './request-form.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
@@ -84,12 +84,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
     const { form } = this.plan;
-    if (form.asking !== undefined) return form.askingObstacle;
+    if (!form.hasSession) return form.askingObstacle;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
-    return (
-      form.askingObstacle ??
-      (exchange.request.answerForms === 'json' ? errorsToBackends.clientTakesNoStream : undefined)
-    );
+    return exchange.request.answerForms === 'json' ? errorsToBackends.clientTakesNoStream : undefined;
   }
 
   override onSlow(): void {
@@ -157,7 +154,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       this.#stream?.detach();
       return;
     }
-    if (this.plan.form.endsWithCaller) this.giveUp();
+    if (!this.plan.form.hasSession) this.giveUp();
     else if (this.#stream === undefined) this.#noteGone().begin(UNHEARD_CALL_MS_MAX, this.request);
     else this.#stream.detach();
   }

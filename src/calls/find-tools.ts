@@ -106,7 +106,7 @@ function ask(
   key: number,
   done: (isAnswered: boolean) => void,
 ): void {
-  const frame = work.onFinding();
+  const frame = work.onMerging();
   merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
     if (typeof message === 'string') return done(false);
     session.finish(work);

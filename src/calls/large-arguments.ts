@@ -13,7 +13,7 @@ import {
   type MirroredValues,
   type ReadArguments,
 } from '../messages/index.js';
-import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import type { RelayedRequestPlan } from './request-form.js';
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
 export function argumentsToRead({

@@ -4,14 +4,7 @@ import { encodeEvent, keepAliveComment } from '../bytes/index.js';
 import type { ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import {
-  answerFrame,
-  errorMessage,
-  type AnswerFrame,
-  type ResultExtras,
-  type Exchange,
-  metadataFor,
-} from '../exchange/index.js';
+import { answerFrame, errorMessage, type AnswerFrame, type Exchange, metadataFor } from '../exchange/index.js';
 import { SEARCH_TOOLS } from './search-tools.js';
 import { visitBackends, RequestInFlight } from '../streams/index.js';
 import {
@@ -50,14 +43,12 @@ export class ListInFlight extends RequestInFlight {
   #isMerging = false;
   #isEnded = false;
 
-  /** @param mayStream whether a slow answer may come on a stream. */
-  constructor(id: IdSpan, exchange: Exchange, form: RequestForm, mayStream = true) {
+  constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
     super();
-    this.#isMerging = !mayStream;
     this.id = id;
     this.#exchange = exchange;
     this.#form = form;
-    if (form.endsWithCaller) exchange.onAbort = () => this.#abortReaders();
+    if (!form.hasSession) exchange.onAbort = () => this.#abortReaders();
   }
 
   /** Whether an event stream is open: the answer must then be sent as an event. */
@@ -65,19 +56,14 @@ export class ListInFlight extends RequestInFlight {
     return this.#isStreaming;
   }
 
-  /** All backends have answered. @param ttlMs how long the list may be cached. @returns the frame in which the merged list is sent. */
-  onMerging(ttlMs: number): AnswerFrame {
-    return this.#frameWith(this.#form.listExtras(ttlMs));
-  }
-
-  /** As `onMerging`, for the result of a search in the list. */
-  onFinding(): AnswerFrame {
-    return this.#frameWith(this.#form.resultExtras());
-  }
-
-  #frameWith(extras: ResultExtras | undefined): AnswerFrame {
+  /**
+   * All backends have answered.
+   * @param ttlMs how long the merged list may be cached; absent for the result of a search in it.
+   * @returns the frame in which the result is sent.
+   */
+  onMerging(ttlMs?: number): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, extras);
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.resultExtras(ttlMs));
   }
 
   /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */

@@ -24,7 +24,7 @@ import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index
 import { argumentsToRead } from './large-arguments.js';
 import { ListPages } from '../lists/index.js';
 import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
-import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import type { RelayedRequestPlan } from './request-form.js';
 import type { Session } from '../session/index.js';
 import { mayAskForInput } from './targets.js';
 

@@ -29,7 +29,7 @@ import {
   type UpstreamSession,
   type UpstreamSessionRecord,
 } from '../upstream/index.js';
-import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import type { RelayedRequestPlan } from './request-form.js';
 import { silenceMsMax } from './targets.js';
 
 /**
@@ -67,7 +67,7 @@ export function failureOf(fault: UpstreamFault, { session, upstream, form }: Rel
     const error = rpcErrors.backendFailed(name, faultReason(fault));
     return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
   }
-  const isElicited = form.asking === undefined && session.backendRequests.offersUrls;
+  const isElicited = form.hasSession && session.backendRequests.offersUrls;
   return consentMissing(name, fault.connect(), isElicited);
 }
 
@@ -252,8 +252,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** For `BackendRequests`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { form } = this.plan;
-    if (form.asking === undefined) return this.tell(parts, onLost);
-    const error = form.asking.ask(this.plan, this, id, joined(parts));
+    if (form.hasSession) return this.tell(parts, onLost);
+    const error = form.ask(this.plan, this, id, joined(parts));
     if (error !== undefined) onLost(error);
   }
 
@@ -264,9 +264,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** For `BackendRequests`. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
-    const { asking } = this.plan.form;
-    if (asking === undefined) this.tell(parts);
-    else asking.withdraw(id);
+    const { form } = this.plan;
+    if (form.hasSession) this.tell(parts);
+    else form.withdraw(id);
   }
 
   /** For `BackendRequests`: while the backend waits for the client, where a person may have to decide, its silence does not count. */
@@ -287,7 +287,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   override askableBy(upstream: UpstreamSession): this | undefined {
     const { form } = this.plan;
-    const isAskable = form.asking !== undefined && form.askingObstacle === undefined && this.request !== undefined;
+    const isAskable = !form.hasSession && form.askingObstacle === undefined && this.request !== undefined;
     return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
   }
 
@@ -373,11 +373,6 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const toRead = argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
-    const obstacle = this.plan.form.obstacleAt(upstream, this.plan.bareName, read);
-    if (obstacle !== undefined) {
-      this.#refuse(obstacle);
-      return;
-    }
     // Only subscriptions have `onSettled`.
     if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
     this.#sentIn = upstream.record;
@@ -412,9 +407,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { form, upstream, bareName, message } = this.plan;
-    if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
-    if (formed === undefined) return rpcErrors.notConverted;
+    if ('code' in formed) return formed;
+    if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const traced = tracedMessage(this.plan, formed, this.id);
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
     if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) {

@@ -1,19 +1,23 @@
-// What the era of a request changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
+// What a request for a single backend is made of (relayed-request.ts), and what its era changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
 // all legacy requests. The code that serves requests asks this object and knows no eras. Hot path.
 import type { BackendMessage, ClientMessage, Era } from '../mcp/index.js';
 import type { RpcError } from '../shared/index.js';
-import type { IdSpan, UpstreamSession } from '../upstream/index.js';
-import type { OutgoingMessage } from '../http-client/index.js';
+import type { IdSpan, UpstreamContext, UpstreamSession } from '../upstream/index.js';
+import type { OutgoingMessage, RequestMetadata } from '../http-client/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 import { answerError, type ResultExtras, type Exchange } from '../exchange/index.js';
 import type { Edit, ReadArguments } from '../messages/index.js';
-import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import type { ListMerger } from '../lists/index.js';
+import type { Session } from '../session/index.js';
+import type { Gate } from './gate.js';
+import type { Target } from './targets.js';
 
 export interface RequestForm {
-  /** Whether a caller that disconnects has cancelled: in the modern era it has (M08), in the legacy era not (S12). */
-  readonly endsWithCaller: boolean;
-  /** Takes what the backend asks the client meanwhile; `undefined` if that goes to the client on the call's stream. */
-  readonly asking: AskedAside | undefined;
+  /**
+   * Whether the client has a session: it is asked on the call's stream, and a caller that disconnects has not cancelled (S12). Any other
+   * client is asked by the answer to its request (`ask`), and has cancelled (M08).
+   */
+  readonly hasSession: boolean;
   /** Why the client cannot be asked during this request, if it cannot. */
   readonly askingObstacle: RpcError | undefined;
   /** Whether it came inside a call of `call_tool`, whose headers do not repeat its arguments: the gateway must make the headers. */
@@ -21,24 +25,20 @@ export interface RequestForm {
   /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentToken: Buffer | undefined;
 
-  /** What a merged list has beside its items. @param ttlMs how long it may be cached. */
-  listExtras(ttlMs: number): ResultExtras | undefined;
-  /** The same for a result of the gateway's own that may not be cached. */
-  resultExtras(): ResultExtras | undefined;
-  /** Why the request cannot go to this backend, whose session is open. */
-  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined;
+  /** What a result of the gateway's own has beside its content. @param ttlMs how long a merged list may be cached; no other result may be. */
+  resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
    * The message in the form for this backend, whose session is open.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
-   * @param read the arguments of a large call that its headers repeat, here and in `obstacleAt`.
-   * @returns `undefined` if a large message would have to be changed within a span that was changed already.
+   * @param read the arguments of a large call that its headers repeat.
+   * @returns an error if the request cannot go there, or a large message would have to be changed within a span that was changed already.
    */
   outgoing(
     message: OutgoingMessage,
     upstream: UpstreamSession,
     bareName: string,
     read?: ReadArguments,
-  ): OutgoingMessage | undefined;
+  ): OutgoingMessage | RpcError;
   /** The id under which the request went to the backend. */
   sentId(callers: IdSpan): IdSpan;
   /** Whether the caller gets a message that its backend sent on the call's stream. @param message a notification. */
@@ -47,6 +47,13 @@ export interface RequestForm {
   withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id under which the caller waits now: it may have made the request more than once. */
   callersId(first: IdSpan): IdSpan;
+  /**
+   * Takes what the backend asks a client without a session.
+   * @param id the gateway's, as JSON; the message has it already.
+   * @returns why the client is not asked.
+   */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
+  withdraw(id: Buffer): void;
   /** The backend has asked something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
   /**
@@ -66,6 +73,29 @@ export interface RequestForm {
   onOver(): void;
 }
 
+/** A request that is being served. */
+export interface Incoming {
+  /** As the session obeys it. */
+  readonly virtualHost: CompiledVirtualHost;
+  /** The client's, or its lease. */
+  readonly session: Session;
+  readonly exchange: Exchange;
+  readonly message: ClientMessage;
+  readonly form: RequestForm;
+}
+
+export interface RelayedRequestPlan
+  extends Omit<Incoming, 'virtualHost'>, Pick<Target, 'outgoing' | 'bareName' | 'uriPlaces' | 'taskPlaces'> {
+  readonly context: UpstreamContext;
+  readonly merger: ListMerger;
+  readonly upstream: UpstreamSession;
+  /** What the request must pass when the upstream session is open. */
+  readonly gate: Gate | undefined;
+  readonly metadata: RequestMetadata;
+  /** Called with `true` when the backend has answered with a result, and with `false` at the end, in any case. */
+  readonly onSettled?: ((isDone: boolean) => void) | undefined;
+}
+
 /** How the caller's answer differs from its backend's, beside ids and URIs. */
 export interface FormedAnswer {
   /** Bits of `taskPlace`: where in it ids of tasks are the backend's. */
@@ -78,16 +108,6 @@ export interface FormedAnswer {
 interface OwnError {
   readonly error: RpcError;
   readonly status: number;
-}
-
-/** Takes what a backend asks of a client that can be asked only by the answer to its request. */
-export interface AskedAside {
-  /**
-   * @param id the gateway's, as JSON; the message has it already.
-   * @returns why the client is not asked.
-   */
-  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
-  withdraw(id: Buffer): void;
 }
 
 /** A request at its backend, as seen by the held call that keeps it open. */
@@ -114,19 +134,18 @@ export const NO_EDITS: readonly Edit[] = Object.freeze([]);
 
 /** The form of all legacy requests. */
 export const LEGACY_FORM: RequestForm = Object.freeze({
-  endsWithCaller: false,
-  asking: undefined,
+  hasSession: true,
   askingObstacle: undefined,
-  listExtras: () => undefined,
   resultExtras: () => undefined,
   isWrapped: false,
   sentToken: undefined,
-  obstacleAt: () => undefined,
   outgoing: (message: OutgoingMessage) => message,
   sentId: (callers: IdSpan) => callers,
   isHeard: () => true,
   withCallersToken: (bytes: Buffer) => bytes,
   callersId: (first: IdSpan) => first,
+  ask: () => undefined,
+  withdraw: () => undefined,
   onUnoffered: () => undefined,
   formed: () => undefined,
   ownError: (error: RpcError) => ({ error, status: 200 }),

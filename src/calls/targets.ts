@@ -75,7 +75,7 @@ export interface TargetReading {
   readonly nameKind: NameKind;
 }
 
-/** Everything the relay has to know of a method, except where its params say what it is about (mcp/request-subject.ts). */
+/** Everything the relay has to know of a method, except where its params say what it is about (mcp/json-rpc.ts). */
 interface MethodRules {
   /** The era of the clients that may use the method. */
   readonly eras: Era | 'both';
@@ -193,23 +193,37 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
 /** The rules by method name: one lookup per request. */
 const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
-/** For tests that compare lists elsewhere with them, and for what is made when the program starts. */
-export const targetMethods: readonly string[] = [...RULES.keys()];
+/** The methods that go to no single backend, lists among them. */
+const OTHERS: ReadonlyMap<string, MethodRules['eras']> = new Map([
+  ['initialize', 'legacy'],
+  ['ping', 'legacy'],
+  ['logging/setLevel', 'legacy'],
+  ['tools/list', 'both'],
+  ['prompts/list', 'both'],
+  ['resources/list', 'both'],
+  ['resources/templates/list', 'both'],
+  ['tasks/list', 'legacy'],
+  ['server/discover', 'modern'],
+  ['subscriptions/listen', 'modern'],
+]);
+
+/** All methods, for tests that compare lists elsewhere with them. */
+export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHERS.keys()];
+
+/** Whether the gateway answers or relays the method for clients of this era; any other is unknown, unless a backend declares it. */
+export function isMethodOf(era: Era, method: string): boolean {
+  const eras = RULES.get(method)?.eras ?? OTHERS.get(method);
+  return eras === era || eras === 'both';
+}
 
 export function isTargetMethod(method: string): method is TargetMethod {
   return RULES.has(method);
 }
 
-/** Whether a legacy request goes to one backend. Hot path. */
-export function isSessionTarget(method: string): method is TargetMethod {
-  const rules = RULES.get(method);
-  return rules !== undefined && rules.eras !== 'modern';
-}
-
-/** The same for a modern request. */
-export function isModernTarget(method: string): method is TargetMethod {
-  const rules = RULES.get(method);
-  return rules !== undefined && rules.eras !== 'legacy';
+/** Whether a request of a client of this era goes to one backend. Hot path. */
+export function isTargetOf(era: Era, method: string): method is TargetMethod {
+  const eras = RULES.get(method)?.eras;
+  return eras === era || eras === 'both';
 }
 
 export function mayAskForInput(method: string): boolean {
@@ -227,7 +241,7 @@ export function nameKindOf(method: string): NameKind {
 
 /** Whether `mcp-name` of a modern request repeats what it is about. */
 export function nameInHead(method: string): MethodRules['nameInHead'] {
-  return isModernTarget(method) ? METHODS[method].nameInHead : 'no';
+  return isTargetOf('modern', method) ? METHODS[method].nameInHead : 'no';
 }
 
 /** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */

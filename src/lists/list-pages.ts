@@ -199,7 +199,7 @@ export class ListPages implements RequestHandler {
     // Not spread into a call, as there may be more of them than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
     this.#apps = this.#apps.concat(apps);
-    if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
+    if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
   }
 
   /** The backend says so in `resultType`, which means nothing in the response of a legacy backend. */

@@ -30,10 +30,10 @@ import {
   tryPassOn,
   answerToolError,
   isForSearchTool,
-  isModernTarget,
+  isMethodOf,
+  isTargetOf,
   isTaskMethod,
   mayAskForInput,
-  targetMethods,
   whenOpened,
 } from '../calls/index.js';
 import { lowerLogLevel, Session, mergeGreetings, hasRoom } from '../session/index.js';
@@ -83,24 +83,6 @@ function discoverResult(
 /** Newest first. */
 function supportedVersions(eras: ServedEras): readonly string[] {
   return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
-}
-
-/** Lists, and requests that concern no single backend; the methods that go to one backend are in calls/targets.ts. */
-const OTHERS: ReadonlySet<string> = new Set([
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'server/discover',
-  'subscriptions/listen',
-]);
-
-/** All modern methods, for tests that compare lists elsewhere with them. */
-export const modernMethods: readonly string[] = [...OTHERS, ...targetMethods.filter(isModernTarget)];
-
-/** Whether the gateway answers or relays the method; docs/mcp.md lists them. */
-export function isModernMethod(method: string): boolean {
-  return OTHERS.has(method) || isModernTarget(method);
 }
 
 interface ModernDoorParts {
@@ -200,7 +182,7 @@ export class ModernDoor {
     const incoming = { virtualHost, session: lease, exchange, message, form };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);
-    else if (isModernTarget(method)) dispatcher.relayRequest(method, incoming);
+    else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);
     else if (method !== 'server/discover') dispatcher.relayNamed(incoming);
     else {
       const answerHere = (): void => discover(context, incoming, eras);
@@ -225,7 +207,8 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
     return rpcErrors.versionUnsupported(versionIn(body, envelope), MODERN_VERSIONS);
   const mismatch = mirrorFault(body, message, mirror);
   if (mismatch !== undefined) return rpcErrors.headerMismatch(mismatch);
-  if (!isModernMethod(message.method) && isMcpMethod(message.method)) return rpcErrors.methodNotFound(message.method);
+  if (!isMethodOf('modern', message.method) && isMcpMethod(message.method))
+    return rpcErrors.methodNotFound(message.method);
   return isTaskMethod(message.method) && !declaresTasks(body, envelope)
     ? rpcErrors.capabilityMissing(TASKS_REQUIRED)
     : undefined;

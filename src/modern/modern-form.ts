@@ -25,7 +25,6 @@ import { partsOf, type ReadArguments, disagreement, paramHeaders, valuesIn, argu
 import {
   type RelayedRequestPlan,
   NO_EDITS,
-  type AskedAside,
   type FormedAnswer,
   type HoldableRequest,
   type RequestForm,
@@ -41,13 +40,13 @@ import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js'
 import {
   inputRequiredResult,
   isTaskHandle,
-  listExtras,
   modernErrorEdits,
   passedEdits,
-  resultExtras,
   resultEdits,
   inputRequestsOf,
   readUrlElicitations,
+  RESULT_META,
+  RESULT_TYPE,
 } from './modern-results.js';
 
 // Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
@@ -98,8 +97,8 @@ interface ModernFormParts {
   readonly heldCalls: HeldCalls;
 }
 
-export class ModernForm implements RequestForm, AskedAside {
-  readonly endsWithCaller = true;
+export class ModernForm implements RequestForm {
+  readonly hasSession = false;
   readonly #parts: ModernFormParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
@@ -127,16 +126,13 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
   }
 
-  listExtras(ttlMs: number): ResultExtras {
-    return listExtras(ttlMs);
-  }
-
-  resultExtras(): ResultExtras {
-    return resultExtras();
-  }
-
-  get asking(): AskedAside {
-    return this;
+  /**
+   * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
+   * filtered it (M19, M30).
+   */
+  resultExtras(ttlMs?: number): ResultExtras {
+    const caching = ttlMs === undefined ? '' : `"ttlMs":${ttlMs},"cacheScope":"private",`;
+    return { members: `${RESULT_TYPE},${caching}`, meta: RESULT_META };
   }
 
   get askingObstacle(): RpcError | undefined {
@@ -180,7 +176,7 @@ export class ModernForm implements RequestForm, AskedAside {
    * Only the gateway gives a state for a legacy backend, so a state that does not open belongs to a call that has ended. And
    * `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
    */
-  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
+  #obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
@@ -204,7 +200,9 @@ export class ModernForm implements RequestForm, AskedAside {
     upstream: UpstreamSession,
     bareName: string,
     read?: ReadArguments,
-  ): OutgoingMessage | undefined {
+  ): OutgoingMessage | RpcError {
+    const obstacle = this.#obstacleAt(upstream, bareName, read);
+    if (obstacle !== undefined) return obstacle;
     const { onSessionless } = this.#exchange;
     if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
     if (upstream.isModern) {
@@ -217,7 +215,7 @@ export class ModernForm implements RequestForm, AskedAside {
     }
     // A new id for each try: no id is used twice in an upstream session (S32).
     this.#own = this.#parts.ids.next();
-    return legacyMessage(message, this.#message, this.#own);
+    return legacyMessage(message, this.#message, this.#own) ?? rpcErrors.notConverted;
   }
 
   /** The caller that waits for the answer now: the first one, or that of a retry. */

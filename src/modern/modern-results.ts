@@ -4,7 +4,6 @@ import { findMember, isKey, isString, JsonScanner, jsonKind, isObject } from '..
 import type { BackendMessage } from '../mcp/index.js';
 import { limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
 import type { Edit } from '../messages/index.js';
-import type { ResultExtras } from '../exchange/index.js';
 import { NO_EDITS } from '../calls/index.js';
 
 // A backend of 2025-11-25 whose user must first open an address in a browser answers with an error (-32042). Clients of MCP 2026-07-28 do
@@ -62,25 +61,12 @@ export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
   'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
 });
 
-/**
- * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
- * filtered it (M19, M30).
- */
-export function listExtras(ttlMs: number): ResultExtras {
-  return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
-}
-
-/** For results of the gateway's own tools. */
-export function resultExtras(): ResultExtras {
-  return { members: `${RESULT_TYPE},`, meta: RESULT_META };
-}
-
 /** @param inputRequests JSON. */
 export function inputRequiredResult(inputRequests: string, requestState: string): string {
   return `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
 }
 
-const RESULT_TYPE = '"resultType":"complete"';
+export const RESULT_TYPE = '"resultType":"complete"';
 const FIRST_TYPE = Buffer.from('{"resultType":');
 /** How near the end `resultType` is looked for: there may be a `_meta` behind it in which the server names itself. */
 const TAIL_BYTES = 512;

@@ -1,19 +1,14 @@
-// Builds the one context that all upstream sessions of a relay share: connections, credentials, and the listeners for changes and failures.
+// Builds the one context that all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
 import { createMessageMemories } from '../fair/index.js';
-import { BackendLog, type LastFaults, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
+import { BackendLog, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
 import { Notices } from '../http-client/index.js';
 import { createCredentials } from '../credentials/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 import type { RelayOptions } from './relay-options.js';
 
-/** @param merger is notified of list changes. @param lastFaults records each failure. */
-export function createUpstreamContext(
-  options: RelayOptions,
-  merger: ListMerger,
-  lastFaults: LastFaults,
-): UpstreamContext {
-  const { http, deadlines, upstream, logger } = options;
-  const log = new BackendLog(logger);
+/** @param merger is notified of list changes. */
+export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
+  const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();
   return {
     http,
@@ -30,18 +25,6 @@ export function createUpstreamContext(
     answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
     nowMs,
     onChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),
-    onToolsLeftOut: (backend, tools) => log.onToolsLeftOut(backend, tools),
-    onExtensionsDiffering: (virtualHost, extensions) => log.onExtensionsDiffering(virtualHost, extensions),
-    onAvailable: (backend) => log.onAvailable(backend),
-    onUnavailable: (backend, fault) => {
-      lastFaults.note(backend, fault, 'opening');
-      log.onUnavailable(backend, fault);
-    },
-    onOpenFault: (backend, fault) => options.onBackendFault?.(backend.name, fault.kind, 'opening'),
-    onFailure: (backend, fault) => {
-      options.onBackendFault?.(backend.name, fault.kind, 'request');
-      lastFaults.note(backend, fault, 'request');
-      log.onFailure(backend, fault);
-    },
+    log: new BackendLog(options.logger, undefined, options.onBackendFault),
   };
 }

@@ -4,8 +4,8 @@ import type { StoredSecrets, UserGrants } from '../credentials/index.js';
 import type { SessionDirectory, SessionMeans } from '../session/index.js';
 import type { Accounts, ShareTable, DeadlineWheel, MessageMemory, ShareBounds } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
-import type { HttpUpstream, UpstreamFaultKind } from '../http-client/index.js';
-import type { BackendEndpoints } from '../upstream/index.js';
+import type { HttpUpstream } from '../http-client/index.js';
+import type { BackendEndpoints, BackendFaultTaker } from '../upstream/index.js';
 import type { ReadHost } from '../user-config/index.js';
 import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 
@@ -65,8 +65,7 @@ export interface RelayOptions {
   mintSessionId(): string;
   /** Whether a request without a session gets its own session, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
-  /** For metrics: called for each backend failure, of a request or of opening a session. */
-  readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
+  readonly onBackendFault?: BackendFaultTaker;
   /** How a request finds the process that holds its call, or owns its lease; without it, there is no other process. */
   readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
   /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */

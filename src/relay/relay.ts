@@ -23,7 +23,7 @@ import {
   refuseMessage,
   refuseUnread,
 } from '../exchange/index.js';
-import { isClientMethod, Dispatcher } from '../calls/index.js';
+import { isMethodOf, Dispatcher } from '../calls/index.js';
 import {
   Farewells,
   type FarewellCount,
@@ -49,13 +49,7 @@ import {
 import { createUpstreamContext } from './create-upstream-context.js';
 import type { RelayOptions } from './relay-options.js';
 import { SlowRequests } from '../streams/index.js';
-import {
-  OWN_INTRODUCTION,
-  LastFaults,
-  type LastFault,
-  type OriginView,
-  type UpstreamContext,
-} from '../upstream/index.js';
+import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext } from '../upstream/index.js';
 
 /** Time to notify backends when the stop itself sets no limit. After that, backends not notified by then are counted and logged. */
 export const FAREWELLS_MS_MAX = 4_000;
@@ -84,14 +78,13 @@ export class Relay {
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
-  readonly #lastFaults = new LastFaults();
 
   constructor(options: RelayOptions) {
     const { deadlines, logger } = options;
     const { listCacheMs } = options.upstream;
     const lists = listCacheMs === 0 ? undefined : new ListCache(listCacheMs, deadlines, () => deadlines.nowMs());
     this.#merger = new ListMerger(deadlines, options.accounts, logger, lists);
-    this.#context = createUpstreamContext(options, this.#merger, this.#lastFaults);
+    this.#context = createUpstreamContext(options, this.#merger);
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
@@ -159,7 +152,7 @@ export class Relay {
 
   /** For the admin views: the origin's last failure. */
   lastFaultAt(origin: string): LastFault | undefined {
-    return this.#lastFaults.of(origin);
+    return this.#context.log.lastFaults.of(origin);
   }
 
   get nowMs(): number {
@@ -280,7 +273,7 @@ export class Relay {
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
     else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
-    else if (!isClientMethod(message.method)) {
+    else if (!isMethodOf('legacy', message.method)) {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);

@@ -149,7 +149,7 @@ export function mergeGreetings(
   // Most backends have no instructions, and then opening a session should cost nothing extra.
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
-  if (differing.length > 0) context.onExtensionsDiffering?.(virtualHost, differing);
+  if (differing.length > 0) context.log.onExtensionsDiffering(virtualHost, differing);
   return { capabilities, extensions, instructionsMember: said };
 }
 

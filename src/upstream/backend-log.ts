@@ -2,7 +2,7 @@
 // line for each session would bury everything else.
 import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import { loggedReason, type UpstreamFault, faultReason } from '../http-client/index.js';
+import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
 // fails.
@@ -52,7 +52,11 @@ export class LastFaults {
  */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
+/** For metrics: called for each failure of a request, and of each attempt to open a session. */
+export type BackendFaultTaker = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
+
 export class BackendLog {
+  readonly lastFaults = new LastFaults();
   readonly #logger: Logger;
   /** Backends last reported as unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
@@ -69,14 +73,23 @@ export class BackendLog {
   /** When a failed request to a backend was last logged, and how many have failed since then. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
+  readonly #onFault: BackendFaultTaker | undefined;
 
-  constructor(logger: Logger, nowMs: () => number = () => performance.now()) {
+  constructor(logger: Logger, nowMs: () => number = () => performance.now(), onFault?: BackendFaultTaker) {
     this.#logger = logger;
     this.#nowMs = nowMs;
+    this.#onFault = onFault;
   }
 
-  /** At most one line per backend and interval: the first failure at once, further ones as a count on the next line. */
+  /** An attempt to open a session has failed; not called where no attempt was made. */
+  onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void {
+    this.#onFault?.(backend.name, fault.kind, 'opening');
+  }
+
+  /** A request in an open session has failed. At most one line per backend and interval: the first failure at once, further ones as a count on the next line. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
+    this.#onFault?.(backend.name, fault.kind, 'request');
+    this.lastFaults.note(backend, fault, 'request');
     const nowMs = this.#nowMs();
     const last = this.#failures.get(backend);
     if (last !== undefined && nowMs - last.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
@@ -88,7 +101,7 @@ export class BackendLog {
     this.#logger.warn({ ...whichOf(backend), reason: loggedReason(fault), ...others }, 'request to backend failed');
   }
 
-  /** Logged again only when the list of tools has changed. */
+  /** Tools are left out of a list, each with the reason. Logged again only when the list of tools has changed. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;
@@ -96,6 +109,7 @@ export class BackendLog {
     this.#logger.warn({ ...whichOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
+  /** Backends of a virtual host give different settings to these extensions. */
   onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
     if (this.#differing.has(virtualHost)) return;
     this.#differing.add(virtualHost);
@@ -117,6 +131,7 @@ export class BackendLog {
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
+    this.lastFaults.note(backend, fault, 'opening');
     const reason = loggedReason(fault);
     if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
     if (this.#reasons.get(backend) === reason) return;

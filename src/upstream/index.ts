@@ -1,4 +1,4 @@
-export { BackendLog, type LastFault, LastFaults } from './backend-log.js';
+export { type BackendFaultTaker, BackendLog, type LastFault } from './backend-log.js';
 export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
 export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
 export type { RpcRequest } from './rpc/rpc-request.js';

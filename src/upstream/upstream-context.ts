@@ -1,9 +1,10 @@
 // What all upstream sessions of a relay share.
 import { randomBytes } from 'node:crypto';
-import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
 import type { UpstreamOptions } from '../config/index.js';
 import type { DeadlineWheel, MessageMemory } from '../fair/index.js';
-import type { HttpUpstream, Notices, UpstreamFault } from '../http-client/index.js';
+import type { HttpUpstream, Notices } from '../http-client/index.js';
+import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { OAuthSourceMeans } from '../credentials/index.js';
 
@@ -45,15 +46,6 @@ export interface UpstreamContext {
   nowMs(): number;
   /** A backend has said that one of its lists has changed, or has forgotten a session: then `method` is `''`. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
-  /** For the log: tools of a backend are left out of a list, each with the reason. */
-  readonly onToolsLeftOut?: (backend: CompiledBackend, tools: readonly string[]) => void;
-  /** For the log: backends of a virtual host give different settings to these extensions. */
-  readonly onExtensionsDiffering?: (virtualHost: CompiledVirtualHost, extensions: readonly string[]) => void;
-  /** For the log: opening a session with a backend succeeded, or failed. */
-  onAvailable(backend: CompiledBackend): void;
-  onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
-  /** For metrics: an attempt to open a session has failed; not called where no attempt was made. */
-  onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void;
-  /** For the log: a request to an open session has failed. */
-  onFailure(backend: CompiledBackend, fault: UpstreamFault): void;
+  /** Told of what happens to backends, for the log and for figures. */
+  readonly log: Pick<BackendLog, keyof BackendLog>;
 }

@@ -1,14 +1,14 @@
 // A backend that wants its user's consent first: what each kind of client is told.
 import t from 'tap';
 import { failureOf } from '../../src/calls/relayed-request.js';
-import type { RelayedRequestPlan } from '../../src/calls/relayed-request-plan.js';
+import type { RelayedRequestPlan } from '../../src/calls/request-form.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 
 const URL = 'https://gateway.example/connect?ticket=1';
 const FAULT = { ...upstreamFault('consent-missing', true), connect: () => URL };
 
 function planOf(isModern: boolean, offersUrls: boolean): RelayedRequestPlan {
-  const form = { asking: isModern ? { ask: () => undefined } : undefined };
+  const form = { hasSession: !isModern };
   const session = { backendRequests: { offersUrls } };
   return { form, session, upstream: { backend: { name: 'b' } } } as unknown as RelayedRequestPlan;
 }

@@ -5,16 +5,15 @@ import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js
 import { KNOWN_NAMES } from '../../src/bytes/method-name.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
 import { METHODS } from '../../src/metrics/request-figures.js';
-import { modernMethods } from '../../src/modern/modern-door.js';
 import {
-  isModernTarget,
-  isSessionTarget,
+  isTargetMethod,
+  isTargetOf,
   isTaskMethod,
+  knownMethods,
   mayAskForInput,
   nameInHead,
   nameKindOf,
   readTarget,
-  targetMethods,
   type NoTarget,
   type Target,
   type TargetMethod,
@@ -116,7 +115,7 @@ interface Row {
 
 const EVERYTHING = '{"uri":"b+x:1","name":"b-p","taskId":"b-t","ref":{"type":"ref/prompt","name":"b-r"}}';
 
-t.test('every method has a row here, and the member that it is about is named in mcp/request-subject.ts', async (t) => {
+t.test('every method has a row here, and the member that it is about is named in mcp/json-rpc.ts', async (t) => {
   const unnamed = { loggedAs: '', mayAskForInput: false, isOfTask: false } as const;
   const ofTask = { ...unnamed, about: '"b-t"', isOfTask: true, eras: 'both', nameInHead: 'may' } as const;
   const rows: Readonly<Record<TargetMethod, Row>> = {
@@ -145,15 +144,15 @@ t.test('every method has a row here, and the member that it is about is named in
     'tasks/cancel': ofTask,
     'tasks/update': { ...ofTask, eras: 'modern' },
   };
-  t.same([...targetMethods].sort(), Object.keys(rows).sort());
+  t.same(knownMethods.filter(isTargetMethod).sort(), Object.keys(rows).sort());
   for (const [name, row] of Object.entries(rows)) {
     const method = name as TargetMethod;
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${EVERYTHING}}`);
     const { nameStart, nameEnd } = readClientMessage(body) as ClientMessage;
-    const inSession = isSessionTarget(method);
+    const inSession = isTargetOf('legacy', method);
     const seen: Row = {
       about: body.toString('utf8', nameStart, nameEnd),
-      eras: inSession && isModernTarget(method) ? 'both' : inSession ? 'legacy' : 'modern',
+      eras: inSession && isTargetOf('modern', method) ? 'both' : inSession ? 'legacy' : 'modern',
       nameInHead: nameInHead(method),
       loggedAs: nameKindOf(method),
       mayAskForInput: mayAskForInput(method),
@@ -166,7 +165,7 @@ t.test('every method has a row here, and the member that it is about is named in
 
 t.test('every method has a known name that costs no decoding, and a label of its own in the metrics', async (t) => {
   const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
-  for (const method of [...targetMethods, ...modernMethods]) {
+  for (const method of knownMethods) {
     t.ok(known?.includes(method), `${method} in bytes/method-name.ts`);
     t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);
   }

@@ -2,6 +2,7 @@
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/http-client/notices.js';
+import { LastFaults } from '../../src/upstream/backend-log.js';
 import { OwnIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
 import { Secrets } from '../../src/credentials/secrets.js';
 import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
@@ -10,11 +11,10 @@ import { SecretKeys } from '../../src/credentials/secrets/secret-keys.js';
 import { UserTokens } from '../../src/credentials/user-tokens.js';
 import { Tokens } from '../../src/credentials/tokens.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
+import type { UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories, type MessageMemory } from '../../src/fair/message-memory.js';
 import { createAccounts } from '../support/shares.js';
-import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { ScriptedUpstream } from './scripted-upstream.js';
 import { upstreamOptions } from '../support/upstream-options.js';
 
@@ -27,6 +27,15 @@ export class ScriptedContext implements UpstreamContext {
   readonly answers: AnswerOptions = answerOptions;
   /** What was reported to the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
+  readonly log: UpstreamContext['log'] = {
+    lastFaults: new LastFaults(),
+    onAvailable: () => void this.reports.push('available'),
+    onUnavailable: (_backend, { kind }) => void this.reports.push(kind),
+    onOpenFault: (_backend, { kind }) => void this.openFaults.push(kind),
+    onFailure: (_backend, { kind }) => void this.failures.push(kind),
+    onToolsLeftOut: () => undefined,
+    onExtensionsDiffering: () => undefined,
+  };
   /** Failed attempts to open a session. */
   readonly openFaults: string[] = [];
   /** Kinds of the failures of requests. */
@@ -82,21 +91,5 @@ export class ScriptedContext implements UpstreamContext {
   advance(ms: number): void {
     this.#nowMs += ms;
     this.deadlines.tick();
-  }
-
-  onAvailable(_backend: CompiledBackend): void {
-    this.reports.push('available');
-  }
-
-  onUnavailable(_backend: CompiledBackend, fault: UpstreamFault): void {
-    this.reports.push(fault.kind);
-  }
-
-  onOpenFault(_backend: CompiledBackend, fault: UpstreamFault): void {
-    this.openFaults.push(fault.kind);
-  }
-
-  onFailure(_backend: CompiledBackend, fault: UpstreamFault): void {
-    this.failures.push(fault.kind);
   }
 }

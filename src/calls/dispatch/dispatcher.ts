@@ -46,10 +46,9 @@ import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
-import type { Incoming } from '../relayed-request-plan.js';
-import { answerOwnError, LEGACY_FORM, LEGACY_WRAPPED_FORM } from '../request-form.js';
+import { answerOwnError, type Incoming, LEGACY_FORM, LEGACY_WRAPPED_FORM } from '../request-form.js';
 import { isForSearchTool } from '../search-tools.js';
-import { isSessionTarget, readTarget, type Target, type TargetMethod, type TargetReading } from '../targets.js';
+import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetReading } from '../targets.js';
 import { visitBackends } from '../../streams/index.js';
 
 // A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
@@ -109,16 +108,6 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
     },
     onNoRoom: () => undefined,
   });
-}
-
-// The methods of client requests that the gateway answers or relays; any other is "method not found", unless a backend declares it.
-// docs/mcp.md lists them, and a test keeps that page in line with the relay. Cold path.
-
-/** The methods that neither go to one backend nor ask for a list. */
-const OTHERS: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel']);
-
-export function isClientMethod(method: string): boolean {
-  return OTHERS.has(method) || isSessionTarget(method) || listKindOf(method) !== undefined;
 }
 
 type ModernTaker = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
@@ -182,7 +171,7 @@ export class Dispatcher {
       return;
     }
     const incoming = { virtualHost: caller.virtualHost, session, exchange, message, form: LEGACY_FORM };
-    if (isSessionTarget(method)) return this.relayRequest(method, incoming);
+    if (isTargetOf('legacy', method)) return this.relayRequest(method, incoming);
     const kind = listKindOf(method);
     if (kind !== undefined) return this.list(kind, incoming);
     switch (method) {

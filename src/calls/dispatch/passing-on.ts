@@ -4,7 +4,7 @@
 // to find out, as it would have to end that at once: for some servers, no client ever does so.
 import type { CompiledBackend } from '../../user-config/index.js';
 import { refuseMessage } from '../../exchange/index.js';
-import type { Incoming } from '../relayed-request-plan.js';
+import type { Incoming } from '../request-form.js';
 
 /**
  * Passes the request on if the lease has another owner and any of these backends may keep a session.

@@ -27,7 +27,7 @@ import {
   withRequestId,
   checkTransport,
 } from '../../exchange/index.js';
-import { isClientMethod } from '../../calls/index.js';
+import { isMethodOf } from '../../calls/index.js';
 import type { Relay } from '../../relay/index.js';
 import { limits, type Logger, refusals, type Refusal } from '../../shared/index.js';
 import type { CompiledVirtualHost } from '../../user-config/index.js';
@@ -123,7 +123,7 @@ export class McpPipeline {
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for along with `initialize`, whatever it is.
       if (message.method === 'initialize') return door.refusalOf('POST', 'session', subject);
-      if (!isClientMethod(message.method)) return undefined;
+      if (!isMethodOf('legacy', message.method)) return undefined;
     }
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
   }

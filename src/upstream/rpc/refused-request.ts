@@ -26,19 +26,12 @@ export const SAID_REFUSAL_CHARS_MAX = 512;
 /** The answer, if the response contains one, or the fault. */
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
+/** What the refusal means, by its body, and the error in it if that is one. */
+type IsRefused = (plan: RequestPlan, status: number, body: Buffer, error: BackendMessage | undefined) => boolean;
+
 /** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
-}
-
-interface RefusedRequest {
-  readonly status: number;
-  readonly carriesSession: boolean;
-  readonly body: Buffer;
-  /** The era of the request; `undefined` for a request that detects the era. */
-  readonly era: Era | undefined;
-  /** Whether a message is the answer to the request. */
-  isAnswer(message: BackendMessage): boolean;
 }
 
 /** A backend may send its answer with an HTTP error status (R24): what has the request's id was carried out, whatever the status. */
@@ -51,16 +44,12 @@ export function readRefusal(
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
   plan.endpoint.onRefused(status);
-  const isAnswer = (message: BackendMessage): boolean => isAnswerTo(plan, body, message);
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
-  const refused = { status, carriesSession, body, era, isAnswer };
-  if (carriesSession && isSessionRefused(refused, error, isUnauthorizedFault))
-    return { fault: upstreamFault('session-lost') };
-  if (era === 'modern' && isModernRefused(refused, error)) return { fault: upstreamFault('era-refused') };
-  if (era === 'legacy' && isLegacyRefused(refused, error)) return { fault: upstreamFault('era-refused') };
+  if (carriesSession && isSessionRefused(plan, status, body, error)) return { fault: upstreamFault('session-lost') };
+  if (era !== undefined && isEraRefused[era](plan, status, body, error)) return { fault: upstreamFault('era-refused') };
   const isUnauthorized = status === 401 && isUnauthorizedFault;
-  if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
+  if (!isUnauthorized && message !== undefined && isAnswerTo(plan, body, message)) return { answer: message };
   const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (told !== undefined || !isForNow(status)) return { fault: told ?? statusFault(status, carriesSession) };
   return { fault: { ...httpStatusFault(status), said: readSaidRefusal(body, error, hint) } };
@@ -107,18 +96,13 @@ export function saysNoSession(
 }
 
 /** Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that belongs to no request. */
-function isSessionRefused(
-  refused: RefusedRequest,
-  error: BackendMessage | undefined,
-  hasCredentials: boolean,
-): boolean {
-  const { status, body } = refused;
-  if (error !== undefined && saysNoSession(refused, body, error)) return true;
-  if (status !== 400 && (status !== 401 || hasCredentials)) return false;
+const isSessionRefused: IsRefused = (plan, status, body, error) => {
+  if (error !== undefined && saysNoSession(plan, body, error)) return true;
+  if (status !== 400 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
   const { code, message } = saidIn(body, error);
   return error.idStart === -1 && !isAboutMessage(code) && NO_SESSION.test(message);
-}
+};
 
 /** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
@@ -127,28 +111,29 @@ const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
  * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds as legacy servers
  * do to a request without a session, without the request's id.
  */
-function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefined): boolean {
-  const { status, body } = refused;
+const isModernRefused: IsRefused = (plan, status, body, error) => {
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
   const { code, versions } = saidIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
   // A request that ended in an internal error may have been carried out.
-  return !isModernError && code !== rpcCodes.internalError && !refused.isAnswer(error);
-}
+  return !isModernError && code !== rpcCodes.internalError && !isAnswerTo(plan, body, error);
+};
 
 /**
  * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before looking at its content:
  * because of its version, or of missing headers or a missing envelope.
  */
-function isLegacyRefused({ status, body }: RefusedRequest, error: BackendMessage | undefined): boolean {
+const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = saidIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
   if (code === rpcCodes.headerMismatch) return true;
   return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
-}
+};
+
+const isEraRefused: Readonly<Record<Era, IsRefused>> = { legacy: isLegacyRefused, modern: isModernRefused };
 
 const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
 

@@ -79,7 +79,7 @@ export interface RequestPlan extends OutgoingMessage {
   /** Whether the request carries a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
   /** Told each session id and the `set-cookie` lines of an answer, with the id that the request carried. */
-  readonly session?: { noteHead(sessionId: string, cookies: string, carried: string): void };
+  readonly session?: { noteHead(sessionId: string, cookies: string, carried: string): void } | undefined;
   readonly sessionId?: string;
   /** The era that the backend has spoken, so that a refusal of that era is recognised; `undefined` for requests that detect the era. */
   readonly era?: Era | undefined;

@@ -9,7 +9,16 @@
 //
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
-import { redirectFault, upstreamFault, type UpstreamFault } from '../../http-client/index.js';
+import {
+  connectionBounds,
+  type HttpUpstream,
+  movedTarget,
+  redirectFault,
+  type UpstreamCall,
+  upstreamFault,
+  type UpstreamFault,
+  type UpstreamHandler,
+} from '../../http-client/index.js';
 import {
   BodyCollector,
   passingMemory,
@@ -18,20 +27,19 @@ import {
   type Reading,
 } from '../../bytes/index.js';
 import {
+  beginsWithResult,
   readBackendAnswer,
   readBackendMessage,
   type BackendMessage,
   readLargeBackendMessage,
   readLargeBackendMessageLater,
 } from '../../mcp/index.js';
-import type { DeadlineWheel } from '../../fair/index.js';
+import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
-import type { HttpUpstream, UpstreamCall } from '../../http-client/index.js';
-import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
-import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
+import { UnreadAnswer } from './unread-answer.js';
 
 /** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After that, it is cut. */
 export const ANSWERED_STREAM_MS_MAX = 1_000;
@@ -40,8 +48,19 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
-export class RpcRequest extends PacedReading implements ResumptionReader {
-  protected override call: UpstreamCall;
+interface Ration {
+  bytesLeft: number;
+  /** The time spent reading so far. */
+  spentMs: number;
+}
+
+export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
+  readonly #plan: RequestPlan;
+  readonly #handler: RequestHandler;
+  readonly #answerBytesMax: number;
+  readonly #deadlines: DeadlineWheel;
+  readonly #deadline: Deadline;
+  #call: UpstreamCall;
   /** The same object as `call`, once that is a resumption. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
@@ -63,35 +82,32 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   /** Events that wait until the reading is done and the handler wants them; and how the stream has ended after them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
+  /** The memory held for a large answer or event, until the handler has it. */
+  #room: MessageHold | undefined;
+  /** The handler wants no more for now. */
+  #isHeld = false;
+  #isExcused = false;
+  /** What may be read before the handler is asked for more; `undefined` for no limit. */
+  #ration: Ration | undefined;
+  /** For a redirect, which is followed once. */
+  #http: HttpUpstream | undefined;
 
   /** Sends the request. The handler is never called synchronously from the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
-    super(deadlines, plan, handler);
-    this.#received = new BodyCollector(this.answerBytesMax, passingMemory);
+    this.#deadlines = deadlines;
+    this.#plan = plan;
+    this.#handler = handler;
+    this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
+    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
+    this.#received = new BodyCollector(this.#answerBytesMax, passingMemory);
     if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
-    this.call = this.dispatch(http);
+    this.#http = http;
+    this.#call = this.#send(http);
   }
 
   /** Gives up without calling the handler. The backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
-    if (this.#finish()) this.call.abort();
-  }
-
-  protected override get isOver(): boolean {
-    return this.#state === 'done';
-  }
-
-  protected override get isAnswered(): boolean {
-    return this.#state === 'answered';
-  }
-
-  protected override get isReadingLarge(): boolean {
-    return this.#reading !== undefined;
-  }
-
-  protected override onPaused(isPaused: boolean): void {
-    if (isPaused) this.#unread?.pause();
-    else this.#unread?.resume();
+    if (this.#finish()) this.#call.abort();
   }
 
   /** The HTTP status of the response; 0 before it has arrived. */
@@ -101,14 +117,15 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'waiting') return;
-    this.touch();
-    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
-    if (status > 200 && status < 300 && isAnswerType(contentType)) this.plan.endpoint.onForgiven('status');
+    this.#touch();
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
+    if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
     const cookies = status < 300 ? hint : '';
-    if (sessionId !== '' || cookies !== '') this.plan.session?.noteHead(sessionId, cookies, this.plan.sessionId ?? '');
+    if (sessionId !== '' || cookies !== '')
+      this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
     this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
@@ -116,26 +133,26 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#onStream();
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
-    } else if (!this.tryFollow(status, hint)) {
-      this.fail(status >= 300 ? redirectFault(status, hint, this.plan.target) : upstreamFault('answer-invalid'));
+    } else if (!this.#tryFollow(status, hint)) {
+      this.#fail(status >= 300 ? redirectFault(status, hint, this.#plan.target) : upstreamFault('answer-invalid'));
     }
   }
 
-  protected override take(chunk: Buffer): void {
+  #take(chunk: Buffer): void {
     switch (this.#state) {
       case 'json':
-        this.touch();
+        this.#touch();
         if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
         else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
-        else this.#collect(chunk, this.answerBytesMax);
+        else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
-        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.touch();
+        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.#touch();
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
         // The reading that they wait for may have paused an earlier call than this one.
-        if (this.#events?.length) this.call.pause();
+        if (this.#events?.length) this.#call.pause();
         this.#countEvent();
         break;
       case 'refused':
@@ -147,15 +164,15 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   /** Whether the chunk is the whole answer and can be read in place. Larger answers are copied, because their memory is counted. */
   #isReadInPlace({ length }: Buffer): boolean {
-    if (this.handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
-    return length < limits.countedFromBytes && length <= this.answerBytesMax;
+    if (this.#handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
+    return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
   /** Called where several requests share one stream: see `UpstreamHandler`. */
   onEvent(data: Buffer): void {
-    if (data.length > this.answerBytesMax) return this.fail(upstreamFault('answer-too-large'));
-    this.countWhole(data.length);
-    this.touch();
+    if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
+    this.#countWhole(data.length);
+    this.#touch();
     this.#onEvent(data);
     this.#countEvent();
   }
@@ -175,18 +192,18 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
         this.#onStreamEnd('end');
         break;
       case 'waiting':
-        this.fail(upstreamFault('answer-incomplete'));
+        this.#fail(upstreamFault('answer-incomplete'));
         break;
       default:
     }
   }
 
   onFault(fault: UpstreamFault): void {
-    this.plan.endpoint.onFault(fault);
+    this.#plan.endpoint.onFault(fault);
     // Once the answer has arrived, it does not matter how its stream ends.
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
-    else this.fail(fault);
+    else this.#fail(fault);
   }
 
   /** Takes effect after the events that still wait. */
@@ -200,40 +217,40 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream' && !this.#tryResume(this.#ending))
-      this.fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
+      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
   #onStream(): void {
     if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
     const taker = this.#unread && this.#unreadTaker(this.#unread);
-    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax, taker);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
   }
 
   /** The deadline continues meanwhile: that a backend can be asked again is no sign of life. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
-    const resumption = resumptionOf(this.call, ending, this.#parser, this.plan, this.deadlines, this);
+    const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
     if (resumption === undefined) return false;
-    this.call = this.#resumption = resumption;
+    this.#call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
     this.#ending = undefined;
-    const isRested = this.room?.isWaiting === true;
-    this.room?.release();
+    const isRested = this.#room?.isWaiting === true;
+    this.#room?.release();
     // A handler that holds the request has paused the previous call, so the pause is repeated; a wait for room was ended by the release
     // above, so its pause is undone.
-    if (this.isHeld) resumption.pause();
+    if (this.#isHeld) resumption.pause();
     else resumption.resume();
-    if (isRested) this.touch();
+    if (isRested) this.#touch();
     return true;
   }
 
   onResumed(): void {
-    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onStream();
   }
 
   onNotResumed(fault: UpstreamFault): void {
-    this.fail(fault);
+    this.#fail(fault);
   }
 
   #onJson(): void {
@@ -241,79 +258,79 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#unread.end(() => this.#finish());
       return;
     }
-    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.plan);
+    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
     }
     // The whole answer has arrived: the time from now on is not the backend's doing.
-    this.deadline.cancel();
+    this.#deadline.cancel();
     this.#transition('json', 'reading');
     this.#reading = readLargeBackendMessage(
-      this.plan.subject,
+      this.#plan.subject,
       bytes,
       (message) => this.#onJsonMessage(bytes, message),
-      this.plan.hasTasks,
+      this.#plan.hasTasks,
     );
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !isAnswerTo(this.plan, bytes, message))
-      return this.fail(upstreamFault('answer-invalid'));
-    if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
+    if (message === undefined || !isAnswerTo(this.#plan, bytes, message))
+      return this.#fail(upstreamFault('answer-invalid'));
+    if (saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     // Kept until the next holder of the answer has counted it.
-    const room = this.room;
-    this.room = undefined;
+    const room = this.#room;
+    this.#room = undefined;
     this.#finish();
-    this.handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
+    this.#handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
     room?.release();
   }
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
     this.#resumption?.noteEvent();
-    if (this.#resumption !== undefined && this.#reading === undefined) this.touch();
-    if (this.#reading !== undefined || this.isHeld) (this.#events ??= []).push(this.#owned(data));
+    if (this.#resumption !== undefined && this.#reading === undefined) this.#touch();
+    if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));
   }
 
   #readLarge(data: Buffer): void {
-    this.rest();
+    this.#rest();
     // Asynchronously: this may be inside the parser, whose chunk may contain more events.
     const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
-      this.goOn();
+      this.#goOn();
     };
-    this.#reading = readLargeBackendMessageLater(this.plan.subject, data, onRead, this.plan.hasTasks);
+    this.#reading = readLargeBackendMessageLater(this.#plan.subject, data, onRead, this.#plan.hasTasks);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined) return this.plan.endpoint.onForgiven('heartbeat');
-    if (message.kind === 'response' && !isAnswerTo(this.plan, data, message)) {
-      this.fail(upstreamFault('answer-invalid'));
+    if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
+    if (message.kind === 'response' && !isAnswerTo(this.#plan, data, message)) {
+      this.#fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#tellAnswer(this.#owned(data), message);
     } else {
-      this.handler.onMessage(data, message);
+      this.#handler.onMessage(data, message);
     }
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
+    if (saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
-      this.handler.onAnswer(bytes, message, this.#sessionId);
+      this.#handler.onAnswer(bytes, message, this.#sessionId);
       return;
     }
-    this.rest();
+    this.#rest();
     this.#reading = this.#unread.passOnWhole(bytes, () => {
       this.#reading = undefined;
       this.#onStreamAnswer();
       this.#countEvent();
-      this.goOn();
+      this.#goOn();
     });
   }
 
@@ -323,80 +340,204 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   /** Passes waiting events to the handler, as long as it wants them, and reads on after the last. */
-  protected override goOn(): void {
-    while (this.#reading === undefined && !this.isHeld && this.#state === 'event-stream') {
+  #goOn(): void {
+    while (this.#reading === undefined && !this.#isHeld && this.#state === 'event-stream') {
       const event = this.#events?.shift();
       if (event === undefined) break;
       this.#onEvent(event);
     }
     if (this.#state === 'answered') this.#events = undefined;
     this.#tryEnd();
-    if (this.#state === 'done' || this.#reading !== undefined || this.isHeld) return;
-    if (this.room?.isWaiting === true) return;
-    if (this.#state !== 'answered') this.touch();
-    this.call.resume();
+    if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
+    if (this.#room?.isWaiting === true) return;
+    if (this.#state !== 'answered') this.#touch();
+    this.#call.resume();
   }
 
   /** The stream should end now (S10). It gets some time to end by itself, so that the connection can be reused. */
   #onStreamAnswer(): void {
     this.#transition('event-stream', 'answered');
-    this.deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
+    this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
   }
 
-  protected override onDeadline(): void {
+  #onDeadline(): void {
     if (this.#state === 'answered') this.abort();
-    else this.fail(upstreamFault('answer-timeout'));
+    else this.#fail(upstreamFault('answer-timeout'));
   }
 
   #onRefusal(): void {
-    const bytes = jsonOf(this.#received.bytes, this.plan);
-    const read = readRefusal(this.plan, this.handler, this.#status, bytes, this.#hint);
-    if ('fault' in read) return this.fail(read.fault);
+    const bytes = jsonOf(this.#received.bytes, this.#plan);
+    const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint);
+    if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
-    this.handler.onAnswer(bytes, read.answer, this.#sessionId);
+    this.#handler.onAnswer(bytes, read.answer, this.#sessionId);
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
     const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
     if (bytes <= bytesMax) this.#received.add(chunk, this.#bodyBytes);
-    else if (this.#state !== 'refused') this.fail(upstreamFault('answer-too-large'));
-    else this.fail(statusFault(this.#status, this.plan.carriesSession));
-    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
+    else if (this.#state !== 'refused') this.#fail(upstreamFault('answer-too-large'));
+    else this.#fail(statusFault(this.#status, this.#plan.carriesSession));
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
   }
 
   /** Counts an incomplete event, which the parser keeps. A complete one is the handler's to count. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
-    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
-    else if (this.#reading === undefined && !this.#events?.length) this.room?.release();
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
+    else if (this.#reading === undefined && !this.#events?.length) this.#room?.release();
   }
 
   #passOn(unread: UnreadAnswer, piece: Buffer): void {
-    if (!unread.tryAdd(piece)) this.fail(upstreamFault('answer-too-large'));
+    if (!unread.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
   }
 
+  /** Takes large results as they arrive. */
   #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
-    return largeResultTaker(
-      () => this.#state === 'event-stream',
-      (piece) => this.#passOn(unread, piece),
-      () => unread.end(() => this.#onStreamAnswer()),
+    const isOpen = (): boolean => this.#state === 'event-stream';
+    return {
+      fromBytes: connectionBounds.upstreamReadBytes,
+      takes: (beginning) => isOpen() && beginsWithResult(beginning),
+      onPiece: (piece) => {
+        if (isOpen()) this.#passOn(unread, piece);
+      },
+      onEnd: () => {
+        if (isOpen()) unread.end(() => this.#onStreamAnswer());
+      },
+    };
+  }
+
+  // The pace of reading: no faster than the handler wants and memory allows.
+
+  /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
+  #tryFollow(status: number, location: string): boolean {
+    const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
+    const moved = movedTarget(status, location, endpoint.moved ?? target, isUnauthorizedFault);
+    const http = this.#http;
+    // What leads nowhere is forgotten.
+    endpoint.moved = http && moved;
+    if (moved === undefined || http === undefined) return false;
+    this.#http = undefined;
+    endpoint.onForgiven('redirect');
+    this.#call.abort();
+    this.#call = this.#send(http);
+    return true;
+  }
+
+  #send(http: HttpUpstream): UpstreamCall {
+    const { subject, endpoint, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
+    const target = endpoint.moved ?? this.#plan.target;
+    return http.dispatch(
+      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head },
+      this,
     );
   }
 
-  protected override fail(fault: UpstreamFault): void {
+  /** Whether nothing reads the request's memory any more, as far as is known. */
+  get isSent(): boolean {
+    return this.#call.isSent;
+  }
+
+  /** Whether the handler wants no more for now. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** Stops reading the answer until `resume`; the silence is then the gateway's own, so a deadline on silence stops too. */
+  pause(): void {
+    if (this.#state === 'done') return;
+    this.#isHeld = true;
+    this.#unread?.pause();
+    this.#rest();
+  }
+
+  resume(): void {
+    if (this.#state === 'done' || !this.#isHeld) return;
+    this.#isHeld = false;
+    this.#unread?.resume();
+    this.#goOn();
+  }
+
+  /** Reads this many bytes from now on, then pauses and calls `onRationRead`; `undefined`, the default, sets no limit. */
+  ration(bytes: number | undefined): void {
+    this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
+  }
+
+  /** Whether it is the caller's turn to send something: the backend's silence does not count then. */
+  excuseSilence(isExcused: boolean): void {
+    this.#isExcused = isExcused;
+    if (this.#state === 'done' || this.#state === 'answered' || this.#isHeld || this.#reading !== undefined) return;
+    if (!isExcused) this.#touch();
+    else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#ration === undefined) this.#take(chunk);
+    else this.#takeOf(this.#ration, chunk);
+  }
+
+  #takeOf(ration: Ration, chunk: Buffer): void {
+    const startMs = performance.now();
+    this.#take(chunk);
+    ration.spentMs += performance.now() - startMs;
+    ration.bytesLeft -= chunk.length;
+    // After the answer nobody would ask for more: the stream has a moment to end by itself.
+    if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
+    this.pause();
+    this.#handler.onRationRead?.(ration.spentMs);
+  }
+
+  /** The silence from now on is the gateway's own, so a deadline on silence stops too. */
+  #rest(): void {
+    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.cancel();
+    this.#call.pause();
+  }
+
+  #touch(): void {
+    if (this.#plan.isSilenceDeadline && !this.#isExcused && !this.#isHeld) this.#deadline.restart();
+  }
+
+  /** Counts a message that has already arrived completely, so there is nothing to wait for. */
+  #countWhole(bytes: number): void {
+    const { memory, subject } = this.#plan;
+    if (memory === undefined || bytes < limits.countedFromBytes) return;
+    this.#room ??= memory.hold(subject, this);
+    this.#room.take(bytes);
+  }
+
+  /** Stops reading until there is memory for this many bytes; where the length is unknown, for more than has arrived. */
+  #makeRoom(bytes: number): void {
+    const { memory, subject } = this.#plan;
+    if (memory === undefined) return;
+    this.#room ??= memory.hold(subject, this);
+    const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, this.#answerBytesMax));
+    if (outcome === 'wait') this.#rest();
+    else if (outcome !== 'room') this.onNoRoom(outcome);
+  }
+
+  /** Called by `MessageHold`, like `onNoRoom`. */
+  onRoom(): void {
+    this.#goOn();
+  }
+
+  onNoRoom(bound: ShareBound): void {
+    this.#fail(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
+  }
+
+  #fail(fault: UpstreamFault): void {
     if (!this.#finish()) return;
-    this.call.abort();
-    this.handler.onFault(fault);
+    this.#call.abort();
+    this.#handler.onFault(fault);
   }
 
   #finish(): boolean {
     if (this.#state === 'done') return false;
     this.#transition(this.#state, 'done');
-    this.deadline.cancel();
+    this.#deadline.cancel();
     this.#reading?.cancel();
     this.#events = undefined;
     this.#received.clear();
-    this.room?.release();
+    this.#room?.release();
     this.#unread?.drop();
     return true;
   }

@@ -1,8 +1,6 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
-import { addPiece, withoutByteOrderMark, type LargeEventTaker, type Reading } from '../../bytes/index.js';
-import { beginsWithResult } from '../../mcp/index.js';
+import { addPiece, withoutByteOrderMark, type Reading } from '../../bytes/index.js';
 import { limits, KIB } from '../../shared/index.js';
-import { connectionBounds } from '../../http-client/index.js';
 
 /** Bytes of a large list that go to the list thread, or come from it, in one go: more would hold up the event loop. */
 export const LIST_PART_BYTES = 512 * KIB;
@@ -75,27 +73,6 @@ export class UnreadAnswer {
     this.#pieceBytes = 0;
     return pieces;
   }
-}
-
-/**
- * Takes large results from an event stream as they arrive.
- * @param isOpen false once the stream is over: what is taken then is dropped.
- */
-export function largeResultTaker(
-  isOpen: () => boolean,
-  onPiece: (piece: Buffer) => void,
-  onEnd: () => void,
-): LargeEventTaker {
-  return {
-    fromBytes: connectionBounds.upstreamReadBytes,
-    takes: (beginning) => isOpen() && beginsWithResult(beginning),
-    onPiece: (piece) => {
-      if (isOpen()) onPiece(piece);
-    },
-    onEnd: () => {
-      if (isOpen()) onEnd();
-    },
-  };
 }
 
 /** Passes on one part per turn of the event loop, since copying 60 MiB takes 30 ms; waits while its taker is paused. */

@@ -3,26 +3,16 @@
 // that it does not speak the client's. One deadline covers both tries. Cold path.
 import { eraOfVersion, type Era } from '../../mcp/index.js';
 import {
-  openHandshake,
-  type Handshake,
+  Handshake,
   type HandshakeHandler,
   type HandshakePlan,
   type HandshakeResult,
+  Initialization,
 } from './handshake.js';
-import { openModernHandshake } from './modern-handshake.js';
+import { Discovery } from './modern-handshake.js';
 import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
-
-interface EraOpeningHandler {
-  onOpen(result: HandshakeResult): void;
-  onFault(fault: UpstreamFault): void;
-}
-
-/** Starts the opening; the handler is never called synchronously. */
-export function openInEra(context: UpstreamContext, plan: HandshakePlan, handler: EraOpeningHandler): Handshake {
-  return new EraOpening(context, plan, handler);
-}
 
 /** Faults that are answers, but no usable ones. */
 const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
@@ -31,19 +21,14 @@ const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'version-unsupported',
 ]);
 
-class EraOpening implements Handshake, HandshakeHandler {
-  readonly #context: UpstreamContext;
-  readonly #plan: HandshakePlan;
-  readonly #handler: EraOpeningHandler;
+export class EraOpening extends Handshake implements HandshakeHandler {
   #era: Era;
   #handshake: Handshake;
   /** The fault of the first try, once there is a second. */
   #firstFault: UpstreamFault | undefined;
 
-  constructor(context: UpstreamContext, plan: HandshakePlan, handler: EraOpeningHandler) {
-    this.#context = context;
-    this.#plan = plan;
-    this.#handler = handler;
+  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+    super(context, plan, handler);
     this.#era = plan.endpoint.eras.firstOf(eraOfVersion(plan.protocolVersion), context.nowMs());
     this.#handshake = this.#start();
   }
@@ -53,20 +38,20 @@ class EraOpening implements Handshake, HandshakeHandler {
   }
 
   onOpen(result: HandshakeResult): void {
-    this.#plan.endpoint.eras.onSpoken(this.#era);
-    this.#handler.onOpen(result);
+    this.plan.endpoint.eras.onSpoken(this.#era);
+    this.handler.onOpen(result);
   }
 
   onFault(fault: UpstreamFault, isOtherEra: boolean): void {
-    const { eras } = this.#plan.endpoint;
-    if (isOtherEra) eras.onRefused(this.#era, this.#context.nowMs());
+    const { eras } = this.plan.endpoint;
+    if (isOtherEra) eras.onRefused(this.#era, this.context.nowMs());
     if (this.#firstFault !== undefined) {
       const isNeither = isOtherEra || ERA_FAULTS.has(fault.kind);
       // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
       if (isNeither) eras.forget();
-      this.#handler.onFault(isNeither ? this.#firstFault : fault);
+      this.handler.onFault(isNeither ? this.#firstFault : fault, isOtherEra);
     } else if (!isOtherEra) {
-      this.#handler.onFault(fault);
+      this.handler.onFault(fault, isOtherEra);
     } else {
       this.#firstFault = fault;
       this.#era = otherEra(this.#era);
@@ -75,7 +60,7 @@ class EraOpening implements Handshake, HandshakeHandler {
   }
 
   #start(): Handshake {
-    const open = this.#era === 'legacy' ? openHandshake : openModernHandshake;
-    return open(this.#context, this.#plan, this);
+    const Opening = this.#era === 'legacy' ? Initialization : Discovery;
+    return new Opening(this.context, this.plan, this);
   }
 }

@@ -16,6 +16,7 @@ import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import {
   withCookies,
+  type OutgoingMessage,
   plainRequest,
   type UpstreamCall,
   type UpstreamHandler,
@@ -30,7 +31,7 @@ import {
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
-import type { RequestHandler } from '../rpc/request-plan.js';
+import type { RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
@@ -46,12 +47,6 @@ export interface HandshakeHandler {
   onOpen(result: HandshakeResult): void;
   /** @param isOtherEra whether the backend has shown that it does not speak this era of MCP, so that the other may be worth a try. */
   onFault(fault: UpstreamFault, isOtherEra: boolean): void;
-}
-
-/** A handshake in progress. */
-export interface Handshake {
-  /** Gives up without calling the handler; if the backend has already made a session, it is ended. */
-  abort(): void;
 }
 
 const NO_HEADERS: readonly string[] = [];
@@ -82,15 +77,66 @@ export interface HandshakePlan {
   readonly dueMs: number;
 }
 
-/** Starts a handshake; the handler is never called synchronously. */
-export function openHandshake(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler): Handshake {
-  return new Opening(context, plan, handler);
+/** A handshake in progress. */
+export abstract class Handshake {
+  protected readonly context: UpstreamContext;
+  protected readonly plan: HandshakePlan;
+  protected readonly handler: HandshakeHandler;
+
+  /** Starts it; the handler is never called synchronously. */
+  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+    this.context = context;
+    this.plan = plan;
+    this.handler = handler;
+  }
+
+  /** Gives up without calling the handler; if the backend has already made a session, it is ended. */
+  abstract abort(): void;
+
+  protected get remainingMs(): number {
+    return this.plan.dueMs - this.context.nowMs();
+  }
+
+  /**
+   * Sends a request.
+   * @param id as JSON; the message has it already.
+   * @param headers of the message; the caller's are added to them.
+   */
+  protected ask(
+    id: Buffer,
+    { body, head }: OutgoingMessage,
+    headers: readonly string[],
+    handler: RequestHandler,
+    session?: RequestPlan['session'],
+    stream?: SseStream,
+  ): RpcRequest {
+    const { subject, target, endpoint, isUnauthorizedFault } = this.plan;
+    const { http, deadlines } = this.context;
+    const idSpan = { bytes: id, start: 0, end: id.length };
+    return new RpcRequest(
+      stream?.wayOf(idSpan) ?? http,
+      deadlines,
+      {
+        subject,
+        target,
+        endpoint,
+        headers: withHeaders(headers, this.plan.headers),
+        body,
+        head,
+        id: idSpan,
+        deadlineMs: this.remainingMs,
+        isSilenceDeadline: false,
+        carriesSession: false,
+        answerBytesMax: limits.initializeAnswerBytesMax,
+        isUnauthorizedFault,
+        session,
+      },
+      handler,
+    );
+  }
 }
 
-class Opening implements Handshake, RequestHandler {
-  readonly #context: UpstreamContext;
-  readonly #plan: HandshakePlan;
-  readonly #handler: HandshakeHandler;
+export class Initialization extends Handshake implements RequestHandler {
   /** Every backend is offered the latest version, and one that refuses it, the newest of those that it names, or the caller's own (C05). */
   #version = LATEST_PROTOCOL_VERSION;
   /** The version to offer next, if the backend has refused the latest. */
@@ -106,62 +152,41 @@ class Opening implements Handshake, RequestHandler {
   #isOver = false;
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
-    this.#context = context;
-    this.#plan = plan;
-    this.#handler = handler;
+    super(context, plan, handler);
     if (plan.isSse === true) this.#openStream();
-    else this.#request = this.#ask();
+    else this.#initialize();
   }
 
   #openStream(): void {
-    const { subject, target, endpoint, headers, isUnauthorizedFault: hasCredentials, dueMs } = this.#plan;
+    const { subject, target, endpoint, headers, isUnauthorizedFault: hasCredentials } = this.plan;
     const stream = (this.#stream = new SseStream(
-      this.#context,
+      this.context,
       { subject, target, endpoint, headers, hasCredentials },
       {
         onNamed: (cookies) => {
           this.#deadline?.cancel();
           this.noteHead('', cookies);
-          this.#request = this.#ask();
+          this.#initialize();
         },
         onLost: (fault) => this.#fail(fault),
       },
     ));
     // The server has not responded at all, or has begun its stream without an `endpoint` event.
-    this.#deadline = this.#context.deadlines.after(dueMs - this.#context.nowMs(), () =>
+    this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
       this.#fail(upstreamFault(stream.isAnswered ? 'endpoint-missing' : 'answer-timeout')),
     );
   }
 
-  #ask(): RpcRequest {
-    const plan = this.#plan;
-    const { ids, http, deadlines } = this.#context;
-    const id = ids.next();
-    const deadlineMs = plan.dueMs - this.#context.nowMs();
-    const idSpan = { bytes: id, start: 0, end: id.length };
-    return new RpcRequest(
-      this.#stream?.wayOf(idSpan) ?? http,
-      deadlines,
-      {
-        subject: plan.subject,
-        target: plan.target,
-        endpoint: plan.endpoint,
-        headers: withHeaders(withHeaders(plan.endpoint.contentHeaders, cookieHeader(this.#cookies)), plan.headers),
-        body: initializeBody(id, this.#version, plan.introduction),
-        id: idSpan,
-        deadlineMs,
-        isSilenceDeadline: false,
-        carriesSession: false,
-        answerBytesMax: limits.initializeAnswerBytesMax,
-        isUnauthorizedFault: plan.isUnauthorizedFault,
-        session: this,
-      },
-      this,
-    );
+  #initialize(): void {
+    const { endpoint, introduction } = this.plan;
+    const id = this.context.ids.next();
+    const headers = withHeaders(endpoint.contentHeaders, cookieHeader(this.#cookies));
+    const body = initializeBody(id, this.#version, introduction);
+    this.#request = this.ask(id, { body }, headers, this, this, this.#stream);
   }
 
   noteHead(_sessionId: string, lines = ''): void {
-    if (lines === '' || this.#plan.keepsCookies !== true) return;
+    if (lines === '' || this.plan.keepsCookies !== true) return;
     this.#cookies = withCookies(this.#cookies, lines, this.#target);
   }
 
@@ -175,7 +200,7 @@ class Opening implements Handshake, RequestHandler {
   #fail(fault: UpstreamFault, isOtherEra = false): void {
     if (!this.#end()) return;
     this.#stream?.close();
-    this.#handler.onFault(fault, isOtherEra);
+    this.handler.onFault(fault, isOtherEra);
   }
 
   #end(): boolean {
@@ -189,7 +214,7 @@ class Opening implements Handshake, RequestHandler {
 
   /** Where messages go. */
   get #target(): UpstreamTarget {
-    const { endpoint, target } = this.#plan;
+    const { endpoint, target } = this.plan;
     return this.#stream?.target ?? endpoint.moved ?? target;
   }
 
@@ -218,13 +243,13 @@ class Opening implements Handshake, RequestHandler {
     const { kind, detail } = fault;
     // Whatever its words, a caller that asked with its own version would not have got this answer for the version's sake.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other ??= offerable(this.#plan.protocolVersion);
+      this.#other ??= offerable(this.plan.protocolVersion);
     if (!this.#tryOther()) this.#fail(fault, isOfOtherEra(fault));
   }
 
   #noteOther(error: Buffer): void {
     if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other = otherVersionIn(error.toString(), this.#plan.protocolVersion);
+      this.#other = otherVersionIn(error.toString(), this.plan.protocolVersion);
   }
 
   /** What was refused for its version was not carried out: it is sent once more. */
@@ -232,7 +257,7 @@ class Opening implements Handshake, RequestHandler {
     if (this.#other === undefined) return false;
     this.#version = this.#other;
     this.#other = undefined;
-    this.#request = this.#ask();
+    this.#initialize();
     return true;
   }
 
@@ -243,7 +268,6 @@ class Opening implements Handshake, RequestHandler {
   }
 
   #confirm(result: HandshakeResult): void {
-    const remainingMs = this.#plan.dueMs - this.#context.nowMs();
     let isVersionRefused = false;
     const settle = (fault: UpstreamFault | undefined): void => {
       if (this.#isOver) return;
@@ -252,7 +276,7 @@ class Opening implements Handshake, RequestHandler {
         this.#fail(fault, isVersionRefused);
       } else {
         this.#isOver = true;
-        this.#handler.onOpen({ ...(this.#result ?? result), stream: this.#stream });
+        this.handler.onOpen({ ...(this.#result ?? result), stream: this.#stream });
       }
     };
     const end = (): void => {
@@ -260,12 +284,12 @@ class Opening implements Handshake, RequestHandler {
       this.#notice?.abort();
       this.#notice = undefined;
     };
-    this.#deadline = this.#context.deadlines.after(remainingMs, () => {
+    this.#deadline = this.context.deadlines.after(this.remainingMs, () => {
       end();
       settle(upstreamFault('answer-timeout'));
     });
     let refusal: UpstreamFault | undefined;
-    const { subject } = this.#plan;
+    const { subject } = this.plan;
     const target = this.#target;
     const handler: UpstreamHandler = {
       onHead: (status, contentType, named, _bodyBytes, hint) => {
@@ -295,17 +319,17 @@ class Opening implements Handshake, RequestHandler {
         settle(fault);
       },
     };
-    const headers = withHeaders(result.headers, this.#plan.headers);
-    this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
+    const headers = withHeaders(result.headers, this.plan.headers);
+    this.#notice = this.context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
   /** Ends a session that the backend made for a handshake that failed (C12). */
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
     const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
-    const headers = [...own, ...this.#plan.headers];
-    const { subject, endpoint, target } = this.#plan;
-    this.#context.notices.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
+    const headers = [...own, ...this.plan.headers];
+    const { subject, endpoint, target } = this.plan;
+    this.context.notices.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
   }
 }
 
@@ -362,7 +386,7 @@ export function listeningHeaders(record: UpstreamSessionRecord | undefined, last
 }
 
 /** Returns the same array when there is nothing to add, because serialized heads are remembered by array. */
-export function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
+function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }
 

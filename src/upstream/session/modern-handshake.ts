@@ -8,29 +8,17 @@ import {
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../mcp/index.js';
-import { limits, modernCodes, rpcCodes } from '../../shared/index.js';
+import { modernCodes, rpcCodes } from '../../shared/index.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
-import { sessionHeaders, withHeaders, type Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
+import { sessionHeaders, Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } from '../../http-client/index.js';
-import { RpcRequest } from '../rpc/rpc-request.js';
+import type { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler } from '../rpc/request-plan.js';
-
-/** Starts a handshake; the handler is never called synchronously. */
-export function openModernHandshake(
-  context: UpstreamContext,
-  plan: HandshakePlan,
-  handler: HandshakeHandler,
-): Handshake {
-  return new Discovery(context, plan, handler);
-}
 
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
-class Discovery implements Handshake, RequestHandler {
-  readonly #context: UpstreamContext;
-  readonly #plan: HandshakePlan;
-  readonly #handler: HandshakeHandler;
+export class Discovery extends Handshake implements RequestHandler {
   /** Of every request to a backend of this era: name, value, … */
   readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
@@ -39,31 +27,14 @@ class Discovery implements Handshake, RequestHandler {
   #isSecondTry = false;
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
-    this.#context = context;
-    this.#plan = plan;
-    this.#handler = handler;
-    this.#request = this.#ask();
+    super(context, plan, handler);
+    this.#request = this.#discover();
   }
 
-  #ask(): RpcRequest {
-    const { subject, target, endpoint, headers, introduction, dueMs, isUnauthorizedFault } = this.#plan;
-    const { ids, http, deadlines } = this.#context;
-    const id = ids.next();
-    return new RpcRequest(
-      http,
-      deadlines,
-      {
-        ...{ subject, target, endpoint, isUnauthorizedFault },
-        headers: withHeaders(this.#headers, headers),
-        ...modernRequest(id, 'server/discover', '', envelopeOf(introduction)),
-        id: { bytes: id, start: 0, end: id.length },
-        deadlineMs: dueMs - this.#context.nowMs(),
-        isSilenceDeadline: false,
-        carriesSession: false,
-        answerBytesMax: limits.initializeAnswerBytesMax,
-      },
-      this,
-    );
+  #discover(): RpcRequest {
+    const id = this.context.ids.next();
+    const message = modernRequest(id, 'server/discover', '', envelopeOf(this.plan.introduction));
+    return this.ask(id, message, this.#headers, this);
   }
 
   abort(): void {
@@ -81,7 +52,7 @@ class Discovery implements Handshake, RequestHandler {
   }
 
   onFault(fault: UpstreamFault): void {
-    if (!this.#tryAgain()) this.#handler.onFault(fault, isOfOtherEra(fault));
+    if (!this.#tryAgain()) this.handler.onFault(fault, isOfOtherEra(fault));
   }
 
   /** Servers that do not even look at the request answer with errors that belong to no request. */
@@ -96,13 +67,13 @@ class Discovery implements Handshake, RequestHandler {
 
   #onResult(body: Buffer): void {
     const result = readDiscoverResult(body);
-    if (result === undefined) this.#handler.onFault(upstreamFault('answer-invalid'), true);
+    if (result === undefined) this.handler.onFault(upstreamFault('answer-invalid'), true);
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
       const { named, instructions } = result;
       // Tasks are an extension in this era, different from the tasks that clients with sessions know.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
-      this.#handler.onOpen({
+      this.handler.onOpen({
         record: { ...form, capabilities, named, instructions },
         headers: this.#headers,
       });
@@ -115,7 +86,7 @@ class Discovery implements Handshake, RequestHandler {
     else {
       // An error about headers or capabilities comes from a server of this era; an internal error says nothing about the era.
       const isOtherEra = !MODERN_CODES.has(code) && code !== rpcCodes.internalError;
-      this.#handler.onFault(upstreamFault('discover-refused'), isOtherEra);
+      this.handler.onFault(upstreamFault('discover-refused'), isOtherEra);
     }
   }
 
@@ -123,7 +94,7 @@ class Discovery implements Handshake, RequestHandler {
   #onVersions(versions: readonly string[]): void {
     this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;
-    this.#handler.onFault(
+    this.handler.onFault(
       versionsFault(versions),
       versions.some((version) => PROTOCOL_VERSIONS.has(version)),
     );
@@ -133,7 +104,7 @@ class Discovery implements Handshake, RequestHandler {
   #tryAgain(): boolean {
     if (!this.#isNamed || this.#isSecondTry) return false;
     this.#isSecondTry = true;
-    this.#request = this.#ask();
+    this.#request = this.#discover();
     return true;
   }
 }

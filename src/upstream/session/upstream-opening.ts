@@ -15,9 +15,9 @@ import { Backoff } from '../../shared/index.js';
 import { wokenTurns, type Deadline } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from '../../credentials/index.js';
-import { openInEra } from './era-opening.js';
-import { openModernHandshake } from './modern-handshake.js';
-import { type Handshake, type HandshakePlan, type HandshakeResult, openHandshake } from './handshake.js';
+import { EraOpening } from './era-opening.js';
+import { Discovery } from './modern-handshake.js';
+import { type Handshake, type HandshakePlan, type HandshakeResult, Initialization } from './handshake.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import {
   keepsCookies,
@@ -223,14 +223,14 @@ export abstract class UpstreamOpening {
   #neverOpens(fault: UpstreamFault): UpstreamFault {
     if (!this.#isObstacleTold) {
       this.#isObstacleTold = true;
-      this.context.onOpenFault(this.#backend, fault);
-      this.context.onUnavailable(this.#backend, fault);
+      this.context.log.onOpenFault(this.#backend, fault);
+      this.context.log.onUnavailable(this.#backend, fault);
     }
     return fault;
   }
 
   #refused(fault: UpstreamFault): UpstreamFault {
-    if (this.#state !== 'open') this.context.onUnavailable(this.#backend, fault);
+    if (this.#state !== 'open') this.context.log.onUnavailable(this.#backend, fault);
     return fault;
   }
 
@@ -242,8 +242,8 @@ export abstract class UpstreamOpening {
   }
 
   #startHandshake(metadata: RequestMetadata): void {
-    const open = this.#backend.transport === 'SSE' ? openHandshake : openInEra;
-    this.#handshake = open(this.context, this.#openingPlan(metadata), {
+    const Opening = this.#backend.transport === 'SSE' ? Initialization : EraOpening;
+    this.#handshake = new Opening(this.context, this.#openingPlan(metadata), {
       onOpen: (result) => this.#onOpen(result, metadata),
       onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
     });
@@ -269,7 +269,7 @@ export abstract class UpstreamOpening {
     const nowMs = this.context.nowMs();
     if (nowMs < this.#askAgainAtMs) return;
     this.#askAgainAtMs = nowMs + ERA_KNOWN_MS;
-    this.#handshake = openModernHandshake(this.context, this.#openingPlan(metadata), {
+    this.#handshake = new Discovery(this.context, this.#openingPlan(metadata), {
       onOpen: (result) => {
         if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
       },
@@ -309,7 +309,7 @@ export abstract class UpstreamOpening {
       this.endpoint.eras.isSessionless = result.record.sessionId === '' && result.stream === undefined;
     this.onHandshake(result, metadata);
     this.#backoff?.reset();
-    this.context.onAvailable(this.backend);
+    this.context.log.onAvailable(this.backend);
     this.tellOpened(metadata);
     this.tellWaiters(undefined);
   }
@@ -340,8 +340,8 @@ export abstract class UpstreamOpening {
       this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
       this.#retryAtMs = nowMs + this.#backoff.next();
     }
-    this.context.onOpenFault(this.#backend, fault);
-    this.context.onUnavailable(this.#backend, fault);
+    this.context.log.onOpenFault(this.#backend, fault);
+    this.context.log.onUnavailable(this.#backend, fault);
     this.tellWaiters(fault);
   }
 

@@ -397,9 +397,9 @@ export class UpstreamSession extends UpstreamOpening {
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
     if (!isEraRefused && fault.kind !== 'session-lost') return false;
-    if (this.record === sentIn) this.context.onFailure(this.backend, fault);
+    if (this.record === sentIn) this.context.log.onFailure(this.backend, fault);
     this.markLost(sentIn);
-    if (isEraRefused) this.endpoint.eras.onRefusedOnly(sentIn?.era ?? this.era, this.context.nowMs());
+    if (isEraRefused) this.endpoint.eras.onRefused(sentIn?.era ?? this.era, this.context.nowMs());
     return true;
   }
 
@@ -451,7 +451,7 @@ export class UpstreamSession extends UpstreamOpening {
   reportFailure(fault: UpstreamFault): void {
     const isSilent = this.#stream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
     if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
-    this.context.onFailure(this.backend, fault);
+    this.context.log.onFailure(this.backend, fault);
   }
 
   /**
