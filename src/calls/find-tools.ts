@@ -89,7 +89,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       const isOurs = session.hasConfig(virtualHost);
       if (!isOurs) read.giveUp();
       const isKept =
-        isOurs && merger.catalogues.keep(read, identityOf(plan), made.key, made.bytes, unavailable.length === 0);
+        isOurs && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
       ask(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });

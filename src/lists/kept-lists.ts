@@ -1,6 +1,6 @@
-// Keeps what was made from backends' lists for a while, for the subject that it was made for. An entry is found by subject and key, and
-// dropped when a backend says that its lists have changed, when it is too old, or when others need the room. A list that is reported as
-// changed is read again, even if it was being read at that moment.
+// Keeps what was made from backends' lists for a while, for the subject that it was made for. It is found by a key, and dropped when a
+// backend says that its lists have changed, when it is too old, or when others need the room. A list that is reported as changed is read
+// again, even if it was being read at that moment.
 import type { ListKindName } from '../mcp/index.js';
 import { FairCache, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
@@ -13,160 +13,116 @@ interface KeptListsRules<Value> {
   readonly onDropped?: (subject: string, value: Value) => void;
 }
 
-interface Entry<Value> {
-  readonly subject: string;
-  readonly key: string;
-  readonly value: Value;
-  readonly kind: ListKindName;
-  readonly expiresAtMs: number;
-  /** Of the backends whose lists it was made from. */
-  readonly urls: Iterable<string>;
-}
-
-/** The entries and reads that involve the lists at one URL. */
-interface Place<Value> {
-  readonly entries: Set<Entry<Value>>;
-  readonly reads: Set<KeptRead<Value>>;
-}
-
-/** What is made from lists for one subject. */
-interface ListsIdentity {
-  readonly subject: string;
-}
-
-interface EndedRead<Value> {
-  readonly key: string;
-  readonly value: Value;
-  readonly bytes: number;
-  readonly ageMs: number;
-}
-
-/** A read in progress, whose result is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
+/** A read of lists, and from `keep` on what was made of them. It comes to exactly one of `KeptLists.keep` and `giveUp`, once. */
 export class KeptRead<Value> {
+  readonly subject: string;
   readonly kind: ListKindName;
+  /** Of the backends whose lists are read. */
+  readonly urls: ReadonlySet<string>;
+  /** Whether a list has changed since it was asked for. */
   isStale = false;
-  readonly #end: (ended: EndedRead<Value> | undefined) => boolean;
+  kept: { readonly key: string; readonly value: Value; readonly expiresAtMs: number } | undefined = undefined;
+  protected readonly lists: KeptLists<Value>;
 
-  constructor(kind: ListKindName, end: (ended: EndedRead<Value> | undefined) => boolean) {
+  constructor(lists: KeptLists<Value>, subject: string, kind: ListKindName, backends: Iterable<CompiledBackend>) {
+    this.lists = lists;
+    this.subject = subject;
     this.kind = kind;
-    this.#end = end;
-  }
-
-  /** @param ageMs if it is to expire sooner than other entries. @returns whether it is kept: it is not when it is stale or too large. */
-  keep(key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
-    return this.#end(this.isStale ? undefined : { key, value, bytes, ageMs });
+    this.urls = new Set(Array.from(backends, urlOf));
   }
 
   giveUp(): void {
-    this.#end(undefined);
+    this.lists.forget(this);
   }
 }
 
-export abstract class KeptLists<Identity extends ListsIdentity, Value> {
+export class KeptLists<Value> {
   readonly #rules: KeptListsRules<Value>;
   readonly #deadlines: DeadlineWheel;
   readonly #nowMs: () => number;
-  readonly #kept: FairCache<Entry<Value>>;
-  readonly #places = new Map<string, Place<Value>>();
+  readonly #kept: FairCache<KeptRead<Value>>;
+  /** What is kept and what is being read, by the URLs of the lists. */
+  readonly #byUrl = new Map<string, Set<KeptRead<Value>>>();
   #sweep: Deadline | undefined;
 
   constructor(rules: KeptListsRules<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
     this.#rules = rules;
     this.#deadlines = deadlines;
     this.#nowMs = nowMs;
-    this.#kept = new FairCache(rules, (entry) => this.#onDropped(entry));
+    this.#kept = new FairCache(rules, (read) => {
+      this.forget(read);
+      if (read.kept !== undefined) rules.onDropped?.(read.subject, read.kept.value);
+    });
   }
-
-  /** Differs for identities of one subject that differ in anything else. */
-  protected abstract shownOf(identity: Identity): string;
 
   /** The size of everything kept, in bytes. */
   get bytes(): number {
     return this.#kept.bytes;
   }
 
-  find(identity: Identity): Value | undefined {
-    const key = this.keyOf(identity);
-    const entry = this.#kept.get(key);
-    if (entry === undefined || this.#nowMs() < entry.expiresAtMs) return entry?.value;
-    this.#kept.delete(key);
+  get(key: string): Value | undefined {
+    const kept = this.#kept.get(key)?.kept;
+    if (kept === undefined || this.#nowMs() < kept.expiresAtMs) return kept?.value;
+    this.delete(key);
     return undefined;
   }
 
-  /** Drops an entry that is of no use any more. */
-  remove(identity: Identity): void {
-    this.#kept.delete(this.keyOf(identity));
+  /** Drops what is of no use any more. */
+  delete(key: string): void {
+    this.#kept.delete(key);
   }
 
   /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
-    const place = this.#places.get(urlOf(backend));
-    if (place === undefined) return;
-    for (const read of place.reads) if (kinds?.includes(read.kind) !== false) read.isStale = true;
-    for (const { kind, key } of [...place.entries]) if (kinds?.includes(kind) !== false) this.#kept.delete(key);
+    for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
+      if (kinds?.includes(read.kind) !== false) this.#spoil(read);
   }
 
   /** Any list may have changed: drops everything. */
   clear(): void {
-    for (const { reads } of this.#places.values()) for (const read of reads) read.isStale = true;
-    for (const { key } of this.#kept.values()) this.#kept.delete(key);
+    for (const reads of this.#byUrl.values()) for (const read of reads) this.#spoil(read);
   }
 
-  protected keyOf(identity: Identity): string {
-    return JSON.stringify([identity.subject, this.shownOf(identity)]);
+  #spoil(read: KeptRead<Value>): void {
+    read.isStale = true;
+    if (read.kept !== undefined) this.delete(read.kept.key);
   }
 
   /** The lists are requested now: a change reported from now on makes the read stale. */
-  protected beginRead(subject: string, kind: ListKindName, backends: Iterable<CompiledBackend>): KeptRead<Value> {
-    const urls = new Set(Array.from(backends, urlOf));
-    const read = new KeptRead<Value>(kind, (ended) => {
-      for (const url of urls) this.#places.get(url)?.reads.delete(read);
-      const isKept = ended !== undefined && this.#keep(subject, kind, urls, ended);
-      for (const url of urls) this.#tidy(url);
-      return isKept;
-    });
-    for (const url of urls) this.#placeOf(url).reads.add(read);
+  protected begun<Read extends KeptRead<Value>>(read: Read): Read {
+    for (const url of read.urls) {
+      const reads = this.#byUrl.get(url);
+      if (reads === undefined) this.#byUrl.set(url, new Set([read]));
+      else reads.add(read);
+    }
     return read;
   }
 
-  #keep(subject: string, kind: ListKindName, urls: Iterable<string>, ended: EndedRead<Value>): boolean {
-    const { key, value, bytes, ageMs } = ended;
-    const expiresAtMs = this.#nowMs() + Math.min(ageMs, this.#rules.ageMs);
-    const entry = { subject, key, value, kind, expiresAtMs, urls };
-    if (!this.#kept.set(subject, key, entry, bytes)) return false;
-    for (const url of urls) this.#placeOf(url).entries.add(entry);
+  /** @param ageMs if it is to expire sooner than others. @returns whether it is kept: it is not when it is stale or too large. */
+  keep(read: KeptRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
+    if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
+      read.giveUp();
+      return false;
+    }
+    read.kept = { key, value, expiresAtMs: this.#nowMs() + Math.min(ageMs, this.#rules.ageMs) };
     this.#sweep ??= this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
     return true;
   }
 
-  #onDropped(entry: Entry<Value>): void {
-    for (const url of entry.urls) {
-      this.#places.get(url)?.entries.delete(entry);
-      this.#tidy(url);
+  /** For `KeptRead`: what changes in its lists makes no difference any more. */
+  forget(read: KeptRead<Value>): void {
+    for (const url of read.urls) {
+      const reads = this.#byUrl.get(url);
+      reads?.delete(read);
+      if (reads?.size === 0) this.#byUrl.delete(url);
     }
-    this.#rules.onDropped?.(entry.subject, entry.value);
   }
 
   /** Drops expired entries, which would otherwise stay if nobody asked for them again. */
   #onSweep(): void {
     this.#sweep = undefined;
-    const nowMs = this.#nowMs();
-    for (const { key, expiresAtMs } of this.#kept.values()) if (nowMs >= expiresAtMs) this.#kept.delete(key);
+    for (const { kept } of this.#kept.values()) if (kept !== undefined) this.get(kept.key);
     if (this.#kept.count > 0) this.#sweep = this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
-  }
-
-  #placeOf(url: string): Place<Value> {
-    let place = this.#places.get(url);
-    if (place === undefined) {
-      place = { entries: new Set(), reads: new Set() };
-      this.#places.set(url, place);
-    }
-    return place;
-  }
-
-  #tidy(url: string): void {
-    const place = this.#places.get(url);
-    if (place?.entries.size === 0 && place.reads.size === 0) this.#places.delete(url);
   }
 }
 

@@ -6,7 +6,7 @@ import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import type { ReadPage } from './answer-reading.js';
-import { KeptLists, type KeptRead } from './kept-lists.js';
+import { KeptLists, KeptRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
 
 /** Memory counted for each cached list on top of its bytes. */
@@ -36,13 +36,12 @@ export interface ListIdentity {
 }
 
 /** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
-export class ListRead {
+export class ListRead extends KeptRead<readonly CachedPage[]> {
   readonly #key: string;
-  readonly #read: KeptRead<readonly CachedPage[]>;
 
-  constructor(key: string, read: KeptRead<readonly CachedPage[]>) {
+  constructor(cache: ListCache, key: string, { subject, kind, backend }: ListIdentity) {
+    super(cache, subject, kind, [backend]);
     this.#key = key;
-    this.#read = read;
   }
 
   /**
@@ -52,25 +51,21 @@ export class ListRead {
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = CACHED_LIST_BYTES;
     for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
-    if (this.#read.isStale || bytes > BYTES.bytesPerSubjectMax) {
-      this.#read.giveUp();
+    if (this.isStale || bytes > BYTES.bytesPerSubjectMax) {
+      this.giveUp();
       return pages;
     }
     const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
     const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
-    this.#read.keep(this.#key, kept, bytes);
+    this.lists.keep(this, this.#key, kept, bytes);
     return lent;
-  }
-
-  giveUp(): void {
-    this.#read.giveUp();
   }
 }
 
 /** Small pages are copies that are never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
-export class ListCache extends KeptLists<ListIdentity, readonly CachedPage[]> {
+export class ListCache extends KeptLists<readonly CachedPage[]> {
   /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
@@ -80,20 +75,19 @@ export class ListCache extends KeptLists<ListIdentity, readonly CachedPage[]> {
   }
 
   /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
-  override find(identity: ListIdentity): readonly CachedPage[] | undefined {
-    const pages = super.find(identity);
+  find(identity: ListIdentity): readonly CachedPage[] | undefined {
+    const pages = this.get(keyOf(identity));
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
     return pages;
   }
 
   begin(identity: ListIdentity): ListRead {
-    const { subject, kind, backend } = identity;
-    return new ListRead(this.keyOf(identity), this.beginRead(subject, kind, [backend]));
+    return this.begun(new ListRead(this, keyOf(identity), identity));
   }
+}
 
-  protected override shownOf({ backend, kind, shown }: ListIdentity): string {
-    return `${numberOf(backend)} ${kind} ${shown}`;
-  }
+function keyOf({ subject, backend, kind, shown }: ListIdentity): string {
+  return JSON.stringify([subject, `${numberOf(backend)} ${kind} ${shown}`]);
 }
 
 function isHere(page: ReadPage): page is ListPage {
@@ -122,23 +116,36 @@ export interface CatalogueIdentity {
 }
 
 /** The list thread's keys of the catalogues. */
-export class Catalogues extends KeptLists<CatalogueIdentity, number> {
+export class Catalogues extends KeptLists<number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
-    const ageMs = limits.catalogueAgeMs;
-    super({ ageMs, ...BYTES, onDropped }, deadlines, () => deadlines.nowMs());
+    super({ ageMs: limits.catalogueAgeMs, ...BYTES, onDropped }, deadlines, () => deadlines.nowMs());
+  }
+
+  find(identity: CatalogueIdentity): number | undefined {
+    return this.get(catalogueKeyOf(identity));
+  }
+
+  remove(identity: CatalogueIdentity): void {
+    this.delete(catalogueKeyOf(identity));
   }
 
   begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
-    return this.beginRead(subject, 'tools', backends.values());
+    return this.begun(new KeptRead(this, subject, 'tools', backends.values()));
   }
 
   /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
-  keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
+  keepFor(
+    identity: CatalogueIdentity,
+    read: KeptRead<number>,
+    key: number,
+    bytes: number,
+    isComplete: boolean,
+  ): boolean {
     const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
-    return read.keep(this.keyOf(identity), key, bytes + CACHED_LIST_BYTES, ageMs);
+    return this.keep(read, catalogueKeyOf(identity), key, bytes + CACHED_LIST_BYTES, ageMs);
   }
+}
 
-  protected override shownOf({ virtualHost, shown }: CatalogueIdentity): string {
-    return `${numberOf(virtualHost)} ${shown}`;
-  }
+function catalogueKeyOf({ subject, virtualHost, shown }: CatalogueIdentity): string {
+  return JSON.stringify([subject, `${numberOf(virtualHost)} ${shown}`]);
 }

@@ -10,14 +10,10 @@ import {
   joinedPieces,
   receivedPage,
   type AppendTask,
-  type CatalogueOutcome,
-  type CatalogueTask,
-  type DropTask,
-  type FindOutcome,
   type FindTask,
   type GrantTask,
   type LentRef,
-  type MergeOutcome,
+  type MadeOutcome,
   type MergeTask,
   type NextOutcome,
   type NextTask,
@@ -45,7 +41,7 @@ interface KeptList {
   at: number;
 }
 
-/** Every method throws when what it needs was lost: a thread that replaces another knows none of its keys. */
+/** Each method is a task of the thread, and throws when what it needs was lost: a thread that replaces another knows none of its keys. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
@@ -79,7 +75,7 @@ export class ListKeeper {
     return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs, mirrors };
   }
 
-  merge(task: MergeTask): MergeOutcome {
+  merge(task: MergeTask): MadeOutcome {
     const { key, kind, unavailable, frame, searchTools } = task;
     const { made } = this.#withPages(task, (rules, parts) =>
       mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame, searchTools }),
@@ -89,7 +85,8 @@ export class ListKeeper {
     return { bytes: bytes.length, unreachable };
   }
 
-  catalogue(task: CatalogueTask): CatalogueOutcome {
+  /** Makes a searchable catalogue of the pages. */
+  catalogue(task: PagesTask): MadeOutcome {
     const { key, kind, unavailable } = task;
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
       const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
@@ -107,7 +104,8 @@ export class ListKeeper {
     prepareCatalogues();
   }
 
-  find({ key, query, count, frame }: FindTask): FindOutcome {
+  /** @returns the whole answer. */
+  find({ key, query, count, frame }: FindTask): { readonly memory: Uint8Array } {
     const catalogue = this.#catalogues.get(key);
     if (catalogue === undefined) throw new Error('a catalogue was lost');
     return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
@@ -150,7 +148,7 @@ export class ListKeeper {
     return { memory, bytes };
   }
 
-  drop({ keys }: DropTask): void {
+  drop({ keys }: { readonly keys: readonly number[] }): void {
     for (const key of keys) {
       for (const piece of this.#answers.get(key) ?? []) this.#garbageBytes += piece.length;
       this.#garbageBytes += (this.#pages.get(key)?.bytes.length ?? 0) + (this.#lists.get(key)?.bytes.length ?? 0);

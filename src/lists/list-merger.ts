@@ -15,17 +15,17 @@ import {
   handOver,
   joinedPieces,
   transferredPage,
-  type CatalogueOutcome,
   type FindTask,
   type ThreadMessage,
   type LentRef,
+  type MadeOutcome,
   type MergeTask,
   type PagesTask,
   type TransferredPage,
 } from './thread-tasks.js';
 
 /** A catalogue that the thread keeps. */
-export interface MadeCatalogue extends CatalogueOutcome {
+export interface MadeCatalogue extends MadeOutcome {
   readonly key: number;
 }
 

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
-import type { ThreadMessage, ThreadTask, ThreadTasks } from './thread-tasks.js';
+import type { ListKeeper } from './list-keeper.js';
+import type { ThreadMessage } from './thread-tasks.js';
 
 /** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
@@ -13,11 +14,16 @@ export const LIST_TASKS_IN_THREAD_MAX = 2;
 /** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
-type TaskOutcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
+/** The thread's tasks by name: a method of `ListKeeper` each. */
+export type TaskName = keyof ListKeeper;
+
+export type TaskOf<Name extends TaskName> = Parameters<ListKeeper[Name]>[0];
+
+export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 
 /** A task to be done when its turn comes. */
 interface Job {
-  readonly task: ThreadTask;
+  readonly task: { readonly name: TaskName; readonly task: unknown };
   readonly memory: readonly ArrayBuffer[];
   finish(outcome: unknown): void;
 }
@@ -53,12 +59,12 @@ export class ListPool {
    * What an overdue task leaves in the thread must be dropped by the code that ran the task.
    * @param done called once; synchronously when the pool is closed.
    */
-  run<Name extends keyof ThreadTasks>(
+  run<Name extends TaskName>(
     subject: string,
     name: Name,
-    { message, memory }: ThreadMessage<ThreadTasks[Name]['task']>,
+    { message, memory }: ThreadMessage<TaskOf<Name>>,
     withinMs: number,
-    done: (outcome: TaskOutcome<Name> | ThreadFailure) => void,
+    done: (outcome: OutcomeOf<Name> | ThreadFailure) => void,
   ): void {
     let isOverdue = false;
     const deadline = this.#deadlines.after(withinMs, () => {
@@ -67,11 +73,11 @@ export class ListPool {
       done('overdue');
     });
     const leave = this.#submit(subject, {
-      task: { name, task: message } as ThreadTask,
+      task: { name, task: message },
       memory,
       finish: (outcome) => {
         deadline.cancel();
-        if (!isOverdue) done(outcome as TaskOutcome<Name> | ThreadFailure);
+        if (!isOverdue) done(outcome as OutcomeOf<Name> | ThreadFailure);
       },
     });
   }

@@ -6,7 +6,7 @@ import { LIST_PART_BYTES } from '../upstream/index.js';
 import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
-import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
+import { handOver, type MadeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {
   /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
@@ -29,7 +29,7 @@ interface LargeListParts {
 }
 
 /** A list that the thread keeps. */
-interface ListInThread extends MergeOutcome {
+interface ListInThread extends MadeOutcome {
   readonly subject: string;
   readonly key: number;
   readonly form: AnswerFrame['form'];

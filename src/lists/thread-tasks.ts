@@ -10,24 +10,6 @@ export interface ThreadMessage<Message> {
   readonly memory: readonly ArrayBuffer[];
 }
 
-/** The thread's tasks by name, each with the message in and the message out. */
-export interface ThreadTasks {
-  readonly append: { readonly task: AppendTask; readonly outcome: undefined };
-  readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
-  readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
-  readonly grant: { readonly task: GrantTask; readonly outcome: boolean };
-  readonly catalogue: { readonly task: CatalogueTask; readonly outcome: CatalogueOutcome };
-  readonly prepare: { readonly task: undefined; readonly outcome: undefined };
-  readonly find: { readonly task: FindTask; readonly outcome: FindOutcome };
-  readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
-  readonly drop: { readonly task: DropTask; readonly outcome: undefined };
-}
-
-/** A task with its name. */
-export type ThreadTask = {
-  readonly [Name in keyof ThreadTasks]: { readonly name: Name; readonly task: ThreadTasks[Name]['task'] };
-}[keyof ThreadTasks];
-
 /** Append pieces of a response to a list request, which is kept under the key. */
 export interface AppendTask {
   readonly key: number;
@@ -70,20 +52,18 @@ export interface PagesTask {
   readonly unavailable: readonly UnavailableBackend[];
 }
 
+/** What was made of pages, and is kept. */
+export interface MadeOutcome {
+  /** Of a list, its length; of a catalogue, its size in memory. */
+  readonly bytes: number;
+  readonly unreachable: readonly string[];
+}
+
 /** Merge pages into a list. */
 export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
   /** As in `MergeJob`. */
   readonly searchTools?: string | undefined;
-}
-
-/** Make a searchable catalogue of the pages; it is kept until it is dropped. */
-export type CatalogueTask = PagesTask;
-
-export interface CatalogueOutcome {
-  /** Size in memory. */
-  readonly bytes: number;
-  readonly unreachable: readonly string[];
 }
 
 /** Search the catalogue under the key. */
@@ -93,11 +73,6 @@ export interface FindTask {
   /** The most tools to find. */
   readonly count: number;
   readonly frame: AnswerFrame;
-}
-
-export interface FindOutcome {
-  /** The whole answer. */
-  readonly memory: Uint8Array;
 }
 
 /** Decide whether pages grant a URI; kept pages stay as they are. */
@@ -120,12 +95,6 @@ export interface TransferredPage {
   readonly spans: Int32Array;
 }
 
-export interface MergeOutcome {
-  /** Length of the list. */
-  readonly bytes: number;
-  readonly unreachable: readonly string[];
-}
-
 /** Fill the memory with the next part of the list under the key; after the last part the list is dropped. */
 export interface NextTask {
   readonly key: number;
@@ -135,11 +104,6 @@ export interface NextTask {
 export interface NextOutcome {
   readonly memory: Uint8Array;
   readonly bytes: number;
-}
-
-/** Drop whatever is kept under the keys. */
-export interface DropTask {
-  readonly keys: readonly number[];
 }
 
 export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): ThreadMessage<Message> {

@@ -179,7 +179,7 @@ t.test(
     const identityOf = (subject: string, shown = 'x'): CatalogueIdentity => ({ subject, virtualHost, shown });
     const each = perSubject(limits.cacheBytesMax) - CACHED_LIST_BYTES;
     const keep = (subject: string, key: number, bytes = each, isComplete = true): boolean =>
-      catalogues.keep(catalogues.begin(subject, virtualHost), identityOf(subject), key, bytes, isComplete);
+      catalogues.keepFor(identityOf(subject), catalogues.begin(subject, virtualHost), key, bytes, isComplete);
     t.equal(keep('alice', 1), true);
     t.equal(catalogues.find(identityOf('alice')), 1);
     t.equal(catalogues.find(identityOf('bob')), undefined, 'another subject’s');
@@ -199,7 +199,7 @@ t.test(
     const late = catalogues.begin('late', virtualHost);
     catalogues.onChanged(virtualHost.backends.get('c')!, ['tools']);
     t.equal(catalogues.find(identityOf('s0')), undefined, 'one of its backends has other tools');
-    t.equal(catalogues.keep(late, identityOf('late'), 11, 1, true), false, 'read before it was known');
+    t.equal(catalogues.keepFor(identityOf('late'), late, 11, 1, true), false, 'read before it was known');
     keep('s0', 12);
     context.advance(limits.catalogueAgeMs);
     t.equal(catalogues.find(identityOf('s0')), undefined, 'too old');

@@ -2,11 +2,11 @@
 import type { Test } from 'tap';
 import { listKinds, type ListKindName } from '../../src/mcp/list-kinds.js';
 import { readListAnswer } from '../../src/mcp/list-page.js';
-import { ListPool, type ThreadFailure } from '../../src/lists/list-pool.js';
+import { ListPool, type OutcomeOf, type TaskName, type TaskOf, type ThreadFailure } from '../../src/lists/list-pool.js';
 import { encodeRules, type ListRules, type RuledBackend } from '../../src/user-config/list-rules.js';
 import { mergeLists, type MergeResult } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
-import { handOver, type ThreadMessage, type ThreadTasks } from '../../src/lists/thread-tasks.js';
+import { handOver, type ThreadMessage } from '../../src/lists/thread-tasks.js';
 import type { UnavailableBackend } from '../../src/messages/unavailable.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { logInto } from '../support/log-lines.js';
@@ -83,17 +83,17 @@ export async function takeList(pool: ListPool, key: number, bytes: number): Prom
 }
 
 /** Runs a task in the thread; rejects with an error whose message is the failure. */
-export function run<Name extends keyof ThreadTasks>(
+export function run<Name extends TaskName>(
   pool: ListPool,
   name: Name,
-  handover: ThreadMessage<ThreadTasks[Name]['task']>,
+  handover: ThreadMessage<TaskOf<Name>>,
   withinMs = WITHIN_MS,
   subject = 'ada',
-): Promise<Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>> {
+): Promise<Exclude<OutcomeOf<Name>, ThreadFailure>> {
   return new Promise((resolve, reject) => {
     pool.run(subject, name, handover, withinMs, (outcome) => {
       if (typeof outcome === 'string') reject(new Error(outcome));
-      else resolve(outcome as Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>);
+      else resolve(outcome as Exclude<OutcomeOf<Name>, ThreadFailure>);
     });
   });
 }
