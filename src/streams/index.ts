@@ -1,5 +1,4 @@
-export type { AskingStream } from './asking/awaited-answers.js';
-export { BackendRequests } from './asking/backend-requests.js';
+export { type AskingStream, BackendRequests } from './asking/backend-requests.js';
 export { CallerStream, type StreamOwner } from './caller-stream.js';
 export { ReadingsUnderWay, RequestInFlight, RequestsInFlight } from './in-flight/requests-in-flight.js';
 export { SlowRequests } from './in-flight/slow-requests.js';

@@ -11,7 +11,7 @@
 // Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
 import type { Account, Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
-import type { AskingStream } from './asking/awaited-answers.js';
+import type { AskingStream } from './asking/backend-requests.js';
 import type { Exchange } from '../exchange/index.js';
 import type { UpstreamSession } from '../upstream/index.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';

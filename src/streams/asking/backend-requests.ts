@@ -20,83 +20,71 @@ import {
   taskPlace,
 } from '../../mcp/index.js';
 import { findMember, readMember, JsonScanner, idKey } from '../../bytes/index.js';
-import type { Account } from '../../fair/index.js';
-import { limits, refusals, type Refusal, errorsToBackends, rpcErrors, type RpcError } from '../../shared/index.js';
+import type { Account, Deadline, DeadlineWheel } from '../../fair/index.js';
+import { limits, refusals, type Refusal, errorsToBackends, KIB, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 import { withEdit, partsOf, type Edit, bareTaskEdit, callersTaskEdits, type TaskForm } from '../../messages/index.js';
-import type { AskedRequest } from './asked-ids.js';
-import {
-  type AskingStream,
-  AwaitedAnswers,
-  type AwaitedAnswersPlan,
-  tellCancelled,
-  type InputTaker,
-} from './awaited-answers.js';
-import type { ClientIntroduction, SessionShare, UpstreamSession } from '../../upstream/index.js';
+import { AskedIds, type AskedRequest } from './asked-ids.js';
+import { ClientTasks } from './client-tasks.js';
+import type { ClientIntroduction, SessionShare, UpstreamSession, UpstreamSessionRecord } from '../../upstream/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
 
-// The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
-// owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend.
+/**
+ * What each such request adds to the subject's share of session bytes, beside its id. Beyond that, without room for it, the request is
+ * refused to the backend.
+ */
+export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
-/** Tasks that a session's client runs for backends, whose ids are kept. Beyond that, the oldest is forgotten when one is added. */
-export const CLIENT_TASKS_MAX = 256;
-/** What each such task adds to the subject's share of session bytes, beside its id. Without room for it, the task is not kept. */
-export const CLIENT_TASK_BYTES_EACH = 192;
+/** A stream on which backends' requests reach the client: that of a call, or the session's own. */
+export interface AskingStream {
+  /** The error for the backend when the client cannot be asked on this stream; `undefined` when it can. */
+  readonly askingObstacle: RpcError | undefined;
+  /**
+   * Sends a message to the client.
+   * @param parts of the message, in order. Small ones are valid only until this returns.
+   */
+  tell(parts: readonly Buffer[]): void;
+  /**
+   * Sends a request to the client.
+   * @param id our id, as JSON; the parts contain it already.
+   * @param onLost called when the request will not reach the client though the stream goes on, with the reason where it is known.
+   */
+  ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
+  /** The response to this request is no longer wanted. @param parts of the cancellation for the client. */
+  withdraw(id: Buffer, parts: readonly Buffer[]): void;
+  /** The backend has asked for something that the client does not declare. @param mode of an elicitation. */
+  onUnoffered?(method: string, mode: string): void;
+  /** `true` when the backend has asked on this stream, `false` once its last request is settled: in between, the client is waited for. */
+  onAsking(isAsking: boolean, upstream: UpstreamSession): void;
+}
 
-interface ClientTask {
-  readonly upstream: UpstreamSession;
-  /** Key of the progress token of the request that became the task: progress is reported under it until the task ends. */
-  readonly tokenKey: string | undefined;
+/** Receives the client's result as JSON, in memory that may be kept, or the error in place of a result. */
+export type InputTaker = (answer: Buffer | RpcError) => void;
+
+/** A request that the client has not answered yet. */
+interface AwaitedAnswer extends AskedRequest {
+  /** Our id, as JSON, and its key. */
+  readonly id: Buffer;
+  readonly key: string;
+  /** The backend's session in which it was asked: to a later session, the response would mean something else. */
+  readonly askedIn: UpstreamSessionRecord | undefined;
+  readonly backendIdKey: string;
+  /** What it counts in the session's share of memory. */
   readonly bytes: number;
+  readonly stream: AskingStream;
+  /** Metadata of the client's request on whose stream it came. */
+  readonly metadata: RequestMetadata;
+  readonly deadline: Deadline;
+  /** Takes the response instead of the backend, where the backend has no session in which it could be answered. */
+  readonly onInput: InputTaker | undefined;
 }
 
-export class ClientTasks {
-  readonly #memory: SessionShare;
-  /** By the client's task ids, oldest first. */
-  readonly #tasks = new Map<string, ClientTask>();
-
-  constructor(memory: SessionShare) {
-    this.#memory = memory;
-  }
-
-  /** The client has given this task id to the backend. The oldest is forgotten at the limit; the new one, if memory is short. */
-  note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
-    this.#forget(taskId);
-    const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));
-    for (const oldestId of this.#tasks.keys()) {
-      if (this.#tasks.size < CLIENT_TASKS_MAX) break;
-      this.#forget(oldestId);
-    }
-    if (!this.#memory.hasRoomFor(bytes)) return;
-    this.#memory.keep(bytes);
-    this.#tasks.set(taskId, { upstream, tokenKey, bytes });
-  }
-
-  isOf(upstream: UpstreamSession, taskId: string): boolean {
-    return this.#tasks.get(taskId)?.upstream === upstream;
-  }
-
-  /** The upstream session for which the client runs the task. */
-  ownerOf(taskId: string): UpstreamSession | undefined {
-    return this.#tasks.get(taskId)?.upstream;
-  }
-
-  /** The upstream session of the task with this progress token; `undefined` if two tasks share the token. */
-  ownerOfToken(tokenKey: string): UpstreamSession | undefined {
-    const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.tokenKey === tokenKey);
-    return others.length === 0 ? task?.upstream : undefined;
-  }
-
-  #forget(taskId: string): void {
-    const task = this.#tasks.get(taskId);
-    if (task === undefined) return;
-    this.#tasks.delete(taskId);
-    this.#memory.drop(task.bytes);
-  }
-}
-
-interface BackendRequestsPlan extends AwaitedAnswersPlan {
+interface BackendRequestsPlan {
+  readonly sessionId: string;
+  readonly memory: SessionShare;
+  readonly deadlines: DeadlineWheel;
+  readonly answerTimeoutMs: number;
   readonly account: Account;
   readonly introduction: ClientIntroduction;
   /** Whether requests about the task would reach the backend. */
@@ -119,14 +107,17 @@ interface InputQuestion {
   readonly mode: string;
 }
 
-export class BackendRequests extends AwaitedAnswers {
+export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
+  readonly #ids: AskedIds;
+  /** What the client has not answered yet, by the key of our id. */
+  readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
   #offers: ClientOffers | undefined;
 
   constructor(plan: BackendRequestsPlan) {
-    super(plan);
     this.#plan = plan;
+    this.#ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -143,11 +134,11 @@ export class BackendRequests extends AwaitedAnswers {
 
   /** @see AskedIds.secret */
   get secret(): string {
-    return this.ids.secret;
+    return this.#ids.secret;
   }
 
   set secret(secret: string) {
-    this.ids.secret = secret;
+    this.#ids.secret = secret;
   }
 
   get offersRoots(): boolean {
@@ -188,17 +179,17 @@ export class BackendRequests extends AwaitedAnswers {
     const error =
       this.#notOffered(message.method, upstream, detail) ??
       stream.askingObstacle ??
-      this.noRoomFor(upstream, backendId.length, tokenKey);
+      this.#noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined || taskEdits === undefined) {
       const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
       if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
       upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
-    const request = this.begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
+    const request = this.#begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
-    stream.ask(id, partsOf(bytes, edits), (error) => this.onLost(request, error));
+    stream.ask(id, partsOf(bytes, edits), (error) => this.#onLost(request, error));
   }
 
   /**
@@ -218,13 +209,13 @@ export class BackendRequests extends AwaitedAnswers {
     const unoffered = isInput
       ? this.#notOffered(method, upstream, detail)
       : errorsToBackends.methodNotSupported(method);
-    const error = unoffered ?? stream.askingObstacle ?? this.noRoomFor(upstream, 0, undefined);
+    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, 0, undefined);
     if (error !== undefined) return error;
     const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
-    const request = this.begin(stream, asked, metadata, onInput);
+    const request = this.#begin(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
-    stream.ask(request.id, parts, (error) => this.onLost(request, error));
+    stream.ask(request.id, parts, (error) => this.#onLost(request, error));
     return undefined;
   }
 
@@ -243,9 +234,9 @@ export class BackendRequests extends AwaitedAnswers {
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
-    const open = this.take(idKey(body, start, end));
+    const open = this.#take(idKey(body, start, end));
     if (open === undefined) {
-      const asked = this.ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked === undefined) return undefined;
       this.#pass(request, message, asked);
@@ -258,7 +249,7 @@ export class BackendRequests extends AwaitedAnswers {
 
   /** The client sent its response to another process, which has passed it to the backend. @param key of our id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
-    this.take(key);
+    this.#take(key);
   }
 
   /** Passes the client's response to the backend that asked. */
@@ -283,7 +274,7 @@ export class BackendRequests extends AwaitedAnswers {
     // A large notification is dropped: its memory would not be counted while it waits to be sent.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
-    const [request, ...others] = this.withToken(tokenKey);
+    const [request, ...others] = this.#withToken(tokenKey);
     if (others.length > 0) return;
     if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
@@ -314,11 +305,122 @@ export class BackendRequests extends AwaitedAnswers {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
     const backendIdKey = idKey(bytes, span.start, span.end);
-    const request = this.takeOf(upstream, backendIdKey);
+    const request = this.#takeOf(upstream, backendIdKey);
     if (request === undefined) return;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
     if (taskEdits === undefined) tellCancelled(request, 'The backend has cancelled its request');
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** Registers a request that is about to be sent to the client. */
+  #begin(
+    stream: AskingStream,
+    asked: AskedRequest,
+    metadata: RequestMetadata,
+    onInput: InputTaker | undefined,
+  ): AwaitedAnswer {
+    const { upstream, backendId, tokenKey } = asked;
+    const id = this.#ids.next(asked);
+    const key = idKey(id, 0, id.length);
+    const request: AwaitedAnswer = {
+      ...asked,
+      id,
+      key,
+      askedIn: upstream.record,
+      backendIdKey: idKey(backendId, 0, backendId.length),
+      stream,
+      metadata,
+      onInput,
+      bytes: bytesOf(backendId.length, tokenKey),
+      deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
+    };
+    this.#open.set(key, request);
+    this.#plan.memory.keep(request.bytes);
+    stream.onAsking(true, upstream);
+    return request;
+  }
+
+  /** Removes a request that the client, or another process, has answered. @param key of our id. */
+  #take(key: string): AwaitedAnswer | undefined {
+    const request = this.#open.get(key);
+    if (request !== undefined) this.#settle(request);
+    return request;
+  }
+
+  /** Removes a request that its backend has cancelled. @param backendIdKey of the backend's own id. */
+  #takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
+    for (const request of this.#open.values()) {
+      if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
+      this.#settle(request);
+      return request;
+    }
+    return undefined;
+  }
+
+  /** The requests for which the client reports progress with this token. */
+  #withToken(tokenKey: string): readonly AwaitedAnswer[] {
+    return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
+  }
+
+  /** The request will never reach the client: its asker gets the error. */
+  #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
+    if (!this.#open.has(request.key)) return;
+    this.#settle(request);
+    tellAsker(request, error);
+  }
+
+  /** The stream ends: the requests sent on it are withdrawn from the client. */
+  endOf(stream: AskingStream): void {
+    for (const request of [...this.#open.values()]) {
+      if (request.stream !== stream) continue;
+      this.#settle(request);
+      tellCancelled(request, 'The request that it belongs to has ended');
+    }
+  }
+
+  /** Whether a request that the backend sent on this stream, in its current session, is still open. */
+  isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
+    for (const open of this.#open.values()) {
+      if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
+    }
+    return false;
+  }
+
+  /** The session has ended: drops all requests without notifying anybody. */
+  clear(): void {
+    for (const { deadline, bytes } of this.#open.values()) {
+      deadline.cancel();
+      this.#plan.memory.drop(bytes);
+    }
+    this.#open.clear();
+  }
+
+  /** @returns why one more request cannot be sent to the client; `undefined` when it can. */
+  #noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
+    if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
+    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return errorsToBackends.tooManyPending;
+    let openCount = 0;
+    for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
+    return openCount < limits.backendRequestsOpenMax ? undefined : errorsToBackends.tooManyPending;
+  }
+
+  #onTimeUp(request: AwaitedAnswer): void {
+    // Settled first: if the cancellation is lost, `onLost` must not answer the request a second time.
+    this.#settle(request);
+    tellCancelled(request, 'It was not answered in time');
+    tellAsker(request, errorsToBackends.clientTimedOut);
+  }
+
+  #settle(request: AwaitedAnswer): void {
+    request.deadline.cancel();
+    this.#open.delete(request.key);
+    this.#plan.memory.drop(request.bytes);
+    const { stream, upstream } = request;
+    if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
   get #offered(): ClientOffers {
@@ -352,6 +454,22 @@ export class BackendRequests extends AwaitedAnswers {
   #notIts(upstream: UpstreamSession, taskId: string): RpcError | undefined {
     return this.#clientTasks.isOf(upstream, taskId) ? undefined : rpcErrors.unknownTask(taskId);
   }
+}
+
+/** Tells the client that its response is no longer wanted. */
+function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
+  const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
+  stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
+}
+
+function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
+  if (onInput !== undefined) onInput(error);
+  else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
+}
+
+/** The id is kept four times: as the backend's, within ours, and in the keys of both. */
+function bytesOf(idBytes: number, tokenKey: string | undefined): number {
+  return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }
 
 /** The `result` of the client's response; `undefined` for an error, and where the member is ambiguous. */

@@ -2,7 +2,7 @@
 // a few stores per request.
 import { type Account, ListNode } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
-import type { AskingStream } from '../asking/awaited-answers.js';
+import type { AskingStream } from '../asking/backend-requests.js';
 import type { SlowRequests } from './slow-requests.js';
 import { endingPace, visitAll } from './turns.js';
 import type { BackendMessage, ClientMessage } from '../../mcp/index.js';

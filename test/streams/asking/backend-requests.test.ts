@@ -9,7 +9,7 @@ import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { initializeResult, RelayScene } from '../../relay/relay-scene.js';
 import type { ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
-import { BACKEND_REQUEST_BYTES_EACH } from '../../../src/streams/asking/awaited-answers.js';
+import { BACKEND_REQUEST_BYTES_EACH } from '../../../src/streams/asking/backend-requests.js';
 
 const ROOTS = 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n';
 const CAPABILITIES = { roots: {}, sampling: {} };

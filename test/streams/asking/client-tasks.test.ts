@@ -1,7 +1,7 @@
 // Which backend each of the client's tasks belongs to: a backend cannot look at what the client does for another, and a client
 // that invents ids without end takes no more than its share.
 import t from 'tap';
-import { ClientTasks, CLIENT_TASKS_MAX, CLIENT_TASK_BYTES_EACH } from '../../../src/streams/asking/backend-requests.js';
+import { ClientTasks, CLIENT_TASKS_MAX, CLIENT_TASK_BYTES_EACH } from '../../../src/streams/asking/client-tasks.js';
 import type { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { BoundedShare } from '../../support/bounded-share.js';
 
