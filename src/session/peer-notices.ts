@@ -4,7 +4,7 @@
 import { readClientMessage, type ClientMessage } from '../mcp/index.js';
 import { NO_MIRROR, type ExchangeRequest, UnheardExchange, type Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
-import { KIB } from '../shared/index.js';
+import { KIB, limits } from '../shared/index.js';
 import { idKey } from '../bytes/index.js';
 
 /**
@@ -20,7 +20,8 @@ export function cancelHere(session: Session, exchange: Exchange, message: Client
     return work !== undefined;
   };
   if (tryIt()) return true;
-  session.readings.wait(tryIt);
+  // The memory of a larger one is reused.
+  if (exchange.request.body.length < limits.countedFromBytes) session.readings.wait(tryIt);
   return false;
 }
 

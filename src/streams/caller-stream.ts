@@ -111,6 +111,11 @@ export class CallerStream extends ListNode {
     return this.#state === 'blocked';
   }
 
+  /** For `ReplayBuffer`: whether the next event to be written is on its way. */
+  get isSending(): boolean {
+    return this.#sending !== undefined;
+  }
+
   /** Whether an event of this position was said. */
   hasSaid(position: number): boolean {
     return position <= this.#replay.position;
@@ -287,6 +292,7 @@ export class CallerStream extends ListNode {
     this.#exchange = undefined;
     this.#sending?.cancel();
     this.#sending = undefined;
+    this.#replay.onCut();
     if (exchange === undefined) return;
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;

@@ -137,6 +137,8 @@ export class ReplayBuffer {
   #countedBytes = 0;
   /** The room taken for these: in larger steps, because each step costs. */
   #takenBytes = 0;
+  /** Of an event that was dropped while it was being written. */
+  #onCut: (() => void) | undefined;
 
   /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have said then takes no room. */
   constructor(room: EventRoom | undefined, stream: CallerStream, holdsSender: boolean) {
@@ -176,10 +178,18 @@ export class ReplayBuffer {
 
   /** The next event was written. */
   onWritten(): void {
+    this.#onCut = undefined;
     this.#writtenBytes += this.#at(this.#next).length;
     this.#next += 1;
     this.#trimWritten();
     if (this.#stream.isResumable) this.#countTo(this.#next);
+  }
+
+  /** The event that was being written will not arrive whole. */
+  onCut(): void {
+    const onCut = this.#onCut;
+    this.#onCut = undefined;
+    onCut?.();
   }
 
   /** No connection is due to take the unwritten events. */
@@ -311,7 +321,10 @@ export class ReplayBuffer {
       this.#takenBytes -= spareBytes;
       this.#room?.give(spareBytes);
     }
-    if (this.#first > this.#next) onLostOf(kept)?.();
+    if (this.#first <= this.#next) return;
+    // One that is being written is counted by its exchange, and reaches the client all the same.
+    if (this.#first === this.#next + 1 && this.#stream.isSending) this.#onCut = onLostOf(kept);
+    else onLostOf(kept)?.();
   }
 
   /** The event has no room even alone. A lost answer is replaced by an error; if that has no room either, the stream is forgotten. */

@@ -63,6 +63,20 @@ t.test('a cancellation that overtakes its large call takes effect once the call 
   t.equal(scene.http.last.summary, 'tools/call');
 });
 
+t.test(
+  'a large cancellation waits for no call that is still being read, since nothing counts its memory',
+  async (t) => {
+    const scene = open(t);
+    const sentCount = scene.http.calls.length;
+    scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);
+    const reason = 'x'.repeat(limits.countedFromBytes);
+    t.equal(scene.post('notifications/cancelled', { requestId: 7, reason }).answer?.status, 202);
+    await until(() => scene.http.calls.length > sentCount, 'the call');
+    scene.post('tools/call', { name: 'b-x' }, 8);
+    t.same(sentSince(scene, sentCount), ['tools/call', 'tools/call'], 'nor is it read when its memory is another’s');
+  },
+);
+
 t.test('a large message whose session ended while it was read is answered 404', async (t) => {
   const scene = open(t);
   const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);

@@ -10,7 +10,7 @@ import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
-import { WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
+import { LARGE_BYTES_FROM, WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
 
 const EXPECTED_MS = 10_000;
 
@@ -168,6 +168,34 @@ t.test('when too many events wait the oldest are lost, and the client is told ho
   t.equal(first, '3');
   t.equal(others.length, limits.sessionStreamWaitingMax - 1);
 });
+
+t.test(
+  'a large event that is being written is not lost when too many wait behind it, unless its connection breaks',
+  async (t) => {
+    for (const isBroken of [false, true]) {
+      const scene = new Scene(t, ANSWERS);
+      const exchange = scene.open();
+      const lost: string[] = [];
+      const large = 'x'.repeat(2 * LARGE_BYTES_FROM);
+      exchange.isSlow = true;
+      scene.tell(large, lost);
+      for (let number = 1; number < limits.sessionStreamWaitingMax + 3; number += 1) scene.tell(String(number), lost);
+      t.same(lost, ['1', '2']);
+      if (isBroken) {
+        exchange.abort();
+        t.same(lost, ['1', '2', large]);
+        continue;
+      }
+      exchange.isSlow = false;
+      exchange.drain();
+      const [first, told, next] = readEvents(exchange.written);
+      t.equal(first, large);
+      t.match(told, /2 messages/);
+      t.equal(next, '3');
+      t.same(lost, ['1', '2']);
+    }
+  },
+);
 
 t.test('what withdraws a question is told like any message', async (t) => {
   const scene = new Scene(t);
