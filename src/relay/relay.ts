@@ -174,7 +174,8 @@ export class Relay {
     const { sessionId, method, body } = exchange.request;
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
     // A retired process uses even a stale session: the requests in flight here belong to that state.
-    if (session !== undefined && (this.#isRetired || !session.isStale)) this.#inSession(caller, session, exchange);
+    if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
+      this.#inSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && this.#door !== undefined && body.includes(VERSION_WORD)) {
       this.#readFirst(caller, exchange, (message) => {
         if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);

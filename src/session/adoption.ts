@@ -55,7 +55,7 @@ export class Adoption {
     const adopted = lookUp.then((outcome) => {
       this.#underWay.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
-      return found instanceof Session && found.isStale ? settled(found) : found;
+      return found instanceof Session && found.entry?.isStale === true ? settled(found) : found;
     });
     this.#underWay.set(key, adopted);
     return adopted;

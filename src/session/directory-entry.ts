@@ -4,15 +4,15 @@
 //
 //   opening ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
 //   opening ── made of what is written ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
-//   opening, resting, reading ── the session ends, or lives on elsewhere ──> over
-//   writing ── the session ends, or lives on elsewhere ──> leaving ── done, or failed ──> over
-//   over ── `initialize` has its outcome after the session has ended ──> leaving
+//   opening, resting, writing, reading ── the session ends, or lives on elsewhere ──> over
 //
 // In any state, another process may have changed the record: it is read before the next request is served, and before the next write.
+// A write that has failed is made up for when the store is back, and with the next change or renewal.
 //
 // Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process makes
 // sure that it is listed before it serves its first request: a process that ends the session waits until all of them have heard of it.
 import type {
+  KnownRecord,
   LookUp,
   FoundSession,
   SessionDirectory,
@@ -31,8 +31,6 @@ const SESSION_LISTENERS_MAX = 64;
 /** The part of a session that its record covers. */
 interface RecordedSession {
   readonly identity: SessionIdentity;
-  /** The next request waits until changes by other processes have been read, and the record lists this process. */
-  isStale: boolean;
   /** The current record. @param listeners processes that have the session. */
   record(listeners: readonly string[] | undefined): SessionRecord;
   /**
@@ -56,7 +54,7 @@ interface EntryEvents {
   onPassed(bytes: Buffer): void;
 }
 
-type State = 'opening' | 'resting' | 'writing' | 'reading' | 'leaving' | 'over';
+type State = 'opening' | 'resting' | 'writing' | 'reading' | 'over';
 
 export class DirectoryEntry implements SessionWatcher {
   readonly #directory: SessionDirectory;
@@ -72,17 +70,18 @@ export class DirectoryEntry implements SessionWatcher {
   #isDirty = false;
   /** Whether another process has changed the record since it was read. */
   #isOutdated = false;
-  /** Whether it is read next. */
-  #isReadDue = false;
-  #isEndedElsewhere = false;
-  /** Called when the record has been removed, which waits for the write in progress. */
-  #onRemoved: (() => void) | undefined;
+  /** Whether the next request waits until changes by other processes have been read, and the record lists this process. */
+  isStale = false;
+  /** Whether the session was used since its entry last had its turn to be renewed; `quiet`: nor in the round before. */
+  #use: 'used' | 'unused' | 'quiet' = 'used';
+  /** The write in progress. */
+  #written: Promise<void> | undefined;
   /** Those who wait until the session is up to date and the record lists this process, or that has failed. */
   #waiting: (() => void)[] = [];
   /** The processes that the record lists. */
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
-  #wasShared: boolean;
+  wasShared: boolean;
 
   /**
    * @param begun the record that the session was made from; `undefined` for a new session.
@@ -100,10 +99,10 @@ export class DirectoryEntry implements SessionWatcher {
     this.#setBase(begun?.record.upstreams ?? []);
     this.#listeners = begun?.record.listeners ?? [];
     if (begun !== undefined) this.#transition(['opening'], 'resting');
-    this.#wasShared = begun !== undefined;
+    this.wasShared = begun !== undefined;
     directory.watch(session.identity.id, this);
     if (begun?.isStale === true) this.onChangedElsewhere();
-    if (begun !== undefined && !this.isListed) session.isStale = true;
+    this.isStale ||= begun !== undefined && !this.isListed;
   }
 
   /** Whether the record lists this process; true where processes cannot be listed. */
@@ -112,23 +111,14 @@ export class DirectoryEntry implements SessionWatcher {
     return listener === undefined || this.#listeners.includes(listener);
   }
 
-  get #isOver(): boolean {
-    return this.#state === 'leaving' || this.#state === 'over';
-  }
-
   /** Whether the record is current: another process would continue the session as it is now. */
   get isWritten(): boolean {
-    return this.#version > 0 && !this.#isDirty && this.#state !== 'writing' && this.#state !== 'leaving';
+    return this.#version > 0 && !this.#isDirty && this.#state !== 'writing';
   }
 
   /** Whether another process could continue the session, perhaps from a slightly older state. */
   get isKnown(): boolean {
     return this.#version > 0;
-  }
-
-  /** Whether another process has, or had, the session, too. */
-  get wasShared(): boolean {
-    return this.#wasShared;
   }
 
   /** Whether other processes know this open upstream session, so that they can end or continue it. */
@@ -149,10 +139,29 @@ export class DirectoryEntry implements SessionWatcher {
 
   /** Something that the record contains has changed. */
   onChanged(): void {
-    if (this.#isOver || this.#state === 'opening') return;
+    if (this.#state === 'over' || this.#state === 'opening') return;
     this.#isDirty = true;
     this.#triesLeft = TRIES_MAX;
     this.#goOn();
+  }
+
+  get isUsed(): boolean {
+    return this.#use === 'used';
+  }
+
+  /** A request has come. Hot path. */
+  onUsed(): void {
+    // Tells other machines at once that the session is in use again; as long as it stays in use, its turns tell them.
+    if (this.#use === 'quiet') this.renew();
+    this.#use = 'used';
+  }
+
+  /** The session's turn in a round of renewals. */
+  onTurn(isBusy: boolean): void {
+    if (isBusy || this.isUsed) {
+      this.renew();
+      this.#use = 'unused';
+    } else this.#use = 'quiet';
   }
 
   /** The session was used recently: renews its record. */
@@ -161,7 +170,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#version === 0) this.#isDirty = true;
     this.#triesLeft = TRIES_MAX;
     if (this.#isDirty) this.#goOn();
-    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#readAgain());
+    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onGone());
   }
 
   /**
@@ -169,9 +178,7 @@ export class DirectoryEntry implements SessionWatcher {
    * or the session is over.
    */
   settle(): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
-    // A read in progress says whether there is more to read: those who come meanwhile wait for that one, and for no more tries.
-    if (this.#state !== 'reading') this.#isReadDue ||= this.#isOutdated;
+    if (this.#state === 'over') return Promise.resolve();
     this.#isDirty ||= !this.isListed;
     if (this.#waiting.length === 0) this.#triesLeft = TRIES_MAX;
     const settled = new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -181,31 +188,24 @@ export class DirectoryEntry implements SessionWatcher {
 
   /** Lets go of the record: the session continues in another process, or in its record alone. */
   letGo(): void {
-    if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
-    if (!this.#transition(['opening', 'resting', 'reading'], 'over')) this.#transition(['writing'], 'leaving');
+    if (this.#transition(['opening', 'resting', 'writing', 'reading'], 'over'))
+      this.#directory.unwatch(this.#session.identity.id);
     this.#endWaiting();
   }
 
   /** The session has ended. @returns a promise resolved when other machines know; `undefined` where there are none. */
   remove(): Promise<void> | undefined {
-    if (this.#isOver) return undefined;
-    const wasBegun = this.#state !== 'opening';
-    this.letGo();
-    if (!wasBegun) return undefined;
-    const removed = this.#state === 'leaving' ? this.#removeWritten() : this.#removeNow();
-    return this.#directory.isShared ? removed : undefined;
-  }
-
-  /** Waits for the write in progress, which would bring the record back. */
-  #removeWritten(): Promise<void> {
-    this.#directory.onEnding(this.#session.identity.id);
-    return new Promise((resolve) => (this.#onRemoved = resolve));
-  }
-
-  #removeNow(): Promise<void> {
     const { identity } = this.#session;
-    const known = { version: this.#version, wasShared: this.#wasShared, listeners: this.#listeners };
-    return this.#directory.remove(identity.id, identity, known);
+    const isWritten = this.#state !== 'opening' && this.#state !== 'over';
+    this.letGo();
+    if (!isWritten) return undefined;
+    const known = (): KnownRecord => ({
+      version: this.#version,
+      wasShared: this.wasShared,
+      listeners: this.#listeners,
+    });
+    const removed = this.#directory.remove(identity.id, identity, this.#written?.then(known) ?? known());
+    return this.#directory.isShared ? removed : undefined;
   }
 
   /**
@@ -213,7 +213,7 @@ export class DirectoryEntry implements SessionWatcher {
    * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it. A promise only when the directory is asked.
    */
   onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
-    if (!this.#directory.isShared || this.#version === 0 || this.#isOver) return 'over';
+    if (!this.#directory.isShared || this.#version === 0 || this.#state === 'over') return 'over';
     return this.#askWhetherIdle();
   }
 
@@ -221,7 +221,7 @@ export class DirectoryEntry implements SessionWatcher {
     const isRenewedElsewhere = this.#isOutdated;
     // A process that ends the session must know the upstream sessions that others have opened.
     if (isRenewedElsewhere) await this.settle();
-    if (this.#isOver || this.#isOutdated) return 'elsewhere';
+    if (this.#state === 'over' || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
     // If the directory cannot tell and no renewal by another process was seen, nobody else has the session.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
@@ -229,8 +229,10 @@ export class DirectoryEntry implements SessionWatcher {
 
   /** For `SessionDirectory`. */
   onChangedElsewhere(): void {
-    this.#wasShared = true;
-    this.#isOutdated = this.#session.isStale = true;
+    this.wasShared = true;
+    this.#isOutdated = this.isStale = true;
+    // Also called when the store is back.
+    if (this.#isDirty) this.#goOn();
   }
 
   /** Whether other processes have the session, as far as is known. */
@@ -251,42 +253,41 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   onEndedElsewhere(): void {
-    this.#isEndedElsewhere = true;
-    this.onChangedElsewhere();
+    this.#events.onEnded();
   }
 
   #endWaiting(): void {
     for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  #readAgain(): void {
-    // Further requests wait for this read, too.
-    this.#isOutdated = this.#session.isStale = true;
-    this.#isReadDue = true;
-    this.#goOn();
+  /** The record is not there any more, or not as it was. Further requests wait for the next read, too. */
+  #onGone(): void {
+    this.#isOutdated = this.isStale = true;
+    void this.settle();
   }
 
   /** Takes the next step, if none is in progress. */
   #goOn(): void {
     if (this.#state !== 'resting') return;
-    if (this.#isReadDue && this.#triesLeft > 0) return this.#read();
+    const isDue = this.#isDirty || this.#waiting.length > 0;
+    if (this.#isOutdated && isDue && this.#triesLeft > 0) return this.#read();
     if (this.#isDirty && this.#triesLeft > 0) this.#write();
     if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
   }
 
   /** Nothing that requests wait for is done before the next change, renewal or request. */
   #rest(): void {
-    this.#session.isStale = this.#isOutdated;
+    this.isStale = this.#isOutdated;
     this.#endWaiting();
   }
 
   #write(): void {
     const { identity } = this.#session;
     const record = this.#session.record(this.#listenersNow());
-    if (!this.#transition(['opening', 'resting'], 'writing')) this.#transition(['over'], 'leaving');
+    this.#transition(['opening', 'resting'], 'writing');
     this.#isDirty = false;
     const write = this.#directory.write(identity.id, identity, record, this.#version);
-    void write.then((outcome) => this.#onWritten(outcome, record));
+    this.#written = write.then((outcome) => this.#onWritten(outcome, record));
   }
 
   /** The listeners for the next record, including this process; `undefined` if there are none. */
@@ -297,7 +298,8 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {
-    if (!this.#transition(['writing'], 'resting')) this.#transition(['leaving'], 'over');
+    this.#written = undefined;
+    this.#transition(['writing'], 'resting');
     if (outcome === 'written') {
       this.#version += 1;
       this.#triesLeft = TRIES_MAX;
@@ -307,12 +309,11 @@ export class DirectoryEntry implements SessionWatcher {
       this.#isDirty = true;
       this.#triesLeft -= 1;
     }
-    if (this.#onRemoved !== undefined) void this.#removeNow().then(this.#onRemoved);
     // The successor of this process has written or ended the session: upstream sessions opened here are lost with this process.
-    else if (outcome === 'overtaken' && this.#isSucceeded) this.letGo();
-    // A failed write is tried again with the next change or renewal.
-    else if (this.#isOver || outcome === 'failed') this.#rest();
-    else if (outcome === 'overtaken' && this.#triesLeft > 0) this.#readAgain();
+    if (outcome === 'overtaken' && this.#isSucceeded) return this.letGo();
+    if (outcome === 'overtaken' && this.#triesLeft > 0) this.#isOutdated = this.isStale = true;
+    // What could not be written is tried again at once only if the store has been back since.
+    if (this.#state === 'over' || (outcome === 'failed' && !this.#isOutdated)) this.#rest();
     else this.#goOn();
   }
 
@@ -323,30 +324,28 @@ export class DirectoryEntry implements SessionWatcher {
   #read(): void {
     const { identity } = this.#session;
     this.#transition(['resting'], 'reading');
-    this.#isReadDue = false;
     void Promise.resolve(this.#directory.find(identity.id, identity)).then((found) => {
-      if (this.#state === 'reading') this.#onRead(this.#isEndedElsewhere ? 'ended' : found);
+      if (this.#state === 'reading') this.#onRead(found);
     });
   }
 
   #onRead(found: LookUp): void {
     if (found === 'ended') return this.#events.onEnded();
     if (found === 'unknown' && this.#isSucceeded) return this.letGo();
-    // If the read has failed, the session continues in the state that this process knows.
-    if (found === 'failed' || found === 'full') this.#isReadDue = false;
-    else {
-      this.#isOutdated = this.#isReadDue = found !== 'unknown' && found.isStale;
-      if (this.#isReadDue) this.#triesLeft -= 1;
-      // The directory has lost the record although the session lives.
-      if (found === 'unknown') this.#isDirty = true;
-      // Still reading, so that what is taken over does not count as a change to be written.
-      this.#takeOver(found);
-    }
+    const isRead = found !== 'failed' && found !== 'full';
+    // Still reading, so that what is taken over does not count as a change to be written.
+    if (isRead) this.#takeOver(found);
     this.#transition(['reading'], 'resting');
-    this.#goOn();
+    // If the read has failed, the session continues in the state that this process knows.
+    if (isRead) this.#goOn();
+    else this.#rest();
   }
 
   #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
+    this.#isOutdated = found !== 'unknown' && found.isStale;
+    if (this.#isOutdated) this.#triesLeft -= 1;
+    // The directory has lost the record although the session lives.
+    if (found === 'unknown') this.#isDirty = true;
     const version = found === 'unknown' ? 0 : found.version;
     if (version === this.#version) return;
     this.#version = version;

@@ -53,21 +53,30 @@ export function lowerLogLevel(
   request: ExchangeRequest,
   level: Buffer,
 ): void {
-  const params = Buffer.concat([LEVEL_HEAD, level, LEVEL_TAIL]);
+  const params = Buffer.from(`{"level":${level.toString()}}`);
   if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
   session.logLevel = params;
-  visitBackends(session.identity.subject, virtualHost.backends, {
-    visit: (backend) => {
-      const upstream = session.upstreams.open(backend.name);
-      if (upstream !== undefined && isTold(upstream))
-        sendLogLevel(context, upstream, params, metadataFor(backend, request), () => undefined);
-    },
-    onNoRoom: () => undefined,
-  });
+  tellBackends(context, session, virtualHost, request, () => undefined);
 }
 
-const LEVEL_HEAD = Buffer.from('{"level":');
-const LEVEL_TAIL = Buffer.from('}');
+/** Sends the session's level to every open backend. @param done called once for each backend: when it has answered, or is not asked. */
+function tellBackends(
+  context: UpstreamContext,
+  session: Session,
+  { backends }: CompiledVirtualHost,
+  request: ExchangeRequest,
+  done: () => void,
+): void {
+  visitBackends(session.identity.subject, backends, {
+    visit: (backend) => {
+      const upstream = session.upstreams.open(backend.name);
+      const { logLevel } = session;
+      if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return done();
+      sendLogLevel(context, upstream, logLevel, metadataFor(backend, request), done);
+    },
+    onNoRoom: done,
+  });
+}
 
 /** -1 if the params name no valid level. */
 function severityIn(params: Buffer): number {
@@ -94,16 +103,7 @@ class SettingLogLevel extends RequestInFlight {
   start(): void {
     const { session, virtualHost, exchange } = this.#plan;
     session.begin(this);
-    visitBackends(session.identity.subject, virtualHost.backends, {
-      visit: (backend) => {
-        const upstream = session.upstreams.open(backend.name);
-        const { logLevel } = session;
-        if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return this.#settle();
-        const metadata = metadataFor(backend, exchange.request);
-        sendLogLevel(this.#context, upstream, logLevel, metadata, () => this.#settle());
-      },
-      onNoRoom: () => this.#settle(),
-    });
+    tellBackends(this.#context, session, virtualHost, exchange.request, () => this.#settle());
   }
 
   cancel(): void {

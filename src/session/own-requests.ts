@@ -26,8 +26,8 @@ export function sendLogLevel(
   done: () => void,
 ): void {
   const id = context.ids.next();
-  const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
-  ask(upstream, { body }, id, metadata, done);
+  const members = params.toString().slice(1, -1);
+  ask(upstream, upstream.ownRequest(id, 'logging/setLevel', members), id, metadata, done);
 }
 
 /** The session is lost if the backend says so; any other answer, or none, shows nothing. */
@@ -69,7 +69,3 @@ function ask(
   };
   upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, msMax, false, handler);
 }
-
-const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
-const METHOD = Buffer.from(',"method":"logging/setLevel","params":');
-const TAIL = Buffer.from('}');

@@ -52,10 +52,6 @@ export class Session {
   #logLevel: Buffer | undefined;
   /** For `Sessions`: the session's entry in the session directory; `undefined` without a directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** For `Sessions` and `EntryRenewal`: whether the session was used since its entry last had its turn to be renewed. */
-  isUsed = true;
-  isQuiet = false;
-  isStale = false;
   /** The list changes that the client wants notifications for, as bits of `capability`: all, unless the client says which. */
   wantedChanges: number = LIST_CHANGES;
   /** Whether another process continues the session. */

@@ -29,12 +29,8 @@ export const SESSION_RENEWAL_STEP_MS = 100;
 const SESSION_RENEWAL_STEP_MS_MAX = 500;
 
 export interface RenewedSession {
-  /** Whether it was used since its last turn. */
-  isUsed: boolean;
-  /** Whether it was not used for a whole round. */
-  isQuiet: boolean;
   readonly isBusy: boolean;
-  readonly entry: { renew(): void } | undefined;
+  readonly entry: Pick<DirectoryEntry, 'onTurn'> | undefined;
 }
 
 export class EntryRenewal {
@@ -81,15 +77,9 @@ export class EntryRenewal {
     for (let left = count; left > 0; left -= 1) {
       const turn = this.#turns.next();
       if (turn.done === true) return;
-      renew(turn.value);
+      turn.value.entry?.onTurn(turn.value.isBusy);
     }
   }
-}
-
-function renew(session: RenewedSession): void {
-  if (session.isUsed || session.isBusy) session.entry?.renew();
-  else session.isQuiet = true;
-  session.isUsed = false;
 }
 
 /**
@@ -189,12 +179,7 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     this.noteUse(session);
-    session.isUsed = true;
-    // Tells other machines at once that it is in use again; as long as it stays in use, its periodic renewals tell them.
-    if (session.isQuiet) {
-      session.isQuiet = false;
-      session.entry?.renew();
-    }
+    session.entry?.onUsed();
     return session;
   }
 
@@ -229,7 +214,7 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Used here meanwhile: both processes have the session.
-    else if (session.isBusy || session.isUsed) session.idleDeadline?.restart();
+    else if (session.isBusy || session.entry?.isUsed === true) session.idleDeadline?.restart();
     else this.#drop(session);
   }
 

@@ -160,8 +160,13 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    if (this.#isModern) this.#listener.onModernMessage(this.#upstream, bytes, message);
-    else this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
+    if (!this.#isModern) return this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
+    // No other notifications were asked for.
+    const isAskedFor = CHANGES.has(message.method) || message.method === 'notifications/resources/updated';
+    const untagged = isAskedFor ? untaggedNotification(bytes) : undefined;
+    const read = untagged && readBackendMessage(untagged);
+    if (read === undefined || untagged === undefined) this.#upstream.hear(message.method);
+    else this.#listener.onMessage(this.#upstream, this.metadata, untagged, read);
   }
 
   /** The one writer of the state. */
@@ -365,19 +370,6 @@ export class UnsolicitedMessages {
   #closeAll(): void {
     for (const heard of this.#heard?.values() ?? []) heard.close();
     this.#heard = undefined;
-  }
-
-  onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
-    upstream.hear(method);
-    const isChange = CHANGES.has(method);
-    // No other notifications were asked for.
-    if (!isChange && method !== 'notifications/resources/updated') return;
-    const untagged = untaggedNotification(bytes);
-    const message = untagged && readBackendMessage(untagged);
-    if (message === undefined || untagged === undefined) return;
-    if (isChange) return this.stream.tellChanged(method, untagged);
-    const parts = clientsNotification(this.#session, upstream, untagged, message);
-    if (parts !== undefined) this.stream.tell(parts);
   }
 
   /** The stream on which the client is asked. */

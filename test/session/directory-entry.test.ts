@@ -65,7 +65,6 @@ t.test('who comes while a record is being read waits for that read alone, also w
   const record = { upstreams: [], listeners: ['here'] };
   const session = {
     identity: { id: SESSION_ID, subject: 'a', virtualHostId: 'v' },
-    isStale: false,
     record: () => record,
   };
   const events = { onEnded: () => undefined, onPassed: () => undefined };
@@ -82,4 +81,42 @@ t.test('who comes while a record is being read waits for that read alone, also w
   t.equal(reads.length, 2, 'the next request has it read again');
   reads[1]?.('failed');
   await next;
+});
+
+/** Fails the first write, when it is told to. */
+class Outage extends MemorySessions {
+  override isShared = true;
+  fail: (() => void) | undefined;
+
+  override write(...session: Parameters<MemorySessions['write']>): Promise<boolean> {
+    if (this.fail !== undefined) return super.write(...session);
+    return new Promise((_, reject) => (this.fail = () => reject(new Error('connection lost'))));
+  }
+}
+
+t.test('a record that could not be written is written when the store is back, also if it is back first', async (t) => {
+  for (const isBackFirst of [false, true]) {
+    const sessions = new Outage();
+    const directory = new SessionDirectory(sessions, {
+      idleTimeoutMs: 60_000,
+      outlivesGateway: false,
+      isPossibleId: (id) => id.startsWith(SESSION_ID),
+      logger: logInto([]),
+    });
+    const answer = JSON.stringify({
+      jsonrpc: '2.0',
+      id: REQUEST_ID,
+      result: { protocolVersion: '2025-11-25', capabilities: { tools: {} } },
+    });
+    new RelayScene(t, virtualHostOf({ b: {} }), {}, directory).open({}, answer);
+    await until(() => sessions.fail !== undefined, 'the first write');
+    if (isBackFirst) sessions.onChanged?.(undefined);
+    sessions.fail?.();
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+    if (!isBackFirst) {
+      t.equal(sessions.records.size, 0);
+      sessions.onChanged?.(undefined);
+    }
+    await until(() => sessions.records.size === 1, 'the record');
+  }
 });

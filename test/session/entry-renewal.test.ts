@@ -1,12 +1,13 @@
 // When the records of sessions are renewed: each session in use once per round, however many there are, come or go.
 import t, { type Test } from 'tap';
 import { EntryRenewal, type RenewedSession, SESSION_RENEWAL_STEP_MS } from '../../src/session/sessions.js';
+import { DirectoryEntry } from '../../src/session/directory-entry.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 
 const ROUND_MS = 10_000;
 
 class Scene {
-  readonly sessions = new Map<string, RenewedSession>();
+  readonly sessions = new Map<string, RenewedSession & { readonly entry: DirectoryEntry }>();
   readonly renewed: string[] = [];
   readonly #wheel: DeadlineWheel;
   #nowMs = 0;
@@ -17,13 +18,12 @@ class Scene {
     void new EntryRenewal(this.#wheel, this.sessions, ROUND_MS);
   }
 
-  add(id: string, isUsed = true): void {
-    this.sessions.set(id, {
-      isUsed,
-      isQuiet: false,
-      isBusy: false,
-      entry: { renew: () => void this.renewed.push(id) },
-    });
+  add(id: string): void {
+    const directory = { watch: () => undefined, renew: async () => this.renewed.push(id) > 0 };
+    const begun = { version: 1, record: { upstreams: [] }, isStale: false };
+    const session = { identity: { id } } as never;
+    const entry = new DirectoryEntry(directory as never, session, {} as never, begun as never);
+    this.sessions.set(id, { isBusy: false, entry });
   }
 
   advance(ms: number): void {
@@ -39,7 +39,7 @@ t.test('a session in use is renewed in each round while others come without end'
     for (let step = 0; step < ROUND_MS / SESSION_RENEWAL_STEP_MS + 1; step++) {
       for (const each of ['a', 'b', 'c']) scene.add(`short-${round}-${step}-${each}`);
       for (const each of ['a', 'b', 'c']) scene.sessions.delete(`short-${round}-${step - 1}-${each}`);
-      scene.sessions.get('long')!.isUsed = true;
+      scene.sessions.get('long')!.entry.onUsed();
       scene.advance(SESSION_RENEWAL_STEP_MS);
     }
     t.ok(scene.renewed.filter((id) => id === 'long').length >= round, `round ${round}`);
@@ -64,7 +64,9 @@ t.test('many sessions are renewed a few at a time, and all within a round', asyn
 
 t.test('a session that nobody used is not renewed', async (t) => {
   const scene = new Scene(t);
-  scene.add('idle', false);
+  scene.add('idle');
   for (let step = 0; step < 300; step++) scene.advance(SESSION_RENEWAL_STEP_MS);
-  t.same(scene.renewed, []);
+  t.same(scene.renewed, ['idle'], 'only for its beginning');
+  scene.sessions.get('idle')!.entry.onUsed();
+  t.equal(scene.renewed.length, 2, 'others learn at once that it is in use again');
 });

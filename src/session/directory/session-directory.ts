@@ -74,7 +74,7 @@ export interface SessionWatcher {
 }
 
 /** What a process that ends a session knows of the session's record. */
-interface KnownRecord {
+export interface KnownRecord {
   readonly version: number;
   /** Whether another machine may still have the session. */
   readonly wasShared: boolean;
@@ -100,10 +100,8 @@ export class SessionDirectory {
   readonly #passesUnderWay = new Quota(SESSION_NOTICES_UNDER_WAY_MAX, SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX);
   /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
-  /** Keys of sessions that have ended but whose records may not be deleted yet. */
-  readonly #ending = new Set<string>();
-  /** Removals that failed and are to be retried. */
-  readonly #unremoved = new Map<string, Unremoved>();
+  /** Sessions that have ended but whose records may still be there; with what a failed removal takes, which is to be tried again. */
+  readonly #ending = new Map<string, Unremoved | undefined>();
   #isRemovingAgain = false;
   /** Reads in progress, if other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
@@ -219,19 +217,19 @@ export class SessionDirectory {
     }
   }
 
-  /** The session has ended, and its record is about to be removed: this process no longer finds it. */
-  onEnding(sessionId: string): void {
-    this.#ending.add(nameOf(sessionKeys(sessionId).place));
-  }
-
-  /** The session has ended: removes its record. Always resolves, once the processes that have it know or were given time to. */
-  async remove(sessionId: string, owner: SessionOwner, known: KnownRecord): Promise<void> {
+  /**
+   * The session has ended: this process no longer finds it, and removes its record. Always resolves, once the processes that have the session
+   * know or were given time to.
+   * @param known resolves when no write is in progress that would bring the record back.
+   */
+  async remove(sessionId: string, owner: SessionOwner, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
     const keys = sessionKeys(sessionId);
     const name = nameOf(keys.place);
-    this.#ending.add(name);
-    if (!(await this.#tryRemove({ keys, owner, known }))) return this.#keepUnremoved(name, { keys, owner, known });
+    this.#ending.set(name, undefined);
+    const removal = { keys, owner, known: await known };
+    if (!(await this.#tryRemove(removal))) return this.#keepUnremoved(name, removal);
     this.#ending.delete(name);
-    if (this.#unremoved.size > 0) void this.#removeAgain();
+    void this.#removeAgain();
   }
 
   /** @returns whether the record is gone, and the processes that have the session were told. */
@@ -245,21 +243,19 @@ export class SessionDirectory {
 
   /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
   #keepUnremoved(name: string, unremoved: Unremoved): void {
-    if (this.#unremoved.size >= SESSION_REMOVALS_KEPT) {
-      const [oldest = ''] = this.#unremoved.keys();
-      this.#unremoved.delete(oldest);
-      this.#ending.delete(oldest);
-    }
-    this.#unremoved.set(name, unremoved);
+    this.#ending.set(name, unremoved);
+    if (this.#ending.size <= SESSION_REMOVALS_KEPT) return;
+    const [oldest] = Array.from(this.#ending).find(([, each]) => each !== undefined) ?? [];
+    if (oldest !== undefined) this.#ending.delete(oldest);
   }
 
   /** Retries failed removals one after the other, until one fails. */
   async #removeAgain(): Promise<void> {
     if (this.#isRemovingAgain) return;
     this.#isRemovingAgain = true;
-    for (const [name, unremoved] of this.#unremoved) {
+    for (const [name, unremoved] of this.#ending) {
+      if (unremoved === undefined) continue;
       if (!(await this.#tryRemove(unremoved))) break;
-      this.#unremoved.delete(name);
       this.#ending.delete(name);
     }
     this.#isRemovingAgain = false;
