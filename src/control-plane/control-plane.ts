@@ -15,7 +15,6 @@ import { AuditTrail } from './common/audit.js';
 import { Compositions } from './compositions/compositions.js';
 import { Connect } from './connect/connect.js';
 import { AdminListener } from './dataplane/admin-listener.js';
-import { DataplaneViews } from './dataplane/dataplane-views.js';
 import { LiveFigures } from './dataplane/live-figures.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/routes/console-routes.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
@@ -135,7 +134,8 @@ export class ControlPlane {
               ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
               connectUrl: upstream.connectUrl,
             }),
-      dataplane: new DataplaneViews(listener, recent),
+      listener,
+      recent,
       live,
       signIn:
         options.signIn &&

@@ -3,7 +3,6 @@ export { bodyText } from './body-text.js';
 export {
   type DataplaneRequest,
   type DataplaneSessions,
-  type Explanation,
   explanationShape,
   figuresShape,
   readyShape,

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
+import type { AdminListener } from '../../src/control-plane/dataplane/admin-listener.js';
 import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';
@@ -11,27 +12,31 @@ import { until } from '../support/until.js';
 const QUICK: LiveBounds = { intervalMs: 5, streamMsMax: 600_000 };
 const SECRET = 'Redis at 10.0.0.7 does not answer';
 
-type Ask = (path: string) => Promise<{ readonly status: number; readonly value: unknown }>;
+type Ask = AdminListener['ask'];
 
 /** A dataplane with one more call in each reading. */
 function dataplane(): { readonly ask: Ask; readonly asked: () => number } {
   let asked = 0;
-  const ask: Ask = async (path) => {
+  const ask: Ask = async (path, shape) => {
+    const told = shape.safeParse(answerTo(path));
+    if (!told.success) throw new Error(`not of the shape: ${path}`);
+    return told.data;
+  };
+  const answerTo = (path: string): unknown => {
     if (path === '/workers') {
       const worker = { slot: 0, pid: 7, state: 'listening', health: 'ok', sessions: 3, unheardOf: SECRET };
-      return { status: 200, value: { workers: [worker] } };
+      return { workers: [worker] };
     }
     if (path === '/ready') {
       const obstacles = [{ code: 'store-unreachable', message: SECRET, slots: [0] }];
-      return { status: 503, value: { status: 'not ready', obstacles, degraded: [] } };
+      return { status: 'not ready', obstacles, degraded: [] };
     }
     asked += 1;
     const labels = { method: 'tools/call', backend: 'hidden-backend', status: '200', outcome: 'ok' };
-    const value = [
+    return [
       { name: 'switchyard_requests_total', values: [{ labels, value: asked }] },
       { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
     ];
-    return { status: 200, value };
   };
   return { ask, asked: () => asked };
 }
@@ -81,10 +86,9 @@ t.test('admins get everything, others no names and no addresses', async (t) => {
 t.test('a lost listener is reported, with details for admins alone, and found again', async (t) => {
   const { ask } = dataplane();
   let isLost = true;
-  const live = liveOf(t, (path) => {
-    return isLost
-      ? Promise.reject(new ControlPlaneFault('dataplane-unreachable', 'it is away', { wordsForAdmins: SECRET }))
-      : ask(path);
+  const live = liveOf(t, async (...asked) => {
+    if (isLost) throw new ControlPlaneFault('dataplane-unreachable', 'it is away', { wordsForAdmins: SECRET });
+    return ask(...asked);
   });
   const admin = eventsOf(live.open('ann', true)!);
   const reader = eventsOf(live.open('bob', false)!);
@@ -97,7 +101,7 @@ t.test('a lost listener is reported, with details for admins alone, and found ag
 
 t.test('a dataplane without figures says so; while one is silent the stream is kept alive', async (t) => {
   const { ask } = dataplane();
-  const blind = liveOf(t, async (path) => (path === '/metrics' ? { status: 404, value: {} } : ask(path)));
+  const blind = liveOf(t, async (...asked) => (asked[0] === '/metrics' ? undefined : ask(...asked)));
   const { events } = eventsOf(blind.open('ann', true)!);
   await until(() => events.length > 0, 'it is told');
   t.match(events[0], { event: 'fault', data: /--metrics true/ });

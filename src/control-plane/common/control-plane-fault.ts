@@ -1,18 +1,22 @@
 // Why the control plane refuses or fails a request: a code, and a message for people. The message contains no secret,
 // and nothing written by other parties except a code. Faults of the store are `RecordStoreFault`s, which pass through.
+import type { Refusal } from '../../shared/index.js';
 
 /** How a fault is answered over HTTP, and how it counts in the log. */
 interface FaultAnswer {
   readonly status: number;
-  /** `error`: the request, or something it needs of another party, is at fault; `fault`: the control plane or the dataplane is. */
-  readonly outcome: 'error' | 'fault';
+  /**
+   * `error`: the request, or something it needs of another party, is at fault; `refused`: it was not examined; `fault`: the control plane,
+   * the dataplane or the store is.
+   */
+  readonly outcome: 'error' | 'refused' | 'fault';
   /** When a retry may succeed. */
   readonly retryAfterS?: number;
 }
 
 const RETRY_S = 2;
 
-/** Every fault code. */
+/** Every fault code but those of the refusals that the dataplane gives, too. */
 export const faults = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -44,39 +48,59 @@ export const faults = {
   'dataplane-unreachable': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
   'dataplane-busy': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
   'dataplane-refused': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
+  'live-full': { status: 503, outcome: 'refused', retryAfterS: RETRY_S },
+  'store-failed': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
+  'internal-error': { status: 500, outcome: 'fault' },
+  'body-too-large': { status: 413, outcome: 'error' },
+  'path-too-long': { status: 414, outcome: 'error' },
+  'path-unknown': { status: 404, outcome: 'refused' },
+  'method-not-allowed': { status: 405, outcome: 'refused' },
+  'head-ambiguous': { status: 400, outcome: 'refused' },
+  'rate-limited': { status: 429, outcome: 'refused' },
+  'role-missing': { status: 403, outcome: 'refused' },
 } as const satisfies Readonly<Record<string, FaultAnswer>>;
 
 export type FaultCode = keyof typeof faults;
 
-interface FaultFacts {
-  /** The member of the input at fault, as in `url` or `tags.2`. */
-  readonly member?: string | undefined;
+interface FaultFacts extends Partial<FaultAnswer> {
   /** May contain addresses, and text written by other parties. */
   readonly wordsForAdmins?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
+  /** For the log alone; of a fault, the words for admins unless given. */
+  readonly why?: string | undefined;
+  /** For the log: the `Host` header, where it is why the request was refused. */
+  readonly host?: string | undefined;
 }
 
 export class ControlPlaneFault extends Error {
   override readonly name = 'ControlPlaneFault';
-  readonly code: FaultCode;
-  readonly member: string | undefined;
+  readonly code: FaultCode | Refusal['code'];
+  readonly status: number;
+  readonly outcome: FaultAnswer['outcome'];
+  readonly headers: Readonly<Record<string, string>>;
   readonly wordsForAdmins: string;
+  readonly why: string;
+  readonly host: string | undefined;
 
-  constructor(code: FaultCode, words: string, { member, wordsForAdmins = words, cause }: FaultFacts = {}) {
-    super(words, cause === undefined ? undefined : { cause });
+  /** @param facts may differ from what the code stands for, as for a refusal that the dataplane gives, too. */
+  constructor(code: FaultCode | Refusal['code'], words: string, facts: FaultFacts = {}) {
+    super(words, facts.cause === undefined ? undefined : { cause: facts.cause });
+    const known: Readonly<Record<string, FaultAnswer>> = faults;
+    const { status = 500, outcome = 'refused', retryAfterS, headers = {} } = { ...known[code], ...facts };
     this.code = code;
-    this.member = member;
-    this.wordsForAdmins = wordsForAdmins;
-  }
-
-  get standing(): FaultAnswer {
-    return faults[this.code];
+    this.status = status;
+    this.outcome = outcome;
+    this.headers = retryAfterS === undefined ? headers : { 'retry-after': String(retryAfterS) };
+    this.wordsForAdmins = facts.wordsForAdmins ?? words;
+    this.why = facts.why ?? (outcome === 'fault' ? this.wordsForAdmins : '');
+    this.host = facts.host;
   }
 }
 
 /** Refuses a value of a member of the input. */
 export function refuseMember(member: string, words: string): never {
-  throw new ControlPlaneFault('invalid', `${member} ${words}`, { member });
+  throw new ControlPlaneFault('invalid', `${member} ${words}`);
 }
 
 /** @param words `undefined` when nothing is wrong. */

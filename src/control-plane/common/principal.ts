@@ -70,7 +70,7 @@ export function teamFault(said: string | null | undefined): string | undefined {
 export function refuseGivenAway(caller: Principal | undefined, said: string | null | undefined, before?: string): void {
   if (said === undefined || said === null || said === before) return;
   if (isAdmin(caller) || caller?.teams.includes(said) === true) return;
-  throw new ControlPlaneFault('not-owned', GIVEN_AWAY, { member: 'team' });
+  throw new ControlPlaneFault('not-owned', GIVEN_AWAY);
 }
 
 const GIVEN_AWAY = 'team must be one of yours: giving it to another team requires the role admin';

@@ -5,10 +5,9 @@ import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-interface AdminAnswer {
-  readonly status: number;
-  /** The parsed JSON body. */
-  readonly value: unknown;
+/** Of an answer. */
+interface Shape<Value> {
+  safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
 
 interface AdminBounds {
@@ -31,32 +30,28 @@ export class AdminListener {
     this.#bounds = bounds;
   }
 
-  /** On behalf of a subject, within its share. Throws a `ControlPlaneFault`; 404 counts as an answer. */
-  async askFor(subject: string, path: string): Promise<AdminAnswer> {
-    if (!this.#asking.tryTake(subject))
+  /**
+   * Throws a `ControlPlaneFault`.
+   * @param asker the subject whose share of questions this uses; `undefined`: nobody's.
+   * @param also another status than 200 that has this shape.
+   * @returns `undefined` for 404.
+   */
+  async ask<Value>(path: string, shape: Shape<Value>, asker?: string, also = 200): Promise<Value | undefined> {
+    if (asker !== undefined && !this.#asking.tryTake(asker))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     try {
-      return await this.ask(path, [200, 404]);
+      const { status, value } = await this.#exchange(path);
+      if (status === 404) return undefined;
+      if (status !== 200 && status !== also) throw faultOf(status, value);
+      const parsed = shape.safeParse(value);
+      if (parsed.success) return parsed.data;
+      throw new ControlPlaneFault('dataplane-refused', NOT_UNDERSTOOD);
     } finally {
-      this.#asking.give(subject);
+      if (asker !== undefined) this.#asking.give(asker);
     }
   }
 
-  /** Throws a `ControlPlaneFault`. @param expected the statuses that count as answers. */
-  async ask(path: string, expected: readonly number[]): Promise<AdminAnswer> {
-    const { status, value } = await this.#exchange(path);
-    if (expected.includes(status)) return { status, value };
-    const { detail } = Object(value) as { readonly detail?: unknown };
-    const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
-    if (status === 503)
-      throw new ControlPlaneFault('dataplane-busy', 'The dataplane cannot answer now: try again', {
-        wordsForAdmins: told,
-      });
-    const words = 'The dataplane’s admin listener refused the question';
-    throw new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${told}` });
-  }
-
-  async #exchange(path: string): Promise<AdminAnswer> {
+  async #exchange(path: string): Promise<{ readonly status: number; readonly value: unknown }> {
     const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
     try {
       const response = await fetch(this.#origin + path, { headers: ACCEPT, signal, redirect: 'error' });
@@ -78,6 +73,18 @@ export class AdminListener {
     const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
     return bodyText(response, signal, answerBytesMax, () => new ControlPlaneFault('dataplane-refused', words));
   }
+}
+
+const NOT_UNDERSTOOD =
+  'The response of the dataplane’s admin listener is not understood: it may be another version of Switchyard';
+
+function faultOf(status: number, value: unknown): ControlPlaneFault {
+  const { detail } = Object(value) as { readonly detail?: unknown };
+  const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
+  const busy = 'The dataplane cannot answer now: try again';
+  if (status === 503) return new ControlPlaneFault('dataplane-busy', busy, { wordsForAdmins: told });
+  const words = 'The dataplane’s admin listener refused the question';
+  return new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${told}` });
 }
 
 const ACCEPT = { accept: 'application/json' };

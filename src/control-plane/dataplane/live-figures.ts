@@ -17,7 +17,6 @@ import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
 import type { AdminListener } from './admin-listener.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { understood } from './dataplane-views.js';
 
 /** Interval at which a dataplane's figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
@@ -111,22 +110,25 @@ export class LiveFigures {
   async #read(): Promise<void> {
     try {
       const [metrics, workers, ready] = await Promise.all([
-        this.#listener.ask('/metrics', [200, 404]),
-        this.#listener.ask('/workers', [200]),
-        this.#listener.ask('/ready', [200, 503]),
+        this.#listener.ask('/metrics', figuresShape),
+        this.#listener.ask('/workers', workersShape),
+        this.#listener.ask('/ready', readyShape, undefined, 503),
       ]);
-      if (metrics.status === 404) throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
-      const now = new Figures(understood(figuresShape, metrics.value), performance.now());
+      if (metrics === undefined || workers === undefined || ready === undefined)
+        throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
+      const now = new Figures(metrics, performance.now());
       const before = this.#before;
       this.#before = now;
-      const { obstacles, degraded } = understood(readyShape, ready.value);
-      const told = understood(workersShape, workers.value).workers;
       // Rates need two readings.
       if (before === undefined) return this.#tell(() => COMMENT);
-      const load = loadOf(new Interval(before, now), told);
+      const load = loadOf(new Interval(before, now), workers.workers);
       const at = new Date().toISOString();
       const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
-        return eventOf('load', { at, ...readingOf(load, isAdmin), ...troubles(obstacles, degraded, isAdmin) });
+        return eventOf('load', {
+          at,
+          ...readingOf(load, isAdmin),
+          ...troubles(ready.obstacles, ready.degraded, isAdmin),
+        });
       });
       this.#tell((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {

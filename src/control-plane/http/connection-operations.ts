@@ -1,27 +1,25 @@
 // Users' consents to servers that require one. The pages at which a browser gives them are in `routes/connect-routes.ts`.
 import type { FastifyRequest } from 'fastify';
 import { isRoleEnough } from '../../shared/index.js';
-import { notFound } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseUnowned } from '../common/principal.js';
 import type { Connect, Revocation } from '../connect/connect.js';
 import type { ServerRecord } from '../records/server-record.js';
-import { HttpRefusal } from './answered-error.js';
-import { ROLE_MISSING, roleRefusal } from './control-plane-admission.js';
+import { roleRefusal } from './control-plane-admission.js';
 import { operationsOf } from './operation.js';
 import { json, jsonList, parameterOf } from './operation-parts.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
 function there(connect: Connect | undefined): Connect {
-  if (connect === undefined) throw new HttpRefusal(503, CONNECT_OFF);
+  if (connect === undefined) throw new ControlPlaneFault('invalid', CONNECT_OFF, { status: 503 });
   return connect;
 }
 
 /** A grant to the control plane itself shows everybody the server's tools, so only those who may change the server can give it. */
 function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
   if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
-    const { message, status } = roleRefusal('editor', caller.role);
-    throw new HttpRefusal(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
+    throw new ControlPlaneFault('role-missing', roleRefusal('editor', caller.role).message);
   }
   refuseUnowned('server', server, caller);
 }
@@ -43,7 +41,8 @@ export const connectionOperations = operationsOf('connections', {
       if (found === undefined) throw notFound('server', reference);
       if (probes) refuseUnentitled(request, found);
       const { name, url, auth } = found;
-      if (auth?.type !== 'oauth2-user') throw new HttpRefusal(422, 'The server’s auth is not of the type oauth2-user');
+      if (auth?.type !== 'oauth2-user')
+        throw new ControlPlaneFault('invalid', 'The server’s auth is not of the type oauth2-user');
       const { origin, pathname, search } = new URL(url);
       const backend = { name, target: { origin, path: pathname + search } };
       return { url: there(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
@@ -77,7 +76,7 @@ export const connectionOperations = operationsOf('connections', {
         return revocation !== 'missing';
       };
       if (!(await note.making({ name: server }, undefined, forget)))
-        throw new HttpRefusal(404, 'You have connected no server of this name');
+        throw new ControlPlaneFault('not-found', 'You have connected no server of this name');
       return { revocation };
     },
   },

@@ -17,8 +17,8 @@ import {
   isRoleEnough,
   type Role,
 } from '../../shared/index.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Principal } from '../common/principal.js';
-import { HttpRefusal, type Failure } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
 
 // The refusal for a caller whose role does not suffice: names the required role, in words and as RFC 6750 defines. Cold path.
@@ -49,8 +49,6 @@ const NOBODY: KnownCaller = { subject: '', caller: undefined };
 /** Must not be repeated: two programs on the path might each use a different copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
-const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;
-
 export class ControlPlaneAdmission {
   readonly #hosts: HostPolicy;
   readonly #tokens: TokenVerifier;
@@ -79,7 +77,7 @@ export class ControlPlaneAdmission {
     const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
     if (refusal !== undefined) throw refusedBy(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
-    if (repeated !== undefined) throw new HttpRefusal(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
+    if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
 
   /** @returns the caller; the subject is `''` where no token is needed. Throws when the request is refused. */
@@ -91,7 +89,7 @@ export class ControlPlaneAdmission {
     if (verified?.kind === 'refused') {
       const refusal = tokenRefusals[verified.reason];
       throw refusedBy(this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)), {
-        cause: verified.cause,
+        why: verified.cause,
       });
     }
     if (verified === undefined) return NOBODY;
@@ -140,12 +138,7 @@ export class ControlPlaneAdmission {
   #checkRate(key: string): void {
     const waitS = this.#rates.admit(key);
     if (waitS > 0)
-      throw new HttpRefusal(
-        429,
-        `Too many requests: try again in ${waitS} s`,
-        { 'retry-after': String(waitS) },
-        { outcome: 'refused', code: 'rate-limited' },
-      );
+      throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
   }
 }
 
@@ -176,12 +169,10 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** Refusals are shared with the dataplane, which sends some of them as JSON-RPC errors. */
-function refusedBy(refusal: Refusal<string>, forLog: Pick<Failure, 'cause' | 'host'> = {}): HttpRefusal {
-  const [name = '', value = ''] = refusal.headers;
-  const { status, message, code } = refusal;
-  return new HttpRefusal(status, message, name === '' ? {} : { [name]: value }, {
-    outcome: 'refused',
-    code,
-    ...forLog,
-  });
+function refusedBy(
+  { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
+  forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
+): ControlPlaneFault {
+  const headers = name === '' ? {} : { [name]: value };
+  return new ControlPlaneFault(code, message, { status, outcome: 'refused', headers, ...forLog });
 }

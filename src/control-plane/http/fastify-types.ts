@@ -1,8 +1,8 @@
 // Additions of the control plane's hooks and routes to fastify's own types.
 
 import type { Role } from '../../shared/index.js';
+import type { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Principal } from '../common/principal.js';
-import type { Failure } from './answered-error.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,7 +11,7 @@ declare module 'fastify' {
     /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
     caller: Principal | undefined;
     /** Why the request was refused or failed; `null` otherwise. */
-    failure: Failure | null;
+    failure: ControlPlaneFault | null;
     /** Whether the relay handles the request, and logs its outcome itself. */
     isRelayed: boolean;
   }

@@ -12,10 +12,10 @@ import type { TokenVerifier } from '../../auth/index.js';
 import { type Overload, keepRoom } from '../../fair/index.js';
 import { type HostPolicy, limits, type Logger, type RequestIds, type ProtectedResource } from '../../shared/index.js';
 import type { AccessLog } from '../../observation/index.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isAdmin } from '../common/principal.js';
-import { DataplaneViews } from '../dataplane/dataplane-views.js';
 import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
-import { answerTo, HttpRefusal } from './answered-error.js';
+import { faultOf } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import './fastify-types.js';
 import { compileValidators, mountOperation, type MountParts } from './mount.js';
@@ -49,7 +49,7 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
     if (request.isRelayed) return;
     const { subject, method, routeOptions, failure, id } = request;
     const { server, composition } = request.params as Record<string, string | undefined>;
-    const { outcome = 'ok', code = '', cause = '', host } = failure ?? {};
+    const { outcome = 'ok', code = '', why: cause = '', host } = failure ?? {};
     log.answered({
       ...{ requestId: id, subject, method, route: routeOptions.url ?? '', server, composition },
       ...{ outcome, code, cause, host, status: reply.statusCode, durationMs: reply.elapsedTime },
@@ -62,11 +62,9 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
 /** Connections at once. Beyond that, the one longest without a request is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
-export interface HttpAppParts extends Omit<MountParts, 'admission' | 'dataplane' | 'document'> {
+export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document'> {
   readonly overload: Overload;
   readonly mcp: ServedMcp;
-  /** `undefined` where neither a dataplane nor recent requests are known. */
-  readonly dataplane?: DataplaneViews | undefined;
   readonly console: Pick<ConsoleFiles, 'find'>;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
@@ -108,11 +106,10 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
   const document = createOpenApiDocument();
-  const dataplane = parts.dataplane ?? new DataplaneViews(undefined, undefined);
   const mountAll = (to: FastifyInstance, isWanted: (operation: Operation) => boolean): void => {
     for (const operation of operations.filter(isWanted))
       if (operation.handle !== undefined)
-        mountOperation(to, operation, operation.handle, { ...parts, dataplane, admission, document });
+        mountOperation(to, operation, operation.handle, { ...parts, admission, document });
   };
   mountAll(app, ({ bodyType }) => bodyType !== MERGE_PATCH);
   await app.register(async (scope) => {
@@ -157,14 +154,13 @@ function setSecurityHeaders(reply: FastifyReply): void {
 }
 
 /** 404 for an unknown path, 405 for a path that has other methods. */
-function unknownRoute({ url }: FastifyRequest): HttpRefusal {
+function unknownRoute({ url }: FastifyRequest): ControlPlaneFault {
   const [path = ''] = url.split('?', 1);
   const methods = operations
     .filter((operation) => pathPattern(operation).test(path))
     .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
-  if (methods.length === 0) return new HttpRefusal(404, 'Not Found', {}, { outcome: 'refused', code: 'path-unknown' });
-  const failure = { outcome: 'refused', code: 'method-not-allowed' } as const;
-  return new HttpRefusal(405, 'Method Not Allowed', { allow: methods.join(', ') }, failure);
+  if (methods.length === 0) return new ControlPlaneFault('path-unknown', 'Not Found');
+  return new ControlPlaneFault('method-not-allowed', 'Method Not Allowed', { headers: { allow: methods.join(', ') } });
 }
 
 function pathPattern({ path }: Operation): RegExp {
@@ -172,14 +168,15 @@ function pathPattern({ path }: Operation): RegExp {
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
-  const answered = answerTo(error, isAdmin(request.caller));
-  if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
-  const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
-  request.failure = answered ?? { outcome: 'fault', code: 'internal-error' };
+  const known = faultOf(error);
+  if (known === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
+  const fault = known ?? new ControlPlaneFault('internal-error', 'Internal error: see the log', { why: '' });
+  request.failure = fault;
   // fastify would close the connection while the body is incomplete, and a client that is still sending would never see
   // the response. Node discards the rest of the body, for as long as a request may take.
   reply.removeHeader('connection');
-  void reply.code(status).headers(headers).type('application/json').send({ detail });
+  const detail = isAdmin(request.caller) ? fault.wordsForAdmins : fault.message;
+  void reply.code(fault.status).headers(fault.headers).type('application/json').send({ detail });
 }
 
 /** Answers what Node's HTTP parser rejects, which never becomes a request. */

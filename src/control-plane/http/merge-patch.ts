@@ -6,7 +6,7 @@ import { ChangeCondition } from '../common/change-condition.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, readings } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
-import { HttpRefusal, describeViolation } from './answered-error.js';
+import { describeViolation } from './answered-error.js';
 import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';
 
@@ -29,7 +29,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
     try {
       text = decoder.decode(body);
     } catch {
-      done(new HttpRefusal(400, 'The body is not UTF-8'));
+      done(new ControlPlaneFault('invalid', 'The body is not UTF-8', { status: 400 }));
       return;
     }
     void parse(request, text, done);
@@ -47,8 +47,12 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
     // Parsing gets a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
-    else if (tape !== undefined) done(new HttpRefusal(413, `The body has more than ${valuesMax} values: send fewer`));
-    else done(new HttpRefusal(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));
+    else if (tape !== undefined)
+      done(new ControlPlaneFault('body-too-large', `The body has more than ${valuesMax} values: send fewer`));
+    else {
+      const words = `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`;
+      done(new ControlPlaneFault('invalid', words, { status: 400 }));
+    }
   });
 }
 
@@ -62,7 +66,7 @@ export function readPatches(app: FastifyInstance): void {
 
 /** Members that are `null` in the patch are removed. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
-  if (depth > PATCH_DEPTH_MAX) throw new HttpRefusal(422, 'the body is nested too deeply');
+  if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
   const members = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch)) {
@@ -105,8 +109,9 @@ export async function patchThing<Thing extends object>(
   }
 }
 
-const UNREADABLE = new HttpRefusal(415, `Unsupported content type: send ${MERGE_PATCH}`, {
-  'accept-patch': MERGE_PATCH,
+const UNREADABLE = new ControlPlaneFault('invalid', `Unsupported content type: send ${MERGE_PATCH}`, {
+  status: 415,
+  headers: { 'accept-patch': MERGE_PATCH },
 });
 
 const ajv = new Ajv2020({ allowUnionTypes: true });
@@ -118,5 +123,6 @@ function refuseMisshaped(name: SchemaName, whole: unknown): void {
   validators.set(name, validate);
   if (validate(whole)) return;
   const [violation] = validate.errors ?? [];
-  throw new HttpRefusal(422, violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body'));
+  const words = violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body');
+  throw new ControlPlaneFault('invalid', words);
 }

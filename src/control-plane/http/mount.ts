@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeNote, type AuditTrail } from '../common/audit.js';
 import { ChangeCondition } from '../common/change-condition.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { PublicationWait } from '../compositions/publication-wait.js';
-import { answerTo, HttpRefusal } from './answered-error.js';
+import { faultOf } from './answered-error.js';
 import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
 import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas } from './schemas.js';
@@ -28,7 +29,7 @@ export function withCamelCaseMembers(value: unknown): unknown {
   for (const [name, member] of Object.entries(value)) {
     const camelCase = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     if (renamed.has(camelCase))
-      throw new HttpRefusal(422, `${camelCase} is given twice, also as ${name}: send only one of them`);
+      throw new ControlPlaneFault('invalid', `${camelCase} is given twice, also as ${name}: send only one of them`);
     renamed.set(camelCase, member);
   }
   return Object.fromEntries(renamed);
@@ -64,7 +65,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
         if (wait.left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(wait.left));
         return body;
       } catch (error) {
-        fault = answerTo(error)?.code ?? 'internal-error';
+        fault = faultOf(error)?.code ?? 'internal-error';
         throw error;
       } finally {
         // A change that was made, or may have been, is audited whatever the outcome of the request.

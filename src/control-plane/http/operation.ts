@@ -7,7 +7,8 @@ import type { AuditRecords, RecordStore } from '../../store/index.js';
 import type { Change } from '../compositions/publication-wait.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Connect } from '../connect/connect.js';
-import type { DataplaneViews } from '../dataplane/dataplane-views.js';
+import type { RecentRequests } from '../../observation/index.js';
+import type { AdminListener } from '../dataplane/admin-listener.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { Registry } from '../registry/registry.js';
 import type { SignIn } from '../sign-in/sign-in.js';
@@ -50,8 +51,10 @@ export interface OperationParts {
   readonly connect?: Connect | undefined;
   /** `undefined` where people sign in to the console only with a token. */
   readonly signIn?: SignIn | undefined;
-  readonly dataplane: DataplaneViews;
-  /** `undefined` where no dataplane is known. */
+  /** `undefined` where no dataplane is known, as is `live`. */
+  readonly listener?: Pick<AdminListener, 'ask'> | undefined;
+  /** Requests to the control plane's own MCP endpoints. */
+  readonly recent?: Pick<RecentRequests, 'find'> | undefined;
   readonly live?: Pick<LiveFigures, 'open'> | undefined;
   readonly changes: Pick<AuditRecords, 'list'>;
   /** The OpenAPI document. */

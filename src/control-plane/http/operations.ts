@@ -2,7 +2,7 @@
 // does. Each kind of thing, such as servers, has its part of the table in its own file.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
-import { HttpRefusal } from './answered-error.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation } from './operation.js';
@@ -115,7 +115,7 @@ const resourceMetadata = {
   refusals: [404],
   handle: async ({ admission }, request, reply) => {
     const metadata = admission.metadata(request);
-    if (metadata === undefined) throw new HttpRefusal(404, 'Not Found');
+    if (metadata === undefined) throw new ControlPlaneFault('not-found', 'Not Found');
     reply.type('application/json');
     return metadata;
   },

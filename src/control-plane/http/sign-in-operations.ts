@@ -3,7 +3,7 @@
 import type { FastifyReply } from 'fastify';
 import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';
-import { HttpRefusal } from './answered-error.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cookieIn, setCookie } from './cookies.js';
 import { operationsOf } from './operation.js';
 import { json } from './operation-parts.js';
@@ -13,7 +13,7 @@ const KEPT = /^[\w-]{1,2048}$/;
 
 function required(signIn: SignIn | undefined): SignIn {
   if (signIn === undefined)
-    throw new HttpRefusal(404, 'The console has no issuer to sign in at: that needs --sign-in-issuer');
+    throw new ControlPlaneFault('not-found', 'The console has no issuer to sign in at: that needs --sign-in-issuer');
   return signIn;
 }
 

@@ -1,13 +1,13 @@
 // Views over HTTP: of what happens in the gateway, and of who has changed what. Admins see everybody's data, and why a view fails; others
 // see their own only, and changes of things that they may change.
 import type { FastifyRequest } from 'fastify';
-import { limits } from '../../shared/index.js';
+import type { RecentRequest } from '../../observation/index.js';
+import { explanationShape, limits, requestsShape, sessionsShape, subjectHash } from '../../shared/index.js';
 import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { nextLink, type PageQuery } from '../common/page.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
-import { UNNAMED } from '../dataplane/dataplane-views.js';
-import { HttpRefusal } from './answered-error.js';
+import type { AdminListener } from '../dataplane/admin-listener.js';
 import { operationsOf } from './operation.js';
 import { itemsOf, json, jsonList, pageHeaders, parameterOf } from './operation-parts.js';
 
@@ -30,15 +30,12 @@ interface AuditPageQuery extends PageQuery {
 }
 
 const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
-const FULL = { outcome: 'refused', code: 'live-full' } as const;
-const RETRY_S = '2';
 const UNKNOWN =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
 function mayAskOf(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
-  const failure = { outcome: 'refused', code: 'role-missing' } as const;
-  throw new HttpRefusal(403, 'Asking about other subjects requires the role admin: leave subject out', {}, failure);
+  throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
 
 /** @param caller `undefined`: roles are not in use, so the caller may see everything. */
@@ -50,6 +47,39 @@ export function maySee(caller: Principal | undefined, { kind, subject, owner, te
   // A consent is visible only to its user.
   if (kind === 'connections') return false;
   return mayChange(caller, { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) });
+}
+
+const UNNAMED =
+  'This control plane does not know the dataplane’s admin listener: start it with --dataplane-admin-address, e.g. 127.0.0.1:8002';
+
+function required<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
+  return part;
+}
+
+function offered<Told>(told: Told | undefined): Told {
+  if (told !== undefined) return told;
+  throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
+}
+
+async function requestsOfDataplane(listener: Pick<AdminListener, 'ask'>, asker: string, id: string) {
+  const told = await listener.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, asker);
+  return (told?.requests ?? []).map((request) => ({ plane: 'dataplane', ...request }));
+}
+
+/** As the dataplane tells of its own. */
+function toldRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
+  return {
+    ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },
+    ...(detail !== '' && { detail }),
+    durationMs: tenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    endedAt: new Date(endedAtMs).toISOString(),
+  };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }
 
 export const viewOperations = operationsOf('views', {
@@ -67,11 +97,12 @@ export const viewOperations = operationsOf('views', {
     requiredQuery: ['virtualHost'],
     answers: [json(200, 'What each worker says.', 'Explanation')],
     refusals: [404, 422, 503],
-    handle: async ({ dataplane }, request) => {
+    handle: async ({ listener }, request) => {
       const { subject: said = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
       const subject = mayAskOf(request, said);
-      const told = await dataplane.explain(request.subject, { subject, virtualHost, tool });
-      return { subject, virtualHost, tool, ...told };
+      const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
+      const told = await required(listener).ask(`/explain?${query.toString()}`, explanationShape, request.subject);
+      return { subject, virtualHost, tool, ...offered(told) };
     },
   },
   'GET /dataplane/sessions': {
@@ -95,11 +126,14 @@ export const viewOperations = operationsOf('views', {
     },
     answers: [{ ...json(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
-    handle: async ({ dataplane }, request, reply) => {
+    handle: async ({ listener }, request, reply) => {
       const query = request.query as SessionsQuery;
       const subject = mayAskOf(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
       const { session = '', limit = limits.viewPageMax, cursor = '' } = query;
-      const { next, ...page } = await dataplane.sessions(request.subject, { subject, session, limit, cursor });
+      const wanted = Object.entries({ subject, session, cursor, limit: String(limit) });
+      const asked = new URLSearchParams(wanted.filter(([, value]) => value !== ''));
+      const told = await required(listener).ask(`/sessions?${asked.toString()}`, sessionsShape, request.subject);
+      const { next, ...page } = offered(told);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return page;
     },
@@ -112,10 +146,14 @@ export const viewOperations = operationsOf('views', {
       'Covers requests to this control plane’s MCP endpoints, and to the dataplane if --dataplane-admin-address is set. Returns several if several requests had this id. Only admins see requests of other subjects.',
     answers: [jsonList('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
-    handle: async ({ dataplane }, request) => {
-      const of = isAdmin(request.caller) ? undefined : request.subject;
-      const requests = await dataplane.requests(request.subject, parameterOf(request, 'request'), of);
-      if (requests.length === 0) throw new HttpRefusal(404, UNKNOWN);
+    // The dataplane is asked only if this control plane's own requests have none of this id.
+    handle: async ({ listener, recent }, request) => {
+      const id = parameterOf(request, 'request');
+      const own = (recent?.find(id) ?? []).map(toldRequest);
+      const told = own.length > 0 ? own : await requestsOfDataplane(required(listener), request.subject, id);
+      const mine = subjectHash(request.subject);
+      const requests = isAdmin(request.caller) ? told : told.filter(({ subject }) => subject === mine);
+      if (requests.length === 0) throw new ControlPlaneFault('not-found', UNKNOWN);
       return requests;
     },
   },
@@ -134,10 +172,10 @@ export const viewOperations = operationsOf('views', {
     ],
     refusals: [404, 503],
     handle: async ({ live }, request, reply) => {
-      if (live === undefined) throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
+      const watched = required(live);
       if (request.method === 'HEAD') return '';
-      const stream = live.open(request.subject, isAdmin(request.caller));
-      if (stream === undefined) throw new HttpRefusal(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
+      const stream = watched.open(request.subject, isAdmin(request.caller));
+      if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY);
       // A proxy that buffers the response would deliver outdated figures.
       reply.type('text/event-stream').header('x-accel-buffering', 'no');
       return stream;

@@ -51,7 +51,7 @@ export class Collection<Row, Shown extends Thing> {
   async refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.#options.rows.ownerOf(name);
     if (owner !== undefined && owner !== id) {
-      throw new ControlPlaneFault('name-taken', this.#options.taken(name), { member: 'name' });
+      throw new ControlPlaneFault('name-taken', this.#options.taken(name));
     }
   }
 

@@ -38,9 +38,7 @@ export function refuseTakenPrefix(
   if (owner === undefined) return;
   const fact = prefix === '' ? `${owner.name} has no prefix` : `the tools of ${owner.name} begin with ${prefix}`;
   const advice = 'choose another name, or another prefix in curation.prefix';
-  throw new ControlPlaneFault('prefix-taken', `Two servers cannot have the same prefix, and ${fact}: ${advice}`, {
-    member: 'curation.prefix',
-  });
+  throw new ControlPlaneFault('prefix-taken', `Two servers cannot have the same prefix, and ${fact}: ${advice}`);
 }
 
 /** No commas: they separate the tags in a list. */
@@ -59,7 +57,7 @@ export function checkServerInput(input: ServerInput): ServerInput {
   if (auth?.type === 'token-exchange')
     refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
   const fault = auth ? authFault(auth) : undefined;
-  if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`, { member: 'auth' });
+  if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`);
   refuseMemberFault('curation', curation ? curationFault(curation) : undefined);
   refuseMemberFault('team', teamFault(team));
   // The members of a record that nobody can set are ignored.

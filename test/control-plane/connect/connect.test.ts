@@ -129,7 +129,7 @@ async function faultOf(action: Promise<unknown>): Promise<string> {
     await action;
     return 'none';
   } catch (error) {
-    if (error instanceof ControlPlaneFault) return `${error.standing.status} ${error.message}`;
+    if (error instanceof ControlPlaneFault) return `${error.status} ${error.message}`;
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { fastify, type FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { ConsoleFiles, mountConsoleRoutes } from '../../../src/control-plane/http/routes/console-routes.js';
-import { answerTo } from '../../../src/control-plane/http/answered-error.js';
+import { faultOf } from '../../../src/control-plane/http/answered-error.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 
 const FIRST_LOAD_BYTES_MAX = 250 * 1_024;
@@ -18,8 +18,8 @@ execFileSync(process.execPath, [
 async function appOf(t: Test, files: ConsoleFiles): Promise<FastifyInstance> {
   const app = fastify();
   app.setErrorHandler((error, _request, reply) => {
-    const { status = 500, detail } = answerTo(error) ?? {};
-    void reply.code(status).send({ detail });
+    const { status = 500, message } = faultOf(error) ?? {};
+    void reply.code(status).send({ detail: message });
   });
   mountConsoleRoutes(app, files);
   await app.ready();

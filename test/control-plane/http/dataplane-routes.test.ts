@@ -6,8 +6,7 @@ import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
 import { AdminListener } from '../../../src/control-plane/dataplane/admin-listener.js';
-import { DataplaneViews } from '../../../src/control-plane/dataplane/dataplane-views.js';
-import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
+import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { limits, perSubject } from '../../../src/shared/limits.js';
@@ -41,10 +40,12 @@ function json(value: unknown, status = 200): Answer {
   return (_request, response) => void response.writeHead(status).end(JSON.stringify(value));
 }
 
-async function appOf(t: Test, views: DataplaneViews | undefined): Promise<HttpApp> {
+type Views = Pick<HttpAppParts, 'listener' | 'recent'>;
+
+async function appOf(t: Test, views: Views = {}): Promise<HttpApp> {
   const kept = { registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } };
   const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing });
-  return openApp(t, { ...(kept as unknown as Kept), dataplane: views, tokens });
+  return openApp(t, { ...(kept as unknown as Kept), ...views, tokens });
 }
 
 interface Got {
@@ -60,8 +61,9 @@ async function get(app: HttpApp, url: string, sub: string, role: string): Promis
   return { status: statusCode, body: JSON.parse(payload) as Record<string, unknown>, link };
 }
 
-const viewsOf = (port: number, bounds = BOUNDS): DataplaneViews =>
-  new DataplaneViews(new AdminListener({ host: '127.0.0.1', port }, bounds), undefined);
+const viewsOf = (port: number, bounds = BOUNDS): Views => ({
+  listener: new AdminListener({ host: '127.0.0.1', port }, bounds),
+});
 
 const EXPLAIN = '/dataplane/explanation?virtualHost=vh';
 
@@ -101,7 +103,7 @@ t.test('a request is shown by its id, to its own subject and to admins alone', a
   const { port, asked } = await startAdmin(t, json({ requests: [{ ...request, ...rest, unheardOf: 'x' }] }));
   const recent = new RecentRequests(4);
   recent.keep('own', 'bob', 'vh', 'tools/call', 'b', 't', 'ok', '', 200, 7.25, 6.5);
-  const app = await appOf(t, new DataplaneViews(new AdminListener({ host: '127.0.0.1', port }, BOUNDS), recent));
+  const app = await appOf(t, { ...viewsOf(port), recent });
   t.strictSame((await get(app, '/requests/r', 'bob', 'none')).body, [{ plane: 'dataplane', ...request, ...rest }]);
   t.equal(asked.pop(), '/requests/r');
   t.equal((await get(app, '/requests/r', 'ann', 'admin')).status, 200);
@@ -125,7 +127,7 @@ t.test('pages follow each other', async (t) => {
 });
 
 t.test('without an address the response says which option names one', async (t) => {
-  const app = await appOf(t, undefined);
+  const app = await appOf(t);
   for (const url of [EXPLAIN, '/dataplane/sessions', '/requests/x']) {
     t.match(await get(app, url, 'bob', 'reader'), { status: 404, body: { detail: /--dataplane-admin-address/ } });
   }

@@ -91,6 +91,16 @@ t.test('each fault has its status and keeps its message', async (t) => {
     'dataplane-unreachable': 503,
     'dataplane-busy': 503,
     'dataplane-refused': 503,
+    'live-full': 503,
+    'store-failed': 503,
+    'internal-error': 500,
+    'body-too-large': 413,
+    'path-too-long': 414,
+    'path-unknown': 404,
+    'method-not-allowed': 405,
+    'head-ambiguous': 400,
+    'rate-limited': 429,
+    'role-missing': 403,
   };
   t.same(Object.keys(statuses), Object.keys(faults));
   for (const [code, status] of Object.entries(statuses)) {

@@ -133,9 +133,8 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
           return await handler(request, reply);
         } catch (error) {
           if (!(error instanceof ControlPlaneFault)) throw error;
-          const { code, standing } = error;
-          request.failure = { outcome: standing.outcome, code };
-          reply.code(standing.status);
+          request.failure = error;
+          reply.code(error.status);
           return refusedPage(error.message);
         }
       };

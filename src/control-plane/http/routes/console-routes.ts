@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { HttpRefusal } from '../answered-error.js';
+import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 
 // The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
 // made. A caller's path is never looked up on disk. Cold path.
@@ -87,7 +87,7 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     const file = files.find(path);
-    if (file === undefined) throw new HttpRefusal(404, path === '' ? NOT_BUILT : 'Not Found');
+    if (file === undefined) throw new ControlPlaneFault('not-found', path === '' ? NOT_BUILT : 'Not Found');
     return sent(file, request, reply);
   };
   const config = { isOpen: true, isUncounted: true };
