@@ -4,41 +4,10 @@
 import { createHash } from 'node:crypto';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
+import type { ChangeNote } from './change.js';
 
 /** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
-
-interface NotedChange {
-  readonly before: object | undefined;
-  readonly after: object | undefined;
-  /** False while the change is being made, and forever if that failed: the store may have made it although its answer was lost. */
-  readonly isCertain: boolean;
-}
-
-/** A change under way. The code that makes the change records it here, so that no change goes without an audit line. */
-export class ChangeNote {
-  #change: NotedChange | undefined;
-
-  /**
-   * @param before `undefined` for a new thing; `after` is `undefined` for a removed one.
-   * @param make resolves with whether it made the change.
-   */
-  async making(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
-    this.#change = { before, after, isCertain: false };
-    const isMade = await make();
-    this.#change = isMade ? { before, after, isCertain: true } : undefined;
-    return isMade;
-  }
-
-  made(before: object | undefined, after: object | undefined): void {
-    this.#change = { before, after, isCertain: true };
-  }
-
-  /** `undefined` while nothing has changed. */
-  get change(): NotedChange | undefined {
-    return this.#change;
-  }
-}
 
 export interface AuditedRequest {
   readonly operation: string;
@@ -90,7 +59,7 @@ class Telling {
 
   tell(
     { requestId, subject, fault, unpublished }: AuditedRequest,
-    { before, after, isCertain }: NotedChange,
+    { before, after, isCertain }: NonNullable<ChangeNote['change']>,
   ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
     return {
       ...(requestId !== '' && { requestId }),

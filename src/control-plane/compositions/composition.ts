@@ -1,7 +1,7 @@
 // A composition as seen outside of its storage: a virtual server of chosen tools of several servers, for the subjects
 // that it names (decisions 3); as plain data, and its schemas.
 import { limits } from '../../shared/index.js';
-import { tagOf } from '../common/change-condition.js';
+import { tagOf } from '../common/change.js';
 import {
   curation,
   description,
@@ -106,7 +106,7 @@ export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team
   readonly servers: readonly ComposedServer[];
 };
 
-/** What people have set, which the tag of a composition (change-condition.ts) is made of. */
+/** What people have set, which the tag of a composition (change.ts) is made of. */
 type SaidOfComposition = Pick<
   Composition,
   'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'

@@ -6,11 +6,11 @@ import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/index.js';
 import type { ComposerShares } from '../../config/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
+import { type Change, ChangeNote } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
-import { NamedRecords } from '../mirror/named-records.js';
 import { Collection } from '../registry/collection.js';
 import type { Directory } from '../registry/directory.js';
 import type { Registry } from '../registry/registry.js';
@@ -25,7 +25,6 @@ import {
 } from './composition-storage.js';
 import { compositionTag, type ComposedServer, type Composition, type CompositionInput } from './composition.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
-import type { Change, PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
@@ -66,7 +65,6 @@ interface ComposedHost {
 
 export class Compositions {
   readonly #records: RecordStore;
-  readonly #rows: NamedRecords<StoredComposition>;
   readonly #compositions: Collection<StoredComposition, StoredComposition>;
   readonly #directory: Directory;
   readonly #names: ToolNames;
@@ -84,10 +82,10 @@ export class Compositions {
   constructor(options: CompositionsOptions) {
     const { records, directory, registry, logger, repairIntervalMs = PUBLISH_REPAIR_MS } = options;
     this.#records = records;
-    this.#rows = new NamedRecords(records, COMPOSITIONS, ['composition-names/'], ({ id, name }) => [id, name]);
-    this.#compositions = new Collection<StoredComposition, StoredComposition>({
-      ...{ noun: 'composition', records, rows: this.#rows },
+    this.#compositions = new Collection<StoredComposition, StoredComposition>(records, {
+      ...{ noun: 'composition', prefix: COMPOSITIONS, indices: ['composition-names/'] },
       thingOf: (composition) => composition,
+      namesOf: ({ name }) => [name],
       tagOf: compositionTag,
       taken: (name) => `A composition named ${name} already exists`,
     });
@@ -98,8 +96,8 @@ export class Compositions {
     this.#shares = options.shares;
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;
-    registry.onChange(async (job, wait) => {
-      if (job !== undefined) await this.#run(job, wait);
+    registry.onChange(async (job, note) => {
+      if (job !== undefined) await this.#run(job, note);
     });
   }
 
@@ -118,14 +116,14 @@ export class Compositions {
 
   /** By id, else by name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
-    const found = await this.#rows.find(reference);
+    const found = await this.#compositions.find(reference);
     await this.#directory.sync();
     return found && this.#describe(found.row);
   }
 
   /** What a subject gets at the composition's own endpoint; `undefined` when it is not one of the composition's subjects. */
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
-    const composition = (await this.#rows.find(reference))?.row;
+    const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#directory.sync();
     const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
@@ -151,7 +149,7 @@ export class Compositions {
     const now = new Date().toISOString();
     const composition = await this.#checked({ ...said, createdAt: now, updatedAt: now }, input.isForced);
     const job = createJob({ subjects });
-    const changes = this.#rows.changes(undefined, composition);
+    const changes = this.#compositions.changes(undefined, composition);
     await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job, changes }));
     return this.#onChanged(composition, 'composition created', job, change);
   }
@@ -162,9 +160,8 @@ export class Compositions {
    */
   async replace(reference: string, input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
-    const { after, job } = await this.#compositions.change(reference, change, async (before) => {
+    const { after, job } = await this.#compositions.change(reference, change, team, async (before) => {
       const { owner: _owner, team: _team, ...known } = before.row;
-      refuseGivenAway(change.caller, team, before.row.team);
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
       const ownership = ownershipAfter(before.row, team);
       const said = { ...checked, description, ...shownAs(exposure), subjects, ...ownership, maker };
@@ -172,20 +169,20 @@ export class Compositions {
       const after = await this.#checked(next, input.isForced, before.row);
       await this.#compositions.refuseTakenName(checked.name, known.id);
       const published = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
-      return { after, job: published, changes: this.#rows.changes(before, after) };
+      return { after, job: published, changes: this.#compositions.changes(before, after) };
     });
     return this.#onChanged(after, 'composition changed', job, change);
   }
 
   /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
-    const { job, removed } = await this.#compositions.change(reference, change, async (before) => {
+    const { job, removed } = await this.#compositions.change(reference, change, undefined, async (before) => {
       const { row: removed } = before;
-      const changes = this.#rows.changes(before, undefined);
+      const changes = this.#compositions.changes(before, undefined);
       return { after: undefined, changes, job: createJob({ subjects: removed.subjects }), removed };
     });
     this.#logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
-    await this.#run(job, change.wait);
+    await this.#run(job, change.note);
   }
 
   /** Counts the changes, of all control planes, that are not in all user configs yet; at most `RECORDS_AT_ONCE_MAX` are counted. */
@@ -210,14 +207,12 @@ export class Compositions {
   }
 
   /** Resolves when the job is done, or the wait is over. If the store fails now, a later repair does the job. */
-  async #run(job: PublicationJob, wait?: PublicationWait): Promise<void> {
-    const progress: PublicationProgress = { left: undefined };
-    const done = this.#publisher.run(job, progress).finally(() => this.#underway.delete(job.key));
+  async #run(job: PublicationJob, note = new ChangeNote()): Promise<void> {
+    const done = this.#publisher.run(job, note).finally(() => this.#underway.delete(job.key));
     this.#underway.set(job.key, done);
-    if (wait === undefined) return done;
-    await wait.for(done, progress);
-    if (wait.left === 0) return;
-    this.#logger.info({ left: wait.left }, 'a change was answered before it was published to everybody');
+    await note.waitFor(done);
+    if (note.unpublished === 0) return;
+    this.#logger.info({ left: note.unpublished }, 'a change was answered before it was published to everybody');
     void done.catch((error: unknown) => {
       this.#logger.warn({ err: error }, 'a change could not be published to everybody; retrying');
     });
@@ -253,11 +248,11 @@ export class Compositions {
     composition: StoredComposition,
     words: string,
     job: PublicationJob,
-    { wait }: Change,
+    { note }: Change,
   ): Promise<Composition> {
     const { id, name } = composition;
     this.#logger.info({ composition: id, name }, words);
-    await this.#run(job, wait);
+    await this.#run(job, note);
     await this.#directory.sync();
     return this.#describe(composition);
   }

@@ -7,13 +7,13 @@ import type { ComposerShares } from '../../config/index.js';
 import { subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { mapsAsObjects, publicationKey } from '../../user-config/index.js';
+import type { ChangeNote } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';
 import { hostsWithinShares } from './composition-quota.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
-import type { PublicationProgress } from './publication-wait.js';
 import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
 import { changesOf, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
@@ -55,17 +55,18 @@ export class Publisher {
    * Brings the user configs up to date with the store as it is now.
    * @returns the subjects for whom that cannot be done; the reason is logged.
    */
-  async publish(subjects: readonly string[], progress?: PublicationProgress): Promise<string[]> {
+  async publish(
+    subjects: readonly string[],
+    progress: Pick<ChangeNote, 'left'> = { left: undefined },
+  ): Promise<string[]> {
     const { logger } = this.#parts;
     const waiting = [...subjects];
-    let left = subjects.length;
-    if (progress !== undefined) progress.left = left;
+    let left = (progress.left = subjects.length);
     let toldAtMs = performance.now();
     const work = async (): Promise<void> => {
       for (let subject = waiting.pop(); subject !== undefined && !this.#isStopped; subject = waiting.pop()) {
         await this.#runs.run(subject);
-        left -= 1;
-        if (progress !== undefined) progress.left = left;
+        progress.left = left -= 1;
         if (performance.now() - toldAtMs < PROGRESS_MS) continue;
         toldAtMs = performance.now();
         logger.info({ left, of: subjects.length }, 'compositions are being published');
@@ -76,7 +77,7 @@ export class Publisher {
   }
 
   /** Does the job and removes it. */
-  async run(job: PublicationJob, progress?: PublicationProgress): Promise<void> {
+  async run(job: PublicationJob, progress?: Pick<ChangeNote, 'left'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
     const subjects = new Set(job.subjects);

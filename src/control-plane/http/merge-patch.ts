@@ -2,7 +2,6 @@
 // written only if nobody has changed the thing meanwhile. Without `If-Match`, the patch is then retried on the changed thing. Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ChangeCondition } from '../common/change-condition.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, readings } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
@@ -81,7 +80,7 @@ interface Patching<Thing> {
   readonly read: () => Promise<Thing>;
   readonly tagOf: (thing: Thing) => string;
   /** Replaces the whole, on condition that the thing is as it was read. */
-  readonly change: (thing: Thing, whole: unknown, condition: ChangeCondition) => Promise<Thing>;
+  readonly change: (thing: Thing, whole: unknown, ifMatch: string) => Promise<Thing>;
 }
 
 /** @param schema of a full replacement: its members that are not read-only are what people have set. */
@@ -101,7 +100,7 @@ export async function patchThing<Thing extends object>(
     const whole = merged(Object.fromEntries(said), body);
     refuseMisshaped(schema, whole);
     try {
-      return await change(thing, whole, ChangeCondition.of(tagOf(thing)));
+      return await change(thing, whole, tagOf(thing));
     } catch (error) {
       const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
       if (!mayGoOn || tries >= PATCH_TRIES_MAX || !isChanged) throw error;

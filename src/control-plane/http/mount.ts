@@ -1,10 +1,9 @@
 // Mounts a route for an operation, which defines its config, schemas and status.
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ChangeNote, type AuditTrail } from '../common/audit.js';
-import { ChangeCondition } from '../common/change-condition.js';
+import type { AuditTrail } from '../common/audit.js';
+import { ChangeNote } from '../common/change.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { PublicationWait } from '../compositions/publication-wait.js';
 import { faultOf } from './answered-error.js';
 import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
 import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
@@ -50,19 +49,13 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
       request.body = withCamelCaseMembers(request.body);
     },
     handler: async (request, reply) => {
-      const note = new ChangeNote();
-      const wait = new PublicationWait(parts.publicationWaitMs);
-      const condition = ChangeCondition.of(request.headers['if-match']);
+      const note = new ChangeNote(parts.publicationWaitMs);
       let fault = '';
       try {
-        const body = await handle(parts, request, reply.code(status), {
-          note,
-          wait,
-          condition,
-          caller: request.caller,
-        });
+        const change = { note, ifMatch: request.headers['if-match'], caller: request.caller };
+        const body = await handle(parts, request, reply.code(status), change);
         // The request has stopped waiting for the publication.
-        if (wait.left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(wait.left));
+        if (note.unpublished > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(note.unpublished));
         return body;
       } catch (error) {
         fault = faultOf(error)?.code ?? 'internal-error';
@@ -73,7 +66,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
           parts.audit.write(
             {
               ...{ operation: operation.id, kind: operation.tag, requestId: request.id, subject: request.subject },
-              ...{ fault, unpublished: fault === '' ? wait.left : 0 },
+              ...{ fault, unpublished: fault === '' ? note.unpublished : 0 },
             },
             note,
           );

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Overload } from '../../fair/index.js';
 import type { Role } from '../../shared/index.js';
 import type { AuditRecords, RecordStore } from '../../store/index.js';
-import type { Change } from '../compositions/publication-wait.js';
+import type { Change } from '../common/change.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Connect } from '../connect/connect.js';
 import type { RecentRequests } from '../../observation/index.js';
@@ -69,7 +69,7 @@ export type Handle = (
   parts: OperationParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  change: Required<Change>,
+  change: Change & Required<Pick<Change, 'note'>>,
 ) => Promise<unknown>;
 
 export interface Operation {

@@ -1,7 +1,7 @@
 // What the operations on servers and on compositions have alike: each kind gives them its names, its words and what does the work.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../common/control-plane-fault.js';
-import type { Change } from '../compositions/publication-wait.js';
+import { refuseChanged, type Change } from '../common/change.js';
 import { MERGE_PATCH, patchThing } from './merge-patch.js';
 import type { Answer, Operation, OperationParts } from './operation.js';
 import { changedUnpublished, json, located, parameterOf, tagged, unpublished } from './operation-parts.js';
@@ -92,11 +92,11 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
           tagOf,
           read: async () => {
             const found = await find(parts, request);
-            change.condition.refuseUnlessMet(noun, found.name, tagOf(found));
+            refuseChanged(change, noun, found.name, tagOf(found));
             return found;
           },
-          change: ({ id }, whole, condition) =>
-            kind.replace(parts, request, id, { ...blank, ...(whole as Input) }, { ...change, condition }),
+          change: ({ id }, whole, ifMatch) =>
+            kind.replace(parts, request, id, { ...blank, ...(whole as Input) }, { ...change, ifMatch }),
         });
         return shown(reply, patched);
       },

@@ -1,27 +1,35 @@
-// What the servers and the compositions have in common: how a thing is found, and what every change of one goes through.
-// Each is a swap of what was read: a concurrent change is never lost, but is read and built upon.
-import { type RecordChange, type RecordStore, retrySwap } from '../../store/index.js';
-import { ChangeNote } from '../common/audit.js';
-import { ChangeCondition } from '../common/change-condition.js';
+// What the servers and the compositions have in common: how a thing is kept and found, and what every change of one goes through. Each is a
+// record by id; one more record for each of its names maps the name, in lower case, to the id. All change in one swap of what was read,
+// which keeps names unique across all control planes: a concurrent change is never lost, but is read and built upon.
+import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
+import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
-import { refuseUnowned, type Ownership } from '../common/principal.js';
+import { refuseGivenAway, refuseUnowned, type Ownership } from '../common/principal.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
-import type { Change } from '../compositions/publication-wait.js';
-import type { NamedRecords, Snapshot } from '../mirror/named-records.js';
 
 interface Thing extends Ownership {
   readonly id: string;
   readonly name: string;
 }
 
-interface CollectionOptions<Row, Shown extends Thing> {
+interface Kind<Row, Shown extends Thing> {
   readonly noun: 'server' | 'composition';
-  readonly records: RecordStore;
-  readonly rows: NamedRecords<Row>;
+  /** Of the records' keys. */
+  readonly prefix: string;
+  /** Prefixes of the keys of names. A reference is looked up in each in turn. */
+  readonly indices: readonly string[];
   readonly thingOf: (row: Row) => Shown;
+  /** The names in the order of the indices. */
+  readonly namesOf: (thing: Shown) => readonly string[];
   /** Of what people have set. */
   readonly tagOf: (thing: Shown) => string;
   readonly taken: (name: string) => string;
+}
+
+/** A row as it was read: what a swap expects to find. */
+export interface Snapshot<Row> {
+  readonly row: Row;
+  readonly bytes: Buffer;
 }
 
 /** What is to become of a thing. */
@@ -33,26 +41,53 @@ interface Decision<Row> {
   readonly job: PublicationJob;
 }
 
-export class Collection<Row, Shown extends Thing> {
-  readonly #options: CollectionOptions<Row, Shown>;
+const ID = /^[0-9a-f]{32}$/;
+/** The form of ids and names, in lower case: anything else refers to nothing, and may not even be a valid key. */
+const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
-  constructor(options: CollectionOptions<Row, Shown>) {
-    this.#options = options;
+export class Collection<Row, Shown extends Thing> {
+  protected readonly records: RecordStore;
+  readonly #kind: Kind<Row, Shown>;
+
+  constructor(records: RecordStore, kind: Kind<Row, Shown>) {
+    this.records = records;
+    this.#kind = kind;
+  }
+
+  /** By id, else by a name in any case. */
+  async find(reference: string): Promise<Snapshot<Row> | undefined> {
+    const folded = reference.toLowerCase();
+    if (!REFERENCE.test(folded)) return undefined;
+    const byId = ID.test(folded) ? await this.load(folded) : undefined;
+    if (byId !== undefined) return byId;
+    for (const index of this.#kind.indices) {
+      const id = await this.ownerOf(folded, index);
+      if (id !== undefined) return this.load(id);
+    }
+    return undefined;
   }
 
   /** Fault: `not-found`. */
   async require(reference: string): Promise<Snapshot<Row>> {
-    const found = await this.#options.rows.find(reference);
-    if (found === undefined) throw notFound(this.#options.noun, reference);
+    const found = await this.find(reference);
+    if (found === undefined) throw notFound(this.#kind.noun, reference);
     return found;
+  }
+
+  async load(id: string): Promise<Snapshot<Row> | undefined> {
+    const bytes = await this.records.read(keyOf(this.#kind.prefix, id));
+    return bytes && { row: JSON.parse(bytes.toString()) as Row, bytes };
+  }
+
+  /** The id of the row that has the name. @param index the first, unless given. */
+  async ownerOf(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
+    return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
   /** Fault: `name-taken`. @param id of the thing that may have the name. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
-    const owner = await this.#options.rows.ownerOf(name);
-    if (owner !== undefined && owner !== id) {
-      throw new ControlPlaneFault('name-taken', this.#options.taken(name));
-    }
+    const owner = await this.ownerOf(name);
+    if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.taken(name));
   }
 
   /** Fault: `name-taken`. @param decide is called again while others make the same names. */
@@ -67,23 +102,43 @@ export class Collection<Row, Shown extends Thing> {
     });
   }
 
-  /** Faults: `not-found`, `not-owned`, `changed-meanwhile`. @param decide is called again while others change the thing. */
+  /**
+   * Faults: `not-found`, `not-owned`, `changed-meanwhile`.
+   * @param team that the thing is given to.
+   * @param decide is called again while others change the thing.
+   */
   change<Decided extends Decision<Row>>(
     reference: string,
     change: Change,
+    team: string | null | undefined,
     decide: (before: Snapshot<Row>) => Promise<Decided>,
   ): Promise<Decided> {
-    const { noun, thingOf, tagOf } = this.#options;
-    const { condition = ChangeCondition.none, caller } = change;
+    const { noun, thingOf, tagOf } = this.#kind;
     let known = reference;
     return retrySwap(async () => {
       const before = await this.require(known);
       const thing = thingOf(before.row);
       known = thing.id;
-      refuseUnowned(noun, thing, caller);
-      condition.refuseUnlessMet(noun, thing.name, tagOf(thing));
+      refuseUnowned(noun, thing, change.caller);
+      refuseGivenAway(change.caller, team, thing.team);
+      refuseChanged(change, noun, thing.name, tagOf(thing));
       return this.#make(thing, await decide(before), change);
     });
+  }
+
+  /**
+   * The changes that make one of the two the other. A swap with them fails when the row has changed since it was read, or one of its new
+   * names is taken.
+   */
+  changes(before: Snapshot<Row> | undefined, after: Row | undefined, isTold = true): RecordChange[] {
+    const { prefix, indices, thingOf, namesOf } = this.#kind;
+    const [left, taken] = [before && thingOf(before.row), after && thingOf(after)];
+    const { id } = (taken ?? left)!;
+    const moved = indices.flatMap((index, at) => {
+      return moveName(index, left && namesOf(left)[at], taken && namesOf(taken)[at], id);
+    });
+    const value = after && Buffer.from(JSON.stringify(after));
+    return [...moved, { ...keyOf(prefix, id), expected: before?.bytes, value, isTold }];
   }
 
   async #make<Decided extends Decision<Row>>(
@@ -91,9 +146,22 @@ export class Collection<Row, Shown extends Thing> {
     decided: Decided,
     { note = new ChangeNote() }: Change,
   ): Promise<Decided | undefined> {
-    const { records, thingOf } = this.#options;
+    const { thingOf } = this.#kind;
     const { after, changes, job } = decided;
-    const swap = (): Promise<boolean> => records.swap([...changes, jobAdded(job)]);
+    const swap = (): Promise<boolean> => this.records.swap([...changes, jobAdded(job)]);
     return (await note.making(before, after && thingOf(after), swap)) ? decided : undefined;
   }
+}
+
+export function keyOf(prefix: string, id: string): RecordKey {
+  return { space: 'records', key: prefix + id };
+}
+
+function moveName(index: string, before: string | undefined, after: string | undefined, id: string): RecordChange[] {
+  const [left, taken] = [before?.toLowerCase(), after?.toLowerCase()];
+  if (left === taken) return [];
+  const changes: RecordChange[] = [];
+  if (left !== undefined) changes.push({ ...keyOf(index, left), expected: Buffer.from(id), value: undefined });
+  if (taken !== undefined) changes.push({ ...keyOf(index, taken), expected: undefined, value: Buffer.from(id) });
+  return changes;
 }

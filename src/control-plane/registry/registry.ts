@@ -6,8 +6,7 @@ import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_PER_READ_MAX, type RecordStore } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
-import type { Change, PublicationWait } from '../compositions/publication-wait.js';
-import { ChangeNote } from '../common/audit.js';
+import { type Change, ChangeNote } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
@@ -23,11 +22,10 @@ import type {
 } from '../records/server-record.js';
 import type { ListName } from '../records/server-lists.js';
 import { blankServer, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
-import { Collection } from './collection.js';
 import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
-import { afterProbe, listsOf, serverTag, type StoredServer } from './server-state.js';
+import { afterProbe, listsOf, type StoredServer } from './server-state.js';
 import { ServerStorage } from './server-storage.js';
 import { levelOf, reportOf, Settlements } from './settlements.js';
 
@@ -48,13 +46,12 @@ export interface ServerQuery extends PageQuery {
   readonly status?: ServerStatus;
 }
 
-/** Called after every change that the aggregate or a composition may depend on. The job is what is to be published,
- * if anything; the wait is how long the request that made the change waits for that. */
-type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
+/** Called after every change that the aggregate or a composition may depend on. The job is what is to be published, if
+ * anything; the note knows how long the request that made the change waits for that. */
+type ChangeListener = (job: PublicationJob | undefined, note: ChangeNote) => void | Promise<void>;
 
 export class Registry {
-  readonly #storage: ServerStorage;
-  readonly #servers: Collection<StoredServer, ServerRecord>;
+  readonly #servers: ServerStorage;
   readonly #directory: Directory;
   readonly #prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly #logger: Logger;
@@ -67,18 +64,12 @@ export class Registry {
 
   constructor({ records, directory, prober, logger, healthIntervalMs, serversMax }: RegistryOptions) {
     this.#serversMax = serversMax;
-    this.#storage = new ServerStorage(records);
+    this.#servers = new ServerStorage(records);
     this.#directory = directory;
     this.#prober = prober;
     this.#logger = logger;
-    this.#servers = new Collection<StoredServer, ServerRecord>({
-      ...{ noun: 'server', records, rows: this.#storage },
-      thingOf: ({ record }) => record,
-      tagOf: serverTag,
-      taken: (name) => `A server named ${name} is already registered`,
-    });
     const tellChange = this.#tellChange.bind(this);
-    this.#settlements = new Settlements(records, this.#storage, directory, logger, tellChange);
+    this.#settlements = new Settlements(records, this.#servers, directory, logger, tellChange);
     this.#healthChecks = new HealthChecks({
       intervalMs: healthIntervalMs,
       logger,
@@ -102,7 +93,7 @@ export class Registry {
     let bytesLeft: number = limits.listPageBytesMax;
     for (let start = 0; start < page.items.length; start += RECORDS_PER_READ_MAX) {
       const part = page.items.slice(start, start + RECORDS_PER_READ_MAX);
-      const { servers, bytes } = await this.#storage.loadMany(part.map(({ id }) => id));
+      const { servers, bytes } = await this.#servers.loadMany(part.map(({ id }) => id));
       for (const { record } of servers) items.push(record);
       bytesLeft -= bytes;
       const last = part.at(-1)!;
@@ -118,24 +109,24 @@ export class Registry {
 
   /** By id, by name in any case, or by slug, in this order. */
   async find(reference: string): Promise<ServerRecord | undefined> {
-    return (await this.#storage.find(reference))?.row.record;
+    return (await this.#servers.find(reference))?.row.record;
   }
 
   /** A list as last read: a JSON array. */
   async listJson(reference: string, name: ListName): Promise<Buffer> {
     const { row } = await this.#servers.require(reference);
-    return this.#storage.loadListJson(row.record.id, name);
+    return this.#servers.loadListJson(row.record.id, name);
   }
 
   /** Health history, the latest first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
     const { row } = await this.#servers.require(reference);
-    return this.#storage.loadHealth(row.record.id);
+    return this.#servers.loadHealth(row.record.id);
   }
 
   /** Names of the tools as last read; none when there is no such server. */
   async toolNames(id: string): Promise<readonly string[]> {
-    return [...(await this.#storage.loadList(id, 'tools')).keys()];
+    return [...(await this.#servers.loadList(id, 'tools')).keys()];
   }
 
   /**
@@ -170,7 +161,7 @@ export class Registry {
     const job = createJob({ servers: [id, name] });
     const { after } = await this.#servers.insert(name, change, async () => {
       const after = afterProbe(await this.#named(blank), probe, 'at-once', createdAt);
-      return { after, job, changes: await this.#storage.allChanges(undefined, after, listsOf(probe)) };
+      return { after, job, changes: await this.#servers.allChanges(undefined, after, listsOf(probe)) };
     });
     return this.#onChanged(after, 'server registered', job, change);
   }
@@ -183,10 +174,9 @@ export class Registry {
   async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     let probe: Probe | undefined;
-    const { after, job } = await this.#servers.change(reference, change, async (before) => {
+    const { after, job } = await this.#servers.change(reference, change, checked.team, async (before) => {
       const { record } = before.row;
       const { id, name, slug } = record;
-      refuseGivenAway(change.caller, checked.team, record.team);
       await this.#directory.sync();
       await this.#servers.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
@@ -196,7 +186,7 @@ export class Registry {
       if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
       const ownership = ownershipAfter(record, checked.team);
       const anew = {
-        slug: isSameName ? slug : await this.#storage.findFreeSlug(checked.name),
+        slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
         updatedAt: new Date().toISOString(),
       };
       let after: StoredServer;
@@ -208,7 +198,7 @@ export class Registry {
         const moved = { record: { ...blank, ...anew, createdAt: record.createdAt }, failures: 0 };
         after = afterProbe(moved, probe, 'at-once', anew.updatedAt);
       }
-      const changes = await this.#storage.allChanges(before, after, probe && listsOf(probe));
+      const changes = await this.#servers.allChanges(before, after, probe && listsOf(probe));
       return { after, changes, job: createJob({ servers: [id, name, checked.name] }) };
     });
     return this.#onChanged(after, 'server changed', job, change);
@@ -216,17 +206,17 @@ export class Registry {
 
   /** Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
-    const { job, name } = await this.#servers.change(reference, change, async (before) => {
+    const { job, name } = await this.#servers.change(reference, change, undefined, async (before) => {
       const { id, name } = before.row.record;
-      const changes = await this.#storage.allChanges(before, undefined);
+      const changes = await this.#servers.allChanges(before, undefined);
       return { after: undefined, changes, job: createJob({ servers: [id, name] }), name };
     });
     this.#logger.info({ server: name }, 'server removed');
-    await this.#tellChange(job, change.wait);
+    await this.#tellChange(job, change.note);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
-  async refresh(reference: string, { wait, note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
+  async refresh(reference: string, { note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
     if (this.#refreshing.has(record.id)) {
@@ -236,7 +226,7 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#prober.probe(record);
-      const settlement = await this.#settlements.settle(record, probe, 'at-once', wait, note);
+      const settlement = await this.#settlements.settle(record, probe, 'at-once', note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
       note.made({ id, name, status }, { id, name, ...report });
@@ -266,7 +256,7 @@ export class Registry {
   async #named(blank: StoredServer): Promise<StoredServer> {
     // Synced first: anything newer makes the swap fail.
     await this.#directory.sync();
-    const slug = await this.#storage.findFreeSlug(blank.record.name);
+    const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withClientsPrefix({ ...blank.record, slug });
     refuseTakenPrefix(record, this.#directory.servers.sorted);
     return { ...blank, record };
@@ -276,11 +266,11 @@ export class Registry {
     { record }: StoredServer,
     words: string,
     job: PublicationJob,
-    { wait }: Change,
+    { note }: Change,
   ): Promise<ServerRecord> {
     const { name: server, status, lastError } = record;
     this.#logger[levelOf(status)]({ server, status, error: lastError }, words);
-    await this.#tellChange(job, wait);
+    await this.#tellChange(job, note);
     return record;
   }
 
@@ -298,7 +288,7 @@ export class Registry {
     await this.#settlements.settle(server, await this.#prober.probe(server), 'patient');
   }
 
-  async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
-    for (const listener of this.#listeners) await listener(job, wait);
+  async #tellChange(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {
+    for (const listener of this.#listeners) await listener(job, note);
   }
 }

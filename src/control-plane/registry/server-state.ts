@@ -7,9 +7,9 @@
 import type { Probe } from '../prober/prober.js';
 import { type AllLists, type ListDigests, NO_LISTS, ofEachList, type ServerListName } from '../records/server-lists.js';
 import type { HealthEntry, ServerRecord } from '../records/server-record.js';
-import { tagOf } from '../common/change-condition.js';
+import { tagOf } from '../common/change.js';
 
-/** What people have set, which the tag of a server (change-condition.ts) is made of. */
+/** What people have set, which the tag of a server (change.ts) is made of. */
 type SaidOfServer = Pick<
   ServerRecord,
   'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'

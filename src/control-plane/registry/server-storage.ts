@@ -1,11 +1,18 @@
 // Servers in the record store. A server has its own record, two for each list that is not empty (the items, large and
 // seldom read, and their digests), and its health history. Its name and its slug lead to it. All change in one swap.
 import type { RecordChange, RecordStore } from '../../store/index.js';
-import { keyOf, NamedRecords, type Snapshot } from '../mirror/named-records.js';
-import { type AllLists, type ItemDigests, LISTS, type ListName, NO_LISTS } from '../records/server-lists.js';
-import type { HealthEntry } from '../records/server-record.js';
+import {
+  type AllLists,
+  type ItemDigests,
+  LISTS,
+  type ListName,
+  NO_LISTS,
+  toolListOf,
+} from '../records/server-lists.js';
+import type { HealthEntry, ServerRecord, ServerTool } from '../records/server-record.js';
+import { Collection, keyOf, type Snapshot } from './collection.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
-import { digestsOf, isHealthChanged, withHealth, type StoredServer } from './server-state.js';
+import { digestsOf, isHealthChanged, serverTag, withHealth, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {
@@ -27,17 +34,20 @@ export type ServerSnapshot = Snapshot<StoredServer>;
 
 const SLUGS = 'server-slugs/';
 
-export class ServerStorage extends NamedRecords<StoredServer> {
-  readonly #records: RecordStore;
-
+export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   constructor(records: RecordStore) {
-    super(records, SERVERS, ['server-names/', SLUGS], ({ record: { id, name, slug } }) => [id, name, slug]);
-    this.#records = records;
+    super(records, {
+      ...{ noun: 'server', prefix: SERVERS, indices: ['server-names/', SLUGS] },
+      thingOf: ({ record }) => record,
+      namesOf: ({ name, slug }) => [name, slug],
+      tagOf: serverTag,
+      taken: (name) => `A server named ${name} is already registered`,
+    });
   }
 
   /** Servers that do not exist are left out. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
-    const values = await this.#records.readMany(ids.map((id) => SERVERS + id));
+    const values = await this.records.readMany(ids.map((id) => SERVERS + id));
     const found = values.filter((value) => value !== undefined);
     const bytes = found.reduce((sum, { length }) => sum + length, 0);
     return { servers: found.map((value) => decode(value) as StoredServer), bytes };
@@ -45,18 +55,20 @@ export class ServerStorage extends NamedRecords<StoredServer> {
 
   /** Empty when nothing is stored for the list. */
   async loadList(id: string, name: ListName): Promise<ItemDigests> {
-    const bytes = await this.#records.read(digestsKey(id, name));
-    return new Map(bytes && (decode(bytes) as [string, string][]));
+    const bytes = await this.records.read(digestsKey(id, name));
+    if (bytes !== undefined) return new Map(decode(bytes) as [string, string][]);
+    // An earlier version stored tools without their digests.
+    return name === 'tools' ? toolListOf(decode(await this.loadListJson(id, name)) as ServerTool[]).items : new Map();
   }
 
   /** JSON of all items. */
   async loadListJson(id: string, name: ListName): Promise<Buffer> {
-    return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
+    return (await this.records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
   /** The latest first. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
-    const bytes = await this.#records.read(healthKey(id));
+    const bytes = await this.records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
   }
 
@@ -97,7 +109,7 @@ export class ServerStorage extends NamedRecords<StoredServer> {
         [digestsKey(id, name), isEmpty ? undefined : encode([...list.items])],
         [itemsKey(id, name), isEmpty ? undefined : Buffer.from(list.json)],
       ] as const) {
-        const expected = await this.#records.read(key);
+        const expected = await this.records.read(key);
         if (expected !== undefined || value !== undefined) changes.push({ ...key, expected, value });
       }
     }
@@ -112,7 +124,7 @@ export class ServerStorage extends NamedRecords<StoredServer> {
   ): Promise<RecordChange[]> {
     if (after !== undefined && !isHealthChanged(before?.record, after.record)) return [];
     const key = healthKey(id);
-    const expected = await this.#records.read(key);
+    const expected = await this.records.read(key);
     if (after === undefined) return expected === undefined ? [] : [{ ...key, expected, value: undefined }];
     const history = expected === undefined ? [] : (decode(expected) as HealthEntry[]);
     return [{ ...key, expected, value: encode(withHealth(history, after.record, new Date().toISOString())) }];

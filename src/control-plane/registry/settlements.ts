@@ -2,9 +2,8 @@
 // notifies whatever may depend on it.
 import { type Logger, RepeatedLog } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
-import { ChangeNote } from '../common/audit.js';
+import { ChangeNote } from '../common/change.js';
 import { createJob, jobAdded, type PublicationJob } from '../compositions/publication-job.js';
-import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
@@ -66,8 +65,8 @@ type Settlement =
   | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
   | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
 
-/** Called with each change; the job is what is to be published for it. */
-type TellChange = (job: PublicationJob | undefined, wait?: PublicationWait) => Promise<void>;
+/** Called with each change; the job is what is to be published for it, which `note` may wait for. */
+type TellChange = (job: PublicationJob | undefined, note: ChangeNote) => Promise<void>;
 
 export class Settlements {
   readonly #records: Pick<RecordStore, 'swap'>;
@@ -96,7 +95,6 @@ export class Settlements {
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
     judgement: Judgement,
-    wait?: PublicationWait,
     note = new ChangeNote(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
@@ -120,7 +118,7 @@ export class Settlements {
       };
       if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
-      await this.#onSettled(row, after, changes, job, wait);
+      await this.#onSettled(row, after, changes, job, note);
       return { kind: 'settled', record: after.record, changes };
     });
   }
@@ -147,7 +145,7 @@ export class Settlements {
     after: StoredServer,
     changes: ServerChanges,
     job: PublicationJob | undefined,
-    wait: PublicationWait | undefined,
+    note: ChangeNote,
   ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
@@ -159,7 +157,7 @@ export class Settlements {
       this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
     }
     // Nothing depends on the contents of the other lists.
-    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
+    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, note);
   }
 }
 

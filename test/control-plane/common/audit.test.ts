@@ -1,7 +1,8 @@
 // Every operation that changes something has its audit line: who, what, before and after, and no secrets. The registry, the compositions
 // and the HTTP interface are real; nothing listens at the servers' addresses.
 import t, { type Test } from 'tap';
-import { AuditTrail, ChangeNote } from '../../../src/control-plane/common/audit.js';
+import { AuditTrail } from '../../../src/control-plane/common/audit.js';
+import { ChangeNote } from '../../../src/control-plane/common/change.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';

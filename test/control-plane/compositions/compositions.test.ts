@@ -245,7 +245,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
             ],
           },
         ],
-        ['servers', { servers: [{ name: 'files', tools: ['x'.repeat(limits.compositionBytesMax)] }] }],
+        ['servers', { servers: [{ name: 'files', tools: ['x'.repeat(limits.compositionBytesMax)] }], isForced: true }],
         ['subjects.1', { subjects: ['alice', 'mallory'] }],
       ];
       for (const [member, input] of rows) {
@@ -255,6 +255,16 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal((await compositions.list()).items.length, 2);
       t.same(await publishedTo('alice', records), before);
       t.equal(await configText(records, 'mallory'), broken);
+    });
+
+    t.test('tools that an earlier version stored, without their digests, are known', async (t) => {
+      const { registry, records } = await setScene(t, await optionsOf(t));
+      const { id = '' } = (await registry.find('files')) ?? {};
+      const names = await registry.toolNames(id);
+      t.ok(names.includes('read'));
+      const key = { space: 'records', key: `server-tool-digests/${id}` } as const;
+      t.ok(await records.swap([{ ...key, expected: await records.read(key), value: undefined }]));
+      t.same(await registry.toolNames(id), names);
     });
 
     t.test('publishing leaves the rest of a user config alone', async (t) => {

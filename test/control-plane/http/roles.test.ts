@@ -146,6 +146,7 @@ t.test('without a claim for roles every token is an admin’s', async (t) => {
 
 interface Sent {
   readonly body?: object;
+  readonly ifMatch?: string;
 }
 
 for (const [kind, optionsOf] of Object.entries(stores)) {
@@ -153,10 +154,11 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     const { registry, compositions, records } = await setStage(t, await optionsOf(t));
     const app = await createApp(t, { registry, compositions, records }, STANDING);
     const who = (sub: string, claims: Claims) => {
-      return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, { body }: Sent = {}) => {
+      return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, { body, ifMatch }: Sent = {}) => {
         const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
         const typed = body === undefined ? {} : { 'content-type': contentType };
-        const headers = { host: 'localhost', authorization: await bearer(sub, claims), ...typed };
+        const condition = ifMatch === undefined ? {} : { 'if-match': ifMatch };
+        const headers = { host: 'localhost', authorization: await bearer(sub, claims), ...typed, ...condition };
         const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
         const json = answer.payload === '' ? {} : answer.json<Record<string, unknown>>();
         return { status: answer.statusCode, json };
@@ -208,10 +210,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         status: 200,
         json: { owner: 'alice', team: 'pay', description: 'by a mate' },
       });
-      t.match(await mate('PUT', path, { body: { ...body, team: 'others' } }), {
-        status: 403,
-        json: { detail: /^team must be one of yours/ },
-      });
+      for (const ifMatch of ['*', '"of an older state"']) {
+        t.match(
+          await mate('PUT', path, { body: { ...body, team: 'others' }, ifMatch }),
+          { status: 403, json: { detail: /^team must be one of yours/ } },
+          'whatever state it is meant for',
+        );
+      }
       t.match(await stranger('POST', place, { body: { ...body, name: 'theirs', team: 'pay' } }), { status: 403 });
       t.match(await mate('PUT', path, { body: { ...body, team: 7 } }), { status: 422 });
       t.match(await mate('PUT', path, { body: { ...body, team: 'x'.repeat(129) } }), { status: 422 });
