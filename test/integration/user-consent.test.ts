@@ -480,7 +480,7 @@ t.test('on the embedded store', async (t) => {
     await page.goto(linkIn(await callOf(session)));
     t.equal(await page.textContent('#subject'), 'ivan');
     t.equal(await page.textContent('#server'), backend.url);
-    t.equal(await page.textContent('#scope'), SCOPE);
+    t.equal(await page.textContent('#scope'), `${SCOPE} offline_access`, 'what is asked for, renewal included');
     t.equal(await page.textContent('#issuer'), server.issuer);
     t.same(await axeFindings(page, 'all'), []);
     await page.click('button');

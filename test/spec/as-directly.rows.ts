@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -45,6 +46,8 @@ interface Oddity {
   readonly renames?: boolean;
   /** Whether the server logs, once its session was told a level. */
   readonly logs?: boolean;
+  /** What the server answers to `server/discover`, which it does not know. @param id that of the request, as JSON. */
+  readonly discovers?: (id: string) => { readonly status: number; readonly body: string };
   /** The version that the server answers with, whatever the client offers. */
   readonly version?: string;
   /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
@@ -146,6 +149,18 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   },
 };
 
+/** How servers with sessions refuse what they do not know. */
+const DISCOVERIES: Readonly<Record<string, NonNullable<Oddity['discovers']>>> = {
+  'an internal error': (id) => errorFor(id, 200, -32603, 'Unhandled method'),
+  'invalid params': (id) => errorFor(id, 200, -32602, 'Invalid request parameters'),
+  'an error without the id, as the session is missing': () =>
+    errorFor('null', 400, -32000, 'Bad Request: Mcp-Session-Id header is required'),
+};
+
+function errorFor(id: string, status: number, code: number, message: string): { status: number; body: string } {
+  return { status, body: `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":"${message}"}}` };
+}
+
 interface OddServer {
   readonly url: string;
   readonly sessionCount: () => number;
@@ -239,6 +254,11 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
   };
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method === 'DELETE') deleteCount += 1;
+    if (oddity.discovers !== undefined && request.headers['mcp-method'] === 'server/discover') {
+      const { status, body } = oddity.discovers(memberText(await text(request), 'id') ?? 'null');
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      return;
+    }
     if (oddity.answers?.(request, response) === true) return;
     if (request.method === 'POST') oddity.changes?.(response);
     const id = request.headers['mcp-session-id'];
@@ -390,6 +410,18 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
       t.same(await use(through.client, 'odd-', oddity.settled), expected, 'through the gateway');
       t.equal(behind.sessionCount(), 1, 'in one session of the server');
+    });
+  }
+
+  for (const [what, discovers] of Object.entries(DISCOVERIES)) {
+    await t.test(`as directly: a client of both revisions, whose server/discover gets ${what}`, async (t) => {
+      const direct = await startOddServer(t, { discovers });
+      const expected = await use(await connectNewClient(t, direct.url, undefined), '');
+      t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+      const behind = await startOddServer(t, { discovers });
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      const client = await connectNewClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+      t.same(await use(client, 'odd-'), expected, 'through the gateway');
     });
   }
 

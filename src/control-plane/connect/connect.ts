@@ -226,10 +226,10 @@ export class Connect {
     return this.#options.connectUrl + CALLBACK_PATH;
   }
 
-  async #clientFor(fetch: ConnectFetch, { auth, ...target }: Ticket, { server }: Discovered): Promise<GrantClient> {
+  async #clientFor(fetch: ConnectFetch, { auth, ...target }: Ticket, found: Discovered): Promise<GrantClient> {
     const { client_id: id, client_secret: reference } = auth;
     if (id !== undefined) return { id, reference, authentication: authenticationOf(auth) };
-    return this.#clients.find(fetch, target, server, this.#redirectUri);
+    return this.#clients.find(fetch, target, found, this.#redirectUri);
   }
 
   async #secretOf({ auth, client, server, origin }: BegunConsent): Promise<string> {

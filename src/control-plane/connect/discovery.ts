@@ -38,11 +38,17 @@ export async function discoverAuthorization(
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;
-  const server = await serverMetadata(fetch, issuer);
-  const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
+  const { server, offersOffline } = await serverMetadata(fetch, issuer);
+  const wanted = parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
+  const scope = auth.scope ?? (offersOffline ? withOffline(wanted) : wanted);
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
     throw unfit('The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
+}
+
+/** A backend names scopes of its own: without the one for it, many servers give no refresh token, and users would be asked again each hour. */
+function withOffline(scope: string): string {
+  return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
 
 async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
@@ -90,20 +96,28 @@ function checkResource(resource: string | undefined, backend: URL): void {
     throw unfit('The backend names a resource that is not its own: no consent can be given to it.');
 }
 
-async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<AuthorizationServer> {
+async function serverMetadata(
+  fetch: ConnectFetch,
+  issuer: string,
+): Promise<{ server: AuthorizationServer; offersOffline: boolean }> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
     throw unfit('The backend names no authorization server.');
   fetch.check(new URL(issuer));
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
+  const ofOAuth = `${origin}/.well-known/oauth-authorization-server${path}`;
   const places = [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
+    ofOAuth,
     `${origin}/.well-known/openid-configuration${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ];
   for (const place of new Set(places)) {
     const metadata = await fetch.object(new URL(place));
-    if (metadata !== undefined) return checkedServer(fetch, metadata, issuer);
+    if (metadata === undefined) continue;
+    // OpenID Connect has no member for PKCE: in its metadata only what is said counts, as Entra ID and Cognito support it and do not say so.
+    const unsaid = place === ofOAuth ? [] : ['S256'];
+    const server = checkedServer(fetch, { code_challenge_methods_supported: unsaid, ...metadata }, issuer);
+    return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
   throw unfit('The backend’s authorization server publishes no metadata.');
 }
@@ -159,4 +173,6 @@ function textsIn(metadata: Metadata | undefined, name: string): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
+/** Of OpenID Connect: asks for a refresh token. */
+const OFFLINE_SCOPE = 'offline_access';
 const WELL_KNOWN_RESOURCE = '/.well-known/oauth-protected-resource';

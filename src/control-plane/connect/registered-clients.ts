@@ -15,11 +15,13 @@ import type { RecordStore } from '../../store/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { type ConnectFetch, unfit } from './connect-fetch.js';
-import type { AuthorizationServer } from './discovery.js';
+import type { AuthorizationServer, Discovered } from './discovery.js';
 
 interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
+  /** What it may ask for: many servers grant nothing else. Absent in records of earlier versions. */
+  readonly scope?: string;
   readonly client: GrantClient;
   /** Wall clock, ms; 0: never expires. */
   readonly untilMs: number;
@@ -42,13 +44,14 @@ export class RegisteredClients {
   async find(
     fetch: ConnectFetch,
     target: UpstreamTarget,
-    server: AuthorizationServer,
+    { server, scope }: Discovered,
     redirectUri: string,
   ): Promise<GrantClient> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
-    const isSame = known?.issuer === server.issuer && known.redirectUri === redirectUri;
+    const isSame =
+      known?.issuer === server.issuer && known.redirectUri === redirectUri && (known.scope ?? scope) === scope;
     if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
-    const registered = await register(fetch, server, redirectUri);
+    const registered = await register(fetch, server, scope, redirectUri);
     // If this fails, another process has registered a client meanwhile: both are valid.
     await this.#sealed.replace(keyOf(target), bytes, registered);
     return registered.client;
@@ -68,6 +71,7 @@ function keyOf({ origin, path }: UpstreamTarget): string {
 async function register(
   fetch: ConnectFetch,
   server: AuthorizationServer,
+  scope: string,
   redirectUri: string,
 ): Promise<RegisteredClient> {
   if (server.registration_endpoint === undefined)
@@ -81,32 +85,38 @@ async function register(
   if (method === undefined)
     throw unfit('The authorization server requires a client authentication that the gateway does not support.');
   const { issuer, registration_endpoint: endpoint } = server;
-  const answer = await oauth.dynamicClientRegistrationRequest(
-    { issuer, registration_endpoint: endpoint },
-    {
-      client_name: 'Switchyard',
-      redirect_uris: [redirectUri],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: method,
-    },
-    { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
-  );
-  const said = await oauth
-    .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
-    .catch((error: unknown) => {
-      const code = toldBy(error) ?? '';
-      throw notRegistered(
-        code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
-      );
-    });
+  const ask = async (asked: string): ReturnType<typeof oauth.processDynamicClientRegistrationResponse> => {
+    const answer = await oauth.dynamicClientRegistrationRequest(
+      { issuer, registration_endpoint: endpoint },
+      {
+        client_name: 'Switchyard',
+        redirect_uris: [redirectUri],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: method,
+        ...(asked !== '' && { scope: asked }),
+      },
+      { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
+    );
+    return oauth
+      .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
+      .catch((error: unknown) => {
+        const code = toldBy(error) ?? '';
+        // Some servers register for no scopes but their own, and grant those of the resources behind them all the same.
+        if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
+        throw notRegistered(
+          code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
+        );
+      });
+  };
+  const said = await ask(scope);
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
   const agreed = said.token_endpoint_auth_method;
   const authentication = METHODS[typeof agreed === 'string' ? agreed : method] ?? 'basic';
   if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
-  return { issuer, redirectUri, client, untilMs };
+  return { issuer, redirectUri, scope, client, untilMs };
 }
 
 function usableSecret(secret: unknown): string {

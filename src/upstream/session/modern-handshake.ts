@@ -8,7 +8,7 @@ import {
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../mcp/index.js';
-import { modernCodes, rpcCodes } from '../../shared/index.js';
+import { modernCodes } from '../../shared/index.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { sessionHeaders, Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
@@ -83,11 +83,8 @@ export class Discovery extends Handshake implements RequestHandler {
   #onError(error: Buffer): void {
     const { code, versions } = readSaidError(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
-    else {
-      // An error about headers or capabilities comes from a server of this era; an internal error says nothing about the era.
-      const isOtherEra = !MODERN_CODES.has(code) && code !== rpcCodes.internalError;
-      this.handler.onFault(upstreamFault('discover-refused'), isOtherEra);
-    }
+    // An error about headers or capabilities comes from a server of this era. Any other may come from one that does not know the method.
+    else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));
   }
 
   /** The backend says that it speaks only these versions: one may have sessions, or be this version after all (N05). */

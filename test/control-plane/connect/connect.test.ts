@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { auth as askAsClient, type OAuthClientProvider } from '@modelcontextprotocol/client';
 import { pino } from 'pino';
 import t from 'tap';
 import { Connect, GRANTS_PER_SUBJECT_MAX } from '../../../src/control-plane/connect/connect.js';
@@ -60,6 +61,10 @@ let registered: { readonly status: number; readonly body?: object } = { status: 
 let tokenAnswer: object | undefined;
 /** Bodies of token requests. */
 let asked = '';
+/** What registrations said, in order. */
+const wishes: Readonly<Record<string, unknown>>[] = [];
+/** Where the authorization server publishes its metadata. */
+let published = '/.well-known/oauth-authorization-server';
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 t.teardown(async () => {
@@ -74,10 +79,15 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
   if (url === '/register') {
     answered.registrations += 1;
-    json(
-      registered.status,
-      registered.body ?? { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' },
-    );
+    const client = { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' };
+    let wish = '';
+    request.setEncoding('utf8').on('data', (piece: string) => (wish += piece));
+    request.on('end', () => {
+      const said = JSON.parse(wish) as Readonly<Record<string, unknown>>;
+      wishes.push(said);
+      if (said['scope'] === 'unregistrable') return json(400, { error: 'invalid_client_metadata' });
+      json(registered.status, registered.body ?? { redirect_uris: said['redirect_uris'], ...client });
+    });
   } else if (url === '/token') {
     request.setEncoding('utf8').on('data', (piece: string) => (asked += piece));
     if (tokenAnswer !== undefined) json(201, tokenAnswer);
@@ -85,7 +95,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   } else if (url.startsWith('/.well-known/oauth-protected-resource') && resourceSaid !== undefined)
     json(200, { resource: origin, ...resourceSaid });
   else if (redirection !== '') response.writeHead(302, { location: redirection }).end();
-  else if (url === '/.well-known/oauth-authorization-server')
+  else if (url === published)
     json(200, {
       ...{ issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
       ...{ registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] },
@@ -382,3 +392,94 @@ t.test(
     t.equal(named.searchParams.get('resource'), `${origin}/mcp`, 'otherwise it is');
   },
 );
+
+/** What an OpenID Connect provider says besides; the official client requires it. */
+const OPENID = {
+  ...{ response_types_supported: ['code'], subject_types_supported: ['public'], jwks_uri: `${origin}/keys` },
+  id_token_signing_alg_values_supported: ['RS256'],
+};
+
+/** Where an official client sends the browser, or its error. */
+async function directly(scope?: string): Promise<URLSearchParams | string> {
+  let sentTo = new URL('about:blank');
+  const redirectUrl = 'http://client.example/callback';
+  const grant_types = ['authorization_code', 'refresh_token'];
+  const provider: OAuthClientProvider = {
+    redirectUrl,
+    clientMetadata: { client_name: 'c', redirect_uris: [redirectUrl], grant_types },
+    clientInformation: () => undefined,
+    saveClientInformation: () => undefined,
+    tokens: () => undefined,
+    saveTokens: () => undefined,
+    redirectToAuthorization: (url) => void (sentTo = url),
+    saveCodeVerifier: () => undefined,
+    codeVerifier: () => '',
+  };
+  const options = { serverUrl: `${origin}/mcp`, ...(scope !== undefined && { scope }) };
+  try {
+    await askAsClient(provider, options);
+  } catch (error) {
+    return String(error);
+  }
+  return sentTo.searchParams;
+}
+
+t.test('as directly: scopes are asked for and registered, so that tokens can be renewed', async (t) => {
+  t.teardown(() => {
+    [resourceSaid, challenge] = [undefined, ''];
+    for (const name of Object.keys({ ...OPENID, scopes_supported: [] })) Reflect.deleteProperty(said, name);
+  });
+  Object.assign(said, OPENID);
+  const rows: readonly [of: string, wanted: string | undefined, scopes: string[] | undefined, offered: string[]][] = [
+    ['the challenge’s', 'read write', ['all'], ['offline_access', 'read']],
+    ['the challenge’s, with the one for renewal', 'offline_access read', undefined, ['offline_access']],
+    ['the resource’s', undefined, ['files', 'mail'], ['openid', 'offline_access']],
+    ['a server’s that offers no renewal', 'read', undefined, ['read']],
+    ['none', undefined, undefined, ['offline_access']],
+  ];
+  for (const [index, [of, wanted, scopes, offered]] of rows.entries()) {
+    said['scopes_supported'] = offered;
+    challenge = wanted === undefined ? '' : `Bearer scope="${wanted}"`;
+    resourceSaid = { ...(scopes !== undefined && { scopes_supported: scopes }), authorization_servers: [origin] };
+    const expected = await directly(wanted);
+    if (typeof expected === 'string') throw new Error(expected);
+    const registeredScope = wishes.at(-1)?.['scope'];
+    // At a path of its own the gateway registers itself anew.
+    const sealed = { subject: `mallory-${index}`, backendName: 'b', origin, path: `/scopes-${index}`, auth: {} };
+    const address = new URL(await connect.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
+    for (const name of ['scope', 'prompt', 'code_challenge_method'])
+      t.equal(address.searchParams.get(name), expected.get(name), `${name}: ${of}`);
+    t.equal(wishes.at(-1)?.['scope'], registeredScope, `registered: ${of}`);
+  }
+  const own = new URL(await connect.begin('b', ticket('mallory', { scope: 'mine' }), BROWSER));
+  t.equal(own.searchParams.get('scope'), 'mine', 'what the config says is asked for as it is');
+  const { registrations } = answered;
+  await connect.begin('b', ticket('niaj', { scope: 'mine' }), BROWSER);
+  t.equal(answered.registrations, registrations, 'registered once');
+  await connect.begin('b', ticket('niaj', { scope: 'mine more' }), BROWSER);
+  t.equal(answered.registrations, registrations + 1, 'but for other scopes');
+  const without = new URL(await connect.begin('b', ticket('niaj', { scope: 'unregistrable' }), BROWSER));
+  t.equal(without.searchParams.get('scope'), 'unregistrable', 'asked for, though the server registers nobody for it');
+  t.notOk(wishes.at(-1)?.['scope']);
+});
+
+t.test('as directly: a provider of OpenID Connect supports PKCE without a word', async (t) => {
+  t.teardown(() => {
+    [published, resourceSaid] = ['/.well-known/oauth-authorization-server', undefined];
+    for (const name of Object.keys({ ...OPENID, code_challenge_methods_supported: [] }))
+      Reflect.deleteProperty(said, name);
+  });
+  Object.assign(said, { ...OPENID, code_challenge_methods_supported: undefined });
+  published = '/.well-known/openid-configuration';
+  const expected = await directly();
+  const through = new URL(await connect.begin('b', ticket('olivia'), BROWSER)).searchParams;
+  t.equal(typeof expected === 'string' ? expected : expected.get('code_challenge_method'), 'S256', 'directly');
+  t.equal(through.get('code_challenge_method'), 'S256', 'through the gateway');
+  said['code_challenge_methods_supported'] = ['plain'];
+  t.match(await directly(), /S256/, 'directly: one that names other methods is refused');
+  t.match(await faultOf(connect.preview('b', ticket('olivia'))), /^502 .*PKCE/, 'through the gateway');
+  // RFC 8414: omitted means unsupported.
+  published = '/.well-known/oauth-authorization-server';
+  said['code_challenge_methods_supported'] = undefined;
+  t.match(await faultOf(connect.preview('b', ticket('olivia'))), /^502 .*PKCE/);
+});
