@@ -5,9 +5,8 @@ import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
-import type { StandingClaims, TokenOptions } from '../config/index.js';
-import { bearerToken, limits, KIB, MIB, type Logger, roles, type Role } from '../shared/index.js';
-import { RecentMap } from '../fair/index.js';
+import { type StandingClaims, type TokenOptions, roles, type Role } from '../config/index.js';
+import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
 // What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts

@@ -30,7 +30,5 @@ export {
   stringValue,
 } from './json-member.js';
 export { JsonScanner, type NodeFilter, jsonKind } from './json-scanner.js';
-export { isObject, isUnicodeText } from './json-values.js';
-export { METHOD_NAME_BYTES_MAX, isMcpMethod, methodName } from './method-name.js';
 export { type Reading, readings } from './reading-queue.js';
 export { idKey, idLikeness, isIdAsText, requestIdIn, sameId } from './request-id.js';

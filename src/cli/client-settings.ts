@@ -1,6 +1,6 @@
 // What clients' settings look like: where in them servers are, and what members of a server are called. Each row of the two tables forgives
 // what some clients write in their own way. Types are checked in mcp-file.ts; docs/cli.md has the tables for people.
-import { isObject } from '../bytes/index.js';
+import { isObject } from '../shared/index.js';
 
 type Members = Readonly<Record<string, unknown>>;
 

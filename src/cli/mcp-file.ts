@@ -3,7 +3,8 @@
 // of servers are passed on; values of headers and of environment variables never are.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
-import { exitStatus, limits, readSecretPlace, type SecretPlace } from '../shared/index.js';
+import { exitStatus, limits } from '../shared/index.js';
+import { readSecretPlace, type SecretPlace } from '../config/index.js';
 import { CliFault } from './command-result.js';
 import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';

@@ -1,18 +1,8 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { counted } from '../fair/index.js';
-import {
-  figuresShape,
-  workersShape,
-  loadOf,
-  type LoadRow,
-  type TopAnswer,
-  type WorkerReading,
-  exitStatus,
-  Figures,
-  Interval,
-} from '../shared/index.js';
+import { counted, figuresShape, workersShape, exitStatus } from '../shared/index.js';
+import { loadOf, type LoadRow, type TopAnswer, type WorkerReading, Figures, Interval } from '../metrics/index.js';
 import type { watchingOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
 import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';

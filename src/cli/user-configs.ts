@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type StoreOptions, operatorName } from '../config/index.js';
-import { exitStatus, limits } from '../shared/index.js';
+import { exitStatus, limits, isObject } from '../shared/index.js';
 import {
   CHANGE_NOT_LISTED,
   listChange,
@@ -27,7 +27,6 @@ import {
 } from '../user-config/index.js';
 import { CliFault, harmlessJson, type CommandResult, printable } from './command-result.js';
 import { inputName, readInput, STANDARD_INPUT, faultOfJson } from './input-file.js';
-import { isObject } from '../bytes/index.js';
 
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
 // a query may be as good as a password.

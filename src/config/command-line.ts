@@ -1,7 +1,8 @@
 // Parses the command line into a command, its options as texts, and whatever does not fit; options that are not on it are taken from the
 // environment. The only file that uses commander. Values of options are not interpreted here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
-import { nameLike, PROGRAM_VERSION } from '../shared/index.js';
+import { nameLike } from './likeness.js';
+import { PROGRAM_VERSION } from '../shared/index.js';
 import {
   DEFAULT_COMMAND,
   groups,

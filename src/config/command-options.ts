@@ -1,6 +1,6 @@
 // Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
 // single command stand in its row (commands.ts).
-import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from '../shared/index.js';
+import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from './secret-name.js';
 import { TOKEN_VARIABLE } from './environment.js';
 import { InvalidValue } from './faults.js';
 import { option, optionsOf, required, section, type Schema, type ValuesOf, type OptionReader } from './option.js';

@@ -1,6 +1,7 @@
 // Environment variables beside the options, and the environment of workers. `process.env` is read in this folder and nowhere else.
 import { hostname, userInfo } from 'node:os';
-import { limits, KIB, nameLike } from '../shared/index.js';
+import { limits, KIB } from '../shared/index.js';
+import { nameLike } from './likeness.js';
 import { environmentVariable, type Option } from './option.js';
 
 // Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One

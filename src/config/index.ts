@@ -47,8 +47,18 @@ export { childEnvironment, operatorName, serviceManager, workerEnvironment } fro
 export { InvalidValue, OptionFaults } from './faults.js';
 export { UnreadableFile, readTokenJwks, readTokenPublicKey, readTokenSecret } from './files.js';
 export { type IssuerKeySource, isKeyUrl } from './issuer-key-sources.js';
+export { nameLike } from './likeness.js';
 export { type Schema, type ValuesOf, mayStandAlone, option, optionsOf, required } from './option.js';
 export { readRequest } from './read-request.js';
+export { type Role, isRoleEnough, roles } from './roles.js';
+export {
+  HOSTS_FILE_SUFFIX,
+  SECRET_NAME_RULE,
+  type SecretPlace,
+  isSecretName,
+  isSecretValue,
+  readSecretPlace,
+} from './secret-name.js';
 export { startInWords } from './start-check.js';
 export { type RedisPlace, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
 export { hasKeys, mintingOptions } from './table/token-options.js';

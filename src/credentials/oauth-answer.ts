@@ -1,7 +1,7 @@
 // Reads what authorization servers answer at their token and registration endpoints, once for everybody who asks there: consents, sign-ins,
 // client credentials, token exchange, refreshes and registrations. The OAuth library is as strict as the standard, and servers in use are
 // not: an answer that can mean one thing only is rewritten to what the standard says before the library sees it. Cold path.
-import { isObject } from '../bytes/index.js';
+import { isObject } from '../shared/index.js';
 
 /** `sign-in`: a token answer whose ID token is read, too. */
 type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';

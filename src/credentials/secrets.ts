@@ -2,11 +2,11 @@
 // are read when first needed and again after a change, so that a new secret takes effect within a second; secrets in the store are as
 // current as the store. Warm path: one map look-up per request, only for backends with secrets.
 import { join } from 'node:path';
-import { type FileRead, limits, HOSTS_FILE_SUFFIX, isSecretValue, WatchedFile } from '../shared/index.js';
+import { type FileRead, WatchedFile, upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import { limits, RecentMap } from '../shared/index.js';
+import { HOSTS_FILE_SUFFIX, isSecretValue } from '../config/index.js';
 import { SECRETS_KNOWN_MAX, type StoredSecretRead, type StoredSecrets } from './secrets/stored-secrets.js';
-import { RecentMap } from '../fair/index.js';
 import type { HeadersAuth, SecretReference } from '../user-config/index.js';
-import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
 /** A secret's file, or that of the hosts that it may go to, as last read. */
 type SecretFile = WatchedFile<FileRead>;

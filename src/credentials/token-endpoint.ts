@@ -1,7 +1,8 @@
 // Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), in exchange for the
 // caller's token (RFC 8693), or with a refresh token. Returns a token, or a fault whose words contain no URL and no secret. Cold path.
 import type { ClientAuthentication } from './secrets/user-grants.js';
-import { limits, isSecretValue } from '../shared/index.js';
+import { limits } from '../shared/index.js';
+import { isSecretValue } from '../config/index.js';
 import type { OAuthAuth } from '../user-config/index.js';
 import {
   type HttpUpstream,

@@ -2,7 +2,8 @@
 // contain no URL and no secret. Cold path.
 import { type ClientAuthentication, type GrantClient, type UserGrant, grantKeyOf } from './secrets/user-grants.js';
 import type { Secrets } from './secrets.js';
-import { limits, isSecretValue } from '../shared/index.js';
+import { limits } from '../shared/index.js';
+import { isSecretValue } from '../config/index.js';
 import type { SecretReference, UserAuth, UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from '../http-client/index.js';
 import {

@@ -13,8 +13,8 @@ import {
   type UserGrants,
 } from './secrets/user-grants.js';
 import type { UpstreamOptions } from '../config/index.js';
-import { Backoff, limits } from '../shared/index.js';
-import { type DeadlineWheel, RecentMap } from '../fair/index.js';
+import { Backoff, limits, RecentMap } from '../shared/index.js';
+import type { DeadlineWheel } from '../fair/index.js';
 import type { UserAuth } from '../user-config/index.js';
 import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';

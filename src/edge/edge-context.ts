@@ -1,6 +1,7 @@
 // State shared by all exchanges of one worker's listeners.
 import type { MessageMemory, DeadlineWheel } from '../fair/index.js';
-import type { RequestIds, Logger } from '../shared/index.js';
+import type { RequestIds } from './request-ids.js';
+import type { Logger } from '../shared/index.js';
 
 export interface EdgeContext {
   readonly requestIds: Pick<RequestIds, 'of'>;

@@ -1,7 +1,6 @@
 export { type Account, Accounts, type ShareTable } from './accounts.js';
 export { AnswerRoom } from './answer-room.js';
 export { keepRoom } from './connection-room.js';
-export { counted } from './counted.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';
 export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
@@ -21,7 +20,6 @@ export { OverloadDoor, SESSION_BYTES_EACH } from './overload-door.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
 export { Quota } from './quota.js';
-export { RecentMap } from './recent-map.js';
 export type { ShareBound, ShareBounds } from './share.js';
 export { LENT_BYTES_MAX, copied, joined, joinedForNow, shortMemory } from './short-memory.js';
 export { Turns, type TurnsRules, wokenTurns } from './turns.js';

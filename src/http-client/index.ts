@@ -18,6 +18,7 @@ export {
 export { Http1Upstream } from './http1-upstream.js';
 export { AddressGuard } from './names/address-guard.js';
 export { Names } from './names/names.js';
+export { type FileRead, WatchedFile } from './names/watched-file.js';
 export { Notices } from './notices.js';
 export { movedTarget, redirectPath } from './redirect-place.js';
 export { isForNow } from './response-parser.js';

@@ -34,6 +34,7 @@ export { readLargeBackendMessage, readLargeBackendMessageLater } from './large-b
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
 export { type ListAnswer, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
 export { type Unhonoured, readUnhonoured } from './listen-acknowledgement.js';
+export { isMcpMethod } from './method-name.js';
 export {
   CLIENT_CAPABILITIES_KEY,
   CLIENT_INFO_KEY,

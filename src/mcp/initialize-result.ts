@@ -18,8 +18,8 @@ import {
   stringValue,
   JsonScanner,
   jsonKind,
-  METHOD_NAME_BYTES_MAX,
 } from '../bytes/index.js';
+import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 import { KIB } from '../shared/index.js';
 
 /**

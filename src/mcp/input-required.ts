@@ -2,16 +2,8 @@
 // that everything that goes to the client and comes back keeps its bytes. Cold path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import {
-  ABSENT,
-  findMember,
-  stringValue,
-  jsonKind,
-  JsonScanner,
-  readings,
-  type Reading,
-  METHOD_NAME_BYTES_MAX,
-} from '../bytes/index.js';
+import { ABSENT, findMember, stringValue, jsonKind, JsonScanner, readings, type Reading } from '../bytes/index.js';
+import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 
 /** A question for the client. */
 export interface InputRequest {

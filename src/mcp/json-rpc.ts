@@ -12,10 +12,10 @@ import {
   MemberNames,
   JsonScanner,
   jsonKind,
-  methodName,
   readings,
   type Reading,
 } from '../bytes/index.js';
+import { methodName } from './method-name.js';
 import { endOf, PROTOCOL_VERSION_KEY, readModernEnvelope, startOf, type ModernEnvelope } from './modern-envelope.js';
 import { RELATED_TASK } from './task-places.js';
 import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans } from './uri-places.js';

@@ -1,7 +1,6 @@
 // Which parts of a `subscriptions/listen` a backend of MCP 2026-07-28 does not honour, according to its acknowledgement (M25). Cold path.
 import type { Buffer } from 'node:buffer';
-import { isObject } from '../bytes/index.js';
-import { limits } from '../shared/index.js';
+import { isObject, limits } from '../shared/index.js';
 import type { BackendMessage } from './json-rpc.js';
 
 export interface Unhonoured {

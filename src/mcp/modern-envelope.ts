@@ -1,8 +1,8 @@
 // Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
 // capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
 import type { Buffer } from 'node:buffer';
-import { ABSENT, findMembers, MemberNames, type JsonScanner, isObject } from '../bytes/index.js';
-import { limits } from '../shared/index.js';
+import { ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
+import { isObject, limits } from '../shared/index.js';
 
 // Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
 

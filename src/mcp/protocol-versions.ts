@@ -1,6 +1,5 @@
 // The MCP revisions spoken on both sides of the gateway, four with sessions and one without; and its log levels.
-import { isObject } from '../bytes/index.js';
-import { modernCodes, rpcCodes } from '../shared/index.js';
+import { isObject, modernCodes, rpcCodes } from '../shared/index.js';
 import { versionsIn } from './modern-envelope.js';
 
 /** From the least severe to the most. */

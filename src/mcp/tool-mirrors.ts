@@ -2,8 +2,7 @@
 // properties of its schema that have `x-mcp-header`. Cold path where no tool has one: the list is searched natively for the word. Otherwise
 // the schema is parsed as a whole, on whichever thread reads the list.
 import type { Buffer } from 'node:buffer';
-import { isHttpToken, limits } from '../shared/index.js';
-import { isObject } from '../bytes/index.js';
+import { isHttpToken, limits, isObject } from '../shared/index.js';
 
 const VISIBILITY = '"visibility"';
 

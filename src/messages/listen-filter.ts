@@ -1,7 +1,6 @@
 // The filter of a `subscriptions/listen`, as read from the request and written in its acknowledgement (M25). Cold path.
 import { type ClientMessage, capability } from '../mcp/index.js';
-import { isObject } from '../bytes/index.js';
-import { limits } from '../shared/index.js';
+import { isObject, limits } from '../shared/index.js';
 
 /**
  * List changes: the capability of a backend that has such lists, the member of the filter, the capability of a backend that notifies of

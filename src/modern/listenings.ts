@@ -2,7 +2,7 @@
 // use the extension of tasks, which can be listened to. Cold path.
 import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { type Accounts, Quota } from '../fair/index.js';
-import { limits, rpcErrors } from '../shared/index.js';
+import { limits, rpcErrors, isObject } from '../shared/index.js';
 import { OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
 import { answerError, idSpanOf, refuse, type Caller, type Exchange } from '../exchange/index.js';
 import type { Dispatcher } from '../calls/index.js';
@@ -10,7 +10,6 @@ import { type ConfigRounds, Session, type Sessions } from '../session/index.js';
 import { readListenFilter } from '../messages/index.js';
 import { Listening } from './listening.js';
 import { httpStatusOf } from './modern-errors.js';
-import { isObject } from '../bytes/index.js';
 
 // Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
 // call may become a task; the client asks for the task's state, answers its questions, and cancels it.

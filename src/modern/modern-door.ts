@@ -1,8 +1,9 @@
 // The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
 // order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
 // is served in a lease, by the code that serves sessions.
-import { isString, readMember, isMcpMethod } from '../bytes/index.js';
+import { isString, readMember } from '../bytes/index.js';
 import {
+  isMcpMethod,
   type ClientMessage,
   listKindOf,
   type ModernEnvelope,

@@ -1,8 +1,8 @@
 // The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
 // added to a backend's result where they are missing.
-import { findMember, isKey, isString, JsonScanner, jsonKind, isObject } from '../bytes/index.js';
+import { findMember, isKey, isString, JsonScanner, jsonKind } from '../bytes/index.js';
+import { isObject, limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
 import type { BackendMessage } from '../mcp/index.js';
-import { limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
 import type { Edit } from '../messages/index.js';
 import { NO_EDITS } from '../calls/index.js';
 

@@ -2,8 +2,61 @@
 // ids. Refusals and backend failures are logged even without the option, the first of a kind at once and the others counted, because this
 // is where one looks for why a request was not served.
 import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';
-import { limits, LineShares, sessionHash, subjectHash, type Logger, RepeatedLog } from '../shared/index.js';
+import {
+  FAILURE_LOG_INTERVAL_MS,
+  limits,
+  sessionHash,
+  subjectHash,
+  type Logger,
+  RepeatedLog,
+} from '../shared/index.js';
 import type { WatchedRequest } from './request-watch.js';
+
+// How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
+// that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
+
+/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond that, further requests are counted in the next line. */
+export const PROBLEM_LINES_MAX = 200;
+/** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
+const PROBLEM_LINES_SHARE_DIVISOR = 4;
+
+class LineShares {
+  readonly #nowMs: () => number;
+  #sinceMs = -Infinity;
+  #left = 0;
+  /** Lines taken in this interval, by subject; never more entries than lines. */
+  readonly #taken = new Map<string, number>();
+  #refused = 0;
+
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** @returns whether the event may be logged. */
+  tryTake(who: string): boolean {
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
+      this.#sinceMs = nowMs;
+      this.#left = PROBLEM_LINES_MAX;
+      this.#taken.clear();
+    }
+    const taken = this.#taken.get(who) ?? 0;
+    if (this.#left === 0 || (taken > 0 && taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR)) {
+      this.#refused += 1;
+      return false;
+    }
+    this.#left -= 1;
+    this.#taken.set(who, taken + 1);
+    return true;
+  }
+
+  /** How many events were not logged since the last call. */
+  takeRefused(): number {
+    const refused = this.#refused;
+    this.#refused = 0;
+    return refused;
+  }
+}
 
 /** How a request ended. */
 interface RequestEnd {

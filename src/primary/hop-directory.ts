@@ -6,15 +6,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartFault } from '../process/index.js';
-import {
-  exitStatus,
-  limits,
-  type Logger,
-  isPrivateFolder,
-  preparedSocketPath,
-  StandingSocket,
-} from '../shared/index.js';
+import { StartFault, isPrivateFolder, preparedSocketPath, StandingSocket } from '../process/index.js';
+import { exitStatus, limits, type Logger } from '../shared/index.js';
 
 /** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;

@@ -9,4 +9,5 @@ export {
 export { StartFault, formatAddress, listenFault } from './listen-fault.js';
 export type { FromWorker, StartMessage, ToWorker, ViewQuestion } from './messages.js';
 export { type ServiceManager, ServiceNotice } from './service-notice.js';
+export { StandingSocket, isPrivateFolder, preparedSocketPath } from './standing-socket.js';
 export { StopSignals } from './stop-signals.js';

@@ -4,7 +4,7 @@
 // A limit is a whole number with its unit in its name. The comment before it is its row in docs/limits.md, written by `npm run docs`: what
 // it bounds and why → what happens when it is hit. Text after an empty line in that comment is for readers of the source only. A line with
 // `##` begins a table.
-import { KIB, MIB } from './units.js';
+import { KIB, MIB } from './values.js';
 
 export const limits = Object.freeze({
   // ## Requests and callers

@@ -4,7 +4,7 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
-import { KIB, MIB } from './units.js';
+import { KIB, MIB } from './values.js';
 
 // A fault of something outside of this process, such as the store. It is logged without a stack trace: where it was noticed is of no use.
 
@@ -15,52 +15,6 @@ export class OutsideFault extends Error {
 /** Interval between log lines about failed requests to one backend. After that, failures in between are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;
 
-// How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
-// that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
-
-/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond that, further requests are counted in the next line. */
-export const PROBLEM_LINES_MAX = 200;
-/** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
-const PROBLEM_LINES_SHARE_DIVISOR = 4;
-
-export class LineShares {
-  readonly #nowMs: () => number;
-  #sinceMs = -Infinity;
-  #left = 0;
-  /** Lines taken in this interval, by subject; never more entries than lines. */
-  readonly #taken = new Map<string, number>();
-  #refused = 0;
-
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs;
-  }
-
-  /** @returns whether the event may be logged. */
-  tryTake(who: string): boolean {
-    const nowMs = this.#nowMs();
-    if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
-      this.#sinceMs = nowMs;
-      this.#left = PROBLEM_LINES_MAX;
-      this.#taken.clear();
-    }
-    const taken = this.#taken.get(who) ?? 0;
-    if (this.#left === 0 || (taken > 0 && taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR)) {
-      this.#refused += 1;
-      return false;
-    }
-    this.#left -= 1;
-    this.#taken.set(who, taken + 1);
-    return true;
-  }
-
-  /** How many events were not logged since the last call. */
-  takeRefused(): number {
-    const refused = this.#refused;
-    this.#refused = 0;
-    return refused;
-  }
-}
-
 // Log lines that a caller could trigger over and over: the first of a kind is logged at once, the others are counted in the next line of
 // that kind once an interval has passed. Cold path: only for failures.
 
@@ -69,6 +23,14 @@ export class LineShares {
  * and logged again when it recurs.
  */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
+
+/** Limits the lines of all kinds together. */
+interface SharedLines {
+  /** @returns whether the event may be logged. */
+  tryTake(who: string): boolean;
+  /** How many events were not logged since the last call. */
+  takeRefused(): number;
+}
 
 interface RepeatedKind {
   loggedAtMs: number;
@@ -80,10 +42,10 @@ export class RepeatedLog {
   /** Ordered by when they were last logged. */
   readonly #kinds = new Map<string, RepeatedKind>();
 
-  readonly #shares: LineShares | undefined;
+  readonly #shares: SharedLines | undefined;
 
   /** @param shares limits the lines in total and per subject, where there are many kinds. */
-  constructor(nowMs: () => number = () => performance.now(), shares?: LineShares) {
+  constructor(nowMs: () => number = () => performance.now(), shares?: SharedLines) {
     this.#nowMs = nowMs;
     this.#shares = shares;
   }

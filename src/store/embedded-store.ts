@@ -1,10 +1,9 @@
 // The store on the local machine: an LMDB folder that every worker and other processes have open. A read sees everything that any process
 // committed before it began, so nothing is ever invalidated; the cache only saves copying. Hot path.
-import { limits } from '../shared/index.js';
+import { limits, RecentMap } from '../shared/index.js';
 import { EmbeddedRecords } from './embedded-records.js';
 import type { RecordKey } from './record-store.js';
 import { StoreCounts, type Store, type StoreRead, encodeStoreKey, unencodable } from './store.js';
-import { RecentMap } from '../fair/index.js';
 
 interface Known {
   readonly key: Buffer;

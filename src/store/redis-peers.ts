@@ -7,8 +7,7 @@
 //   heard <peer> <number>                     its acknowledgement
 //   passed <key> <teller> <number> <sealed>   to the peer
 import { randomBytes } from 'node:crypto';
-import { limits } from '../shared/index.js';
-import { RecentMap } from '../fair/index.js';
+import { limits, RecentMap } from '../shared/index.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
 /**

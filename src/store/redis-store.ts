@@ -3,8 +3,7 @@
 // While the link is live, a value read in the current connected period is fresh and is returned at once; any other value is read again. A period ends when
 // the link is lost. Then values read in a period that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
-import { limits, type Logger } from '../shared/index.js';
-import { RecentMap } from '../fair/index.js';
+import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
 import { GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisRecords } from './redis-records.js';

@@ -1,5 +1,4 @@
 // What the gateway needs from any key-value store. Keys are subjects (decisions 2.7), values are bytes.
-import { isUnicodeText } from '../bytes/index.js';
 import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
@@ -32,7 +31,7 @@ export const unencodable: StoreRead = Object.freeze({
 
 /** `undefined` for a subject that has no key: it contains a lone surrogate, is empty, or is longer than a key may be. */
 export function encodeStoreKey(subject: string): Buffer | undefined {
-  if (!isUnicodeText(subject)) return undefined;
+  if (!subject.isWellFormed()) return undefined;
   const key = Buffer.from(subject, 'utf8');
   return key.length > 0 && key.length <= limits.storeKeyBytesMax ? key : undefined;
 }

@@ -1,6 +1,7 @@
 // The credentials that a backend requires, as configs and registered servers describe them: headers or tokens whose secrets are kept
 // elsewhere and only named here. Plain data, JSON-ready.
-import { isHttpToken, isOwnHeader, limits, isSecretName, SECRET_NAME_RULE } from '../shared/index.js';
+import { isHttpToken, isOwnHeader, limits } from '../shared/index.js';
+import { isSecretName, SECRET_NAME_RULE } from '../config/index.js';
 
 /** A reference to a secret: the name of its file in `--secrets-directory`, or its name in the store. */
 export type SecretReference = { readonly file: string } | { readonly secret: string };

@@ -1,7 +1,8 @@
 // Compiles the stored bytes of a user config. A small config is compiled at once; a large one, whose parsing would block the event loop for
 // up to a second, is compiled in a thread and assembled here a few rows per turn. Cold path: once when a config's bytes change.
 import type { UpstreamOptions } from '../config/index.js';
-import { limits, TaskThread, KIB } from '../shared/index.js';
+import { limits, KIB } from '../shared/index.js';
+import { TaskThread } from './task-thread.js';
 import { compileUserConfig } from './compile-config.js';
 import type { CompiledUserConfig, UserConfigRead } from './compiled-config.js';
 import { ConfigReader } from './config-rows.js';

@@ -50,6 +50,7 @@ export {
   routeName,
   routeTask,
 } from './routing.js';
+export { TaskThread } from './task-thread.js';
 export { type BackendConfig, decodeUserConfig } from './user-config-schema.js';
 export {
   type CurrentHost,

@@ -2,7 +2,8 @@
 // other programs, but one that resembles a known member was probably meant to be that one: an allow-list under a misspelt name would
 // restrict nothing. Cold path.
 import { z } from 'zod';
-import { nameLike, limits } from '../shared/index.js';
+import { nameLike } from '../config/index.js';
+import { limits } from '../shared/index.js';
 
 // Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other.
 

@@ -1,10 +1,9 @@
 // A worker's compiled user configs. A compiled config is reused while the stored bytes are the same and it stays in the cache, so that
 // another identity of a compiled virtual host means that its config may have changed. Hot path.
 import type { UpstreamOptions } from '../config/index.js';
-import { limits } from '../shared/index.js';
+import { limits, RecentMap } from '../shared/index.js';
 import type { UserConfigRead, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
 import { ConfigCompiler } from './config-compiler.js';
-import { RecentMap } from '../fair/index.js';
 import type { Store, StoreRead } from '../store/index.js';
 
 /**

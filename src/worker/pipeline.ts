@@ -17,14 +17,20 @@ import {
   refusedHost,
   type HostPolicy,
   headerIn,
-  metadataCorsHeaders,
-  type ProtectedResource,
-  type RequestOrigin,
   headerUnreadable,
   refusals,
   type Refusal,
   type Logger,
 } from '../shared/index.js';
+import {
+  metadataCorsHeaders,
+  type ProtectedResource,
+  type RequestOrigin,
+  type EdgeExchange,
+  type EdgeHandler,
+  type BodyOutcome,
+  refusedBodies,
+} from '../edge/index.js';
 import {
   refuse,
   type Exchange,
@@ -45,7 +51,6 @@ import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops, OwnerWaits } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
-import { type EdgeExchange, type EdgeHandler, type BodyOutcome, refusedBodies } from '../edge/index.js';
 
 // Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
 // that the request declares connection-specific. Hot path: does nothing for a virtual host that lists none.

@@ -20,12 +20,12 @@ import {
   type Endpoint,
   type FeatureModule,
   HostPolicy,
-  ProtectedResource,
   createLogger,
   subjectHash,
   type Logger,
   RepeatedLog,
 } from '../shared/index.js';
+import { ProtectedResource, Edge, loadLibrary } from '../edge/index.js';
 import { SessionDirectory } from '../session/index.js';
 import { SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { openSealedSessions, openStore, type Store, type StoreObstacles, StoreCounts } from '../store/index.js';
@@ -39,7 +39,6 @@ import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops, OwnerWaits } from './hop/hops.js';
 import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
-import { Edge, loadLibrary } from '../edge/index.js';
 import { Pipeline } from './pipeline.js';
 
 /**

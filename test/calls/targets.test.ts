@@ -2,7 +2,7 @@
 import t from 'tap';
 import { capability } from '../../src/mcp/capabilities.js';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { KNOWN_NAMES } from '../../src/bytes/method-name.js';
+import { KNOWN_NAMES } from '../../src/mcp/method-name.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
 import { METHODS } from '../../src/metrics/request-figures.js';
 import {

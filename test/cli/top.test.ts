@@ -1,8 +1,8 @@
 // What `switchyard top` computes from two readings of a dataplane's figures.
 import t from 'tap';
 import { watchDataplane } from '../../src/cli/top.js';
-import type { TopAnswer } from '../../src/shared/dataplane-load.js';
-import { Figures, Interval } from '../../src/shared/figures.js';
+import type { TopAnswer } from '../../src/metrics/dataplane-load.js';
+import { Figures, Interval } from '../../src/metrics/figures.js';
 
 type Value = { metricName?: string; labels: Record<string, string>; value: number };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Secrets } from '../../src/credentials/secrets.js';
-import { FILE_CHECK_MS } from '../../src/shared/watched-file.js';
+import { FILE_CHECK_MS } from '../../src/http-client/names/watched-file.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import type { StoredSecretRead } from '../../src/credentials/secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../../src/user-config/auth.js';

@@ -4,7 +4,7 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';
-import { RequestIds } from '../../src/shared/request-ids.js';
+import { RequestIds } from '../../src/edge/request-ids.js';
 import type { EdgeContext } from '../../src/edge/edge-context.js';
 import { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import { readHead } from '../../src/edge/request-head.js';

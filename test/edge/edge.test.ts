@@ -4,7 +4,7 @@ import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories, type MessageMemories } from '../../src/fair/message-memory.js';
 import { refusals } from '../../src/shared/refusals.js';
-import { RequestIds } from '../../src/shared/request-ids.js';
+import { RequestIds } from '../../src/edge/request-ids.js';
 import { chooseListener, loadLibrary } from '../../src/edge/choose-listener.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import type { HttpResponse } from '../../src/edge/http-library.js';

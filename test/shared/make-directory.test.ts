@@ -1,7 +1,7 @@
 import { lstatSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { makeDirectory } from '../../src/shared/standing-socket.js';
+import { makeDirectory } from '../../src/shared/make-directory.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 t.test('a directory is created with its parents, for its owner alone, and an existing one stays', async (t) => {

@@ -8,8 +8,9 @@ import {
   type ClientMessage,
   type ClientReading,
   type ModernEnvelope,
+  isMcpMethod,
 } from '../../mcp/index.js';
-import { isMcpMethod, idKey } from '../../bytes/index.js';
+import { idKey } from '../../bytes/index.js';
 import { limits, type Logger, refusals, type Refusal, rpcErrors } from '../../shared/index.js';
 import type { UpstreamContext } from '../../upstream/index.js';
 import type { CompiledVirtualHost } from '../../user-config/index.js';

@@ -4,7 +4,8 @@ import { isPlainText, parseIssuerKeySources, type IssuerKeySource } from '../iss
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
 import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList } from '../values.js';
 import { upstreamMode } from './backend-options.js';
-import { limits, roles, type Role } from '../../shared/index.js';
+import { limits } from '../../shared/index.js';
+import { roles, type Role } from '../roles.js';
 import { InvalidValue } from '../faults.js';
 
 // `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.

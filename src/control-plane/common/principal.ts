@@ -1,6 +1,7 @@
 // The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that
 // they name. Only where roles are taken from tokens: elsewhere nothing has an owner, and everybody may change everything. Cold path.
-import { limits, type Role } from '../../shared/index.js';
+import { limits } from '../../shared/index.js';
+import type { Role } from '../../config/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Principal {

@@ -1,5 +1,4 @@
 // Checks of names and descriptions that people give to servers and compositions. Cold path.
-import { isUnicodeText } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
@@ -16,7 +15,7 @@ export function descriptionFault(description: string | undefined): string | unde
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)
     return `must have at most ${limits.serverDescriptionCharsMax} characters`;
-  return isUnicodeText(description) ? undefined : NO_UNICODE;
+  return description.isWellFormed() ? undefined : NO_UNICODE;
 }
 
 export const NO_UNICODE = 'must be Unicode text';

@@ -1,5 +1,4 @@
 // Checks what people may set on a composition, and deduplicates its lists. Whether its servers exist is checked against the registry.
-import { isUnicodeText } from '../../bytes/index.js';
 import { limits } from '../../shared/index.js';
 import { encodeStoreKey } from '../../store/index.js';
 import { teamFault } from '../common/principal.js';
@@ -63,7 +62,7 @@ function toolsOf(said: readonly string[] | string, member: string): readonly str
 function checkNames(names: readonly string[], member: string): void {
   for (const [index, each] of names.entries()) {
     if (each === '') refuseMember(`${member}.${index}`, 'must not be empty');
-    if (!isUnicodeText(each)) refuseMember(`${member}.${index}`, NO_UNICODE);
+    if (!each.isWellFormed()) refuseMember(`${member}.${index}`, NO_UNICODE);
   }
 }
 

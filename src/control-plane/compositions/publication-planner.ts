@@ -1,8 +1,8 @@
 // Where publications are planned. Small ones run on the event loop, a millisecond per turn, however many there
 // are; large ones, whose decoding would block it for up to a second, run in a thread. Cold path.
 import { Turns } from '../../fair/index.js';
-import { limits, TaskThread } from '../../shared/index.js';
-import { CONFIG_INLINE_BYTES_MAX } from '../../user-config/index.js';
+import { limits } from '../../shared/index.js';
+import { TaskThread, CONFIG_INLINE_BYTES_MAX } from '../../user-config/index.js';
 import type { PublicationTask } from './publication-thread.js';
 import { ownedBuffer, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 

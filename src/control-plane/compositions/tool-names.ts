@@ -1,10 +1,9 @@
 // The tool names of servers, as the registry last read them: cached until the server's tools change. Cold path.
-import { RecentMap } from '../../fair/index.js';
+import { RecentMap, MIB } from '../../shared/index.js';
 import type { Registry } from '../registry/registry.js';
 import type { KnownServer } from '../registry/server-directory.js';
 import { isServed, type Match } from './composed-backends.js';
 import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
-import { MIB } from '../../shared/index.js';
 
 /** Servers whose tool names are cached. Beyond that, the least recently used are read again when needed. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;

@@ -8,8 +8,7 @@ import {
   upstreamFetch,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import { isObject } from '../../bytes/index.js';
-import { limits } from '../../shared/index.js';
+import { isObject, limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchMeans {

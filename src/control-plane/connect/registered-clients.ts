@@ -10,7 +10,8 @@ import {
   oauthAnswer,
   toldBy,
 } from '../../credentials/index.js';
-import { limits, isSecretValue } from '../../shared/index.js';
+import { limits } from '../../shared/index.js';
+import { isSecretValue } from '../../config/index.js';
 import type { RecordStore } from '../../store/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ControlPlaneFault } from '../common/control-plane-fault.js';

@@ -1,18 +1,8 @@
 // Live figures of the dataplane for everybody who watches: its admin listener is asked at one interval, however many
 // watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
-import {
-  figuresShape,
-  readyShape,
-  workersShape,
-  KIB,
-  Figures,
-  Interval,
-  loadOf,
-  type LoadRow,
-  type TopAnswer,
-  limits,
-} from '../../shared/index.js';
+import { figuresShape, readyShape, workersShape, KIB, limits } from '../../shared/index.js';
+import { Figures, Interval, loadOf, type LoadRow, type TopAnswer } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
 import type { AdminListener } from './admin-listener.js';

@@ -1,6 +1,6 @@
 // Users' consents to servers that require one. The pages at which a browser gives them are in `routes/connect-routes.ts`.
 import type { FastifyRequest } from 'fastify';
-import { isRoleEnough } from '../../shared/index.js';
+import { isRoleEnough } from '../../config/index.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseUnowned } from '../common/principal.js';
 import type { Connect, Revocation } from '../connect/connect.js';

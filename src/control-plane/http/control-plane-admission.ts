@@ -5,18 +5,9 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/index.js';
 import type { Overload } from '../../fair/index.js';
-import {
-  refusedHost,
-  type HostPolicy,
-  METADATA_PATH,
-  metadataCorsHeaders,
-  type ProtectedResource,
-  type RequestOrigin,
-  tokenRefusals,
-  type Refusal,
-  isRoleEnough,
-  type Role,
-} from '../../shared/index.js';
+import { refusedHost, type HostPolicy, tokenRefusals, type Refusal } from '../../shared/index.js';
+import { METADATA_PATH, metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../../edge/index.js';
+import { isRoleEnough, type Role } from '../../config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Principal } from '../common/principal.js';
 import type { RateLimiter } from './rate-limiter.js';

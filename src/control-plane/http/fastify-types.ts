@@ -1,6 +1,6 @@
 // Additions of the control plane's hooks and routes to fastify's own types.
 
-import type { Role } from '../../shared/index.js';
+import type { Role } from '../../config/index.js';
 import type { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Principal } from '../common/principal.js';
 

@@ -3,8 +3,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { isObject, readings } from '../../bytes/index.js';
-import { limits } from '../../shared/index.js';
+import { isObject, limits } from '../../shared/index.js';
+import { readings } from '../../bytes/index.js';
 import { describeViolation } from './answered-error.js';
 import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
 import { schemas, type SchemaName } from './schemas.js';

@@ -2,7 +2,7 @@
 // does.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Overload } from '../../fair/index.js';
-import type { Role } from '../../shared/index.js';
+import type { Role } from '../../config/index.js';
 import type { AuditRecords, RecordStore } from '../../store/index.js';
 import type { Change } from '../common/change.js';
 import type { Compositions } from '../compositions/compositions.js';

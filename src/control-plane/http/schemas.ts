@@ -2,7 +2,7 @@
 // document shows them. The bounds of names, URLs and tags are documented here but checked only by the registry, whose
 // error messages say more: see `shapeOf`.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
-import { roles } from '../../shared/index.js';
+import { roles } from '../../config/index.js';
 import { count, exactly, orNull, text, time, type JsonSchema } from '../common/schema-parts.js';
 import { compositionSchemas } from '../compositions/composition.js';
 import { serverSchemas } from '../records/server-record.js';

@@ -11,16 +11,9 @@ import type {
 } from '../../config/index.js';
 import { Relay, shareTable } from '../../relay/index.js';
 import type { StoredSecrets, UserGrants } from '../../credentials/index.js';
-import {
-  type Overload,
-  OverloadDoor,
-  Accounts,
-  createMessageMemories,
-  DeadlineWheel,
-  RecentMap,
-} from '../../fair/index.js';
+import { type Overload, OverloadDoor, Accounts, createMessageMemories, DeadlineWheel } from '../../fair/index.js';
+import { RecentMap, type Logger, limits } from '../../shared/index.js';
 import { type Names, BackendConnections } from '../../http-client/index.js';
-import { type Logger, limits } from '../../shared/index.js';
 import type { RequestWatch } from '../../observation/index.js';
 import {
   type CompiledVirtualHost,

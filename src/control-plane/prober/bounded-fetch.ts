@@ -1,8 +1,8 @@
 // The `fetch` of one probe, over the HTTP client that serves backends: it follows no redirect elsewhere, bounds the bytes and JSON values of
 // all responses together, and ends with its signal. It remembers the first fault, because the SDK's client wraps some errors beyond
 // recognition. What it passes on is read as the relay reads it.
-import { EventStreamParser, isObject } from '../../bytes/index.js';
-import { limits } from '../../shared/index.js';
+import { EventStreamParser } from '../../bytes/index.js';
+import { isObject, limits } from '../../shared/index.js';
 import {
   withCookies,
   type HttpUpstream,

@@ -1,8 +1,7 @@
 // The commands that manage the secrets in the store. They open the store themselves, as both planes do, so that no
 // secret goes over a network interface. They print what was done, and nothing of a secret.
-import { type StoreOptions, operatorName } from '../../config/index.js';
-import { counted } from '../../fair/index.js';
-import { exitStatus, limits, isSecretValue } from '../../shared/index.js';
+import { type StoreOptions, operatorName, isSecretValue } from '../../config/index.js';
+import { counted, exitStatus, limits } from '../../shared/index.js';
 import {
   CHANGE_NOT_LISTED,
   listChange,

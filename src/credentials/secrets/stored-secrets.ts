@@ -1,7 +1,6 @@
 // The secrets in the store as requests need them: opened once, and again when the stored bytes change. Warm path: two
 // map look-ups for backends that need a secret.
-import { limits } from '../../shared/index.js';
-import { RecentMap } from '../../fair/index.js';
+import { limits, RecentMap } from '../../shared/index.js';
 import type { Store, StoreRead } from '../../store/index.js';
 import { SecretKeys } from './secret-keys.js';
 import { SECRET_PREFIX } from './secret-records.js';

@@ -1,10 +1,9 @@
 // What users have granted the gateway at backends: access and refresh tokens, sealed in the store by subject and backend. Opened
 // once, and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
 import { createHash } from 'node:crypto';
-import { RecentMap } from '../../fair/index.js';
+import { RecentMap, MIB } from '../../shared/index.js';
 import type { Store, StoreRead } from '../../store/index.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
-import { MIB } from '../../shared/index.js';
 
 /** Users' grants that a process caches. Beyond that, the others are read and unsealed again when needed. */
 export const GRANTS_KNOWN_MAX = 8_192;

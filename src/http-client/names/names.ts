@@ -9,7 +9,8 @@
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
-import { MIB, WatchedFile } from '../../shared/index.js';
+import { MIB } from '../../shared/index.js';
+import { WatchedFile } from './watched-file.js';
 import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';

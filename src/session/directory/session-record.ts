@@ -1,8 +1,7 @@
 // Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it: only the
 // owner can open the record (`sealRecord`). Backends' instructions are not included: they are sent only once, with `initialize`.
 import { hash } from 'node:crypto';
-import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes } from '../../shared/index.js';
-import { RecentMap } from '../../fair/index.js';
+import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes, RecentMap } from '../../shared/index.js';
 
 // Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
 // the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.

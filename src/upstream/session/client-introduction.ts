@@ -1,8 +1,7 @@
 // What a caller says about itself in `initialize`, forwarded to each backend in the backend's own `initialize`: JSON, byte for byte as
 // sent. A session keeps it for its lifetime, and counts it in its memory.
 import { createHash } from 'node:crypto';
-import { PROGRAM_VERSION, KIB } from '../../shared/index.js';
-import { RecentMap } from '../../fair/index.js';
+import { PROGRAM_VERSION, KIB, RecentMap } from '../../shared/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;

@@ -7,10 +7,9 @@ import {
   PROTOCOL_VERSION_KEY,
   MODERN_PROTOCOL_VERSION,
 } from '../../mcp/index.js';
-import { isObject } from '../../bytes/index.js';
+import { isObject, KIB } from '../../shared/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from '../../http-client/index.js';
-import { KIB } from '../../shared/index.js';
 
 /**
  * Bytes of the `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed

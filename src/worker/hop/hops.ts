@@ -3,7 +3,8 @@
 import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/index.js';
-import { type Logger, isPrivateFolder, limits } from '../../shared/index.js';
+import { type Logger, limits } from '../../shared/index.js';
+import { isPrivateFolder } from '../../process/index.js';
 import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';

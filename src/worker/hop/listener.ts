@@ -1,7 +1,7 @@
 // The owner's private Unix socket, over which other workers pass on requests for its sessions. It is guarded by its directory
 // (mode 0700), its own mode, and a secret that the primary generates at each start. No byte sent by an HTTP caller can open a
 // link or end up outside a frame's payload.
-import { StandingSocket } from '../../shared/index.js';
+import { StandingSocket } from '../../process/index.js';
 import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.js';
 
 /**

@@ -7,8 +7,8 @@ import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { Overload } from '../../../src/fair/overload.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
-import { ProtectedResource } from '../../../src/shared/protected-resource.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
+import { ProtectedResource } from '../../../src/edge/protected-resource.js';
+import { RequestIds } from '../../../src/edge/request-ids.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { logInto } from '../../support/log-lines.js';
 

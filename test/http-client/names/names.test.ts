@@ -2,7 +2,7 @@ import t from 'tap';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 import { roundsOf, start } from './names-scene.js';
-import { FILE_CHECK_MS } from '../../../src/shared/watched-file.js';
+import { FILE_CHECK_MS } from '../../../src/http-client/names/watched-file.js';
 import {
   NAME_FILE_BYTES_MAX,
   NAME_KEPT_MS_MIN,

@@ -1,7 +1,7 @@
 // The OpenAPI document for people: one HTML page, generated once, with inline style, no script, and nothing to load.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '../../../bytes/index.js';
+import { isObject } from '../../../shared/index.js';
 import type { OpenApiDocument } from '../open-api.js';
 import { html, Html, prose } from '../html.js';
 

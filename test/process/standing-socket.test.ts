@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, writeFil
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { ensurePrivateFolder, StandingSocket } from '../../src/shared/standing-socket.js';
+import { ensurePrivateFolder, StandingSocket } from '../../src/process/standing-socket.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 

@@ -3,33 +3,11 @@
 // folder and socket are created again if necessary. A successor in another process takes the path over by renaming its own socket to it, in
 // one step: a connection reaches either the one or the other. Cold path.
 import { once } from 'node:events';
-import { lstatSync, renameSync, rmSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { dirname, resolve } from 'node:path';
-
-// Creates a directory and its missing parents, accessible to this user alone. Node.js's `recursive` option loops for ever when a parent
-// exists but nothing can be created in it, as in /proc. Cold path.
-
-const OWNER_ALONE = 0o700;
-
-/** An existing directory stays as it is. Throws the file system's error when there can be none. */
-export function makeDirectory(path: string): void {
-  const whole = resolve(path);
-  try {
-    mkdirSync(whole, OWNER_ALONE);
-  } catch (error) {
-    if (isDirectory(whole)) return;
-    const parent = dirname(whole);
-    if (existsSync(parent)) throw error;
-    makeDirectory(parent);
-    makeDirectory(whole);
-  }
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-}
+import { dirname } from 'node:path';
+import { makeDirectory } from '../shared/index.js';
 
 /** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
 const STANDING_SOCKET_CHECK_MS = 2_000;

@@ -1,6 +1,6 @@
 // Tells clients without a token where to get one (RFC 9728): the metadata of this resource at its well-known addresses, and the header that
 // names such an address in a refusal. Cold path.
-import type { Refusal } from './refusals.js';
+import type { Refusal } from '../shared/index.js';
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 

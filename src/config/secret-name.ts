@@ -1,5 +1,5 @@
 // Secrets by name, in a directory and in the store: where one is, and which names and values they may have.
-import { limits } from './limits.js';
+import { limits } from '../shared/index.js';
 
 /** Excludes paths out of the directory, and hidden files. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;

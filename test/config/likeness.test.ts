@@ -1,5 +1,5 @@
 import t from 'tap';
-import { nameLike } from '../../src/shared/likeness.js';
+import { nameLike } from '../../src/config/likeness.js';
 
 const known = [
   'name',

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RecentMap } from '../../src/fair/recent-map.js';
+import { RecentMap } from '../../src/shared/recent-map.js';
 
 const lengthOf = (value: string): number => value.length;
 

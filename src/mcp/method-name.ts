@@ -1,6 +1,6 @@
 // MCP's method names as shared strings: a known method is recognised by its bytes, without decoding. Hot path.
 import type { Buffer } from 'node:buffer';
-import { stringValue } from './json-member.js';
+import { stringValue } from '../bytes/index.js';
 
 /** Method name as repeated in the error about an unknown method. Beyond that, the rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;

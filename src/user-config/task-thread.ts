@@ -2,7 +2,7 @@
 // one after another, and the number of waiting tasks is bounded. Cold path.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import { limits } from './limits.js';
+import { limits } from '../shared/index.js';
 
 /** Time that the idle config thread is kept; configs change seldom. It is started again when needed. */
 const CONFIG_THREAD_IDLE_MS = 10_000;

@@ -1,0 +1,14 @@
+// Byte units, and what is asked of any value or number.
+
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+
+/** False for arrays and `null`, although JavaScript calls them objects. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @param thing a noun that takes an s in the plural. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
