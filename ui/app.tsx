@@ -1,24 +1,27 @@
 // The frame of every page: who is signed in, the navigation, and the page that the address names.
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
 import { useCaller } from './api/caller.js';
 import { isSignedIn, signOut, subject } from './api/session.js';
+import type { Choice } from './model/choices.js';
 import { mayMake } from './model/permission.js';
 import { AuditPage } from './pages/audit.js';
 import { ComposePage } from './pages/compose.js';
-import { CompositionsPage } from './pages/compositions.js';
+import { CompositionsPage, useCompositions } from './pages/compositions.js';
 import { ExplainPage } from './pages/explain.js';
 import { OverviewPage } from './pages/overview.js';
 import { PlaygroundPage } from './pages/playground.js';
 import { RegisterPage } from './pages/register.js';
 import { ServerPage } from './pages/server.js';
-import { ServersPage } from './pages/servers.js';
+import { ServersPage, useServers } from './pages/servers.js';
+import { ImportPage } from './pages/servers/import.js';
 import { SignInPage } from './pages/sign-in.js';
 import { Announcements } from './parts/announcements.js';
 import { Icon, Logo } from './parts/icon.js';
+import { Palette, PaletteButton } from './parts/palette.js';
 import { Said } from './parts/said.js';
-import { ThemeChoice } from './parts/theme.js';
+import { setTheme, ThemeChoice, THEMES } from './parts/theme.js';
 import { mayLeave } from './parts/unsaved.js';
 
 const PLACES = [
@@ -55,8 +58,9 @@ function Frame(): JSX.Element {
       <header class="side">
         <span class="brand">
           <Logo />
-          Switchyard
+          <span class="word">Switchyard</span>
         </span>
+        <PaletteButton />
         <nav aria-label="Pages">
           {PLACES.filter(([place]) => mayMake(caller) || place !== '/audit').map(([place, name, icon]) => (
             <Link key={place} href={place} aria-current={isWithin(path, place) ? 'page' : undefined}>
@@ -85,6 +89,7 @@ function Frame(): JSX.Element {
         <Switch>
           <Route path="/servers" component={ServersPage} />
           <Route path="/servers/new" component={RegisterPage} />
+          <Route path="/servers/import" component={ImportPage} />
           <Route path="/servers/:server">{({ server }) => <ServerPage key={server} reference={server} />}</Route>
           <Route path="/playground" component={PlaygroundPage} />
           <Route path="/compose" component={CompositionsPage} />
@@ -104,8 +109,45 @@ function Frame(): JSX.Element {
           </Route>
         </Switch>
       </main>
+      <Palette useChoices={useChoices} />
     </div>
   );
+}
+
+/** What the palette offers: pages, what one may do, servers and compositions. */
+function useChoices(): readonly Choice[] {
+  const caller = useCaller();
+  const servers = useServers().value;
+  const compositions = useCompositions().value;
+  return useMemo(() => {
+    const isMaker = mayMake(caller);
+    const page = (name: string, kind: string, icon: Choice['icon'], path: string): Choice => ({
+      ...{ key: `${kind} ${path}`, name, kind, icon, page: path },
+    });
+    return [
+      ...PLACES.filter(([place]) => isMaker || place !== '/audit').map(([place, name, icon]) =>
+        page(name, 'page', icon, place),
+      ),
+      ...(isMaker
+        ? [
+            page('Register a server', 'action', 'add', '/servers/new'),
+            page('Import servers', 'action', 'import', '/servers/import'),
+            page('Compose a virtual server', 'action', 'add', '/compose/new'),
+          ]
+        : []),
+      page('Servers that are not reached', 'search', 'warning', '/servers?status=inactive'),
+      ...THEMES.map(([theme, words]): Choice => ({
+        ...{ key: `theme ${theme}`, name: `${words} theme`, kind: 'action', icon: 'theme', page: '' },
+        act: () => setTheme(theme),
+      })),
+      {
+        ...{ key: 'sign out', name: 'Sign out', kind: 'action', icon: 'leave', page: '' },
+        act: () => mayLeave() && signOut(''),
+      },
+      ...(servers ?? []).map(({ id, name }) => page(name, 'server', 'servers', `/servers/${id}`)),
+      ...(compositions ?? []).map(({ id, name }) => page(name, 'composition', 'compose', `/compose/${id}`)),
+    ];
+  }, [caller, servers, compositions]);
 }
 
 function isWithin(path: string, place: string): boolean {

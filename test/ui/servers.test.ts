@@ -3,6 +3,9 @@ import t from 'tap';
 import { refreshWords } from '../../ui/model/refresh-words.js';
 import { authWords, BLANK_DRAFT, draftOf, requestOf } from '../../ui/model/server-draft.js';
 import { isFound, stateOf } from '../../ui/model/server-state.js';
+import { choicesFor, type Choice } from '../../ui/model/choices.js';
+import { inOrder } from '../../ui/model/server-order.js';
+import { serversInSettings, type ImportedServer } from '../../ui/model/settings-file.js';
 import { sinceWords } from '../../ui/model/since-words.js';
 
 const active = { status: 'active', enabled: true, reachable: true } as const;
@@ -82,4 +85,105 @@ t.test('refreshes and times are put in words', async (t) => {
   t.equal(sinceWords(60_000), '1 minute ago');
   t.equal(sinceWords(3 * 3_600_000 + 1), '3 hours ago');
   t.equal(sinceWords(50 * 3_600_000), '2 days ago');
+});
+
+t.test('a table of servers is sorted by what its columns mean, and by name where that is the same', async (t) => {
+  const server = (name: string, more: object) => ({
+    ...{ id: name, name, slug: name, url: '', description: '', tags: [], ...active, toolCount: 1, capabilities: {} },
+    ...{
+      serverInfo: null,
+      createdAt: '',
+      updatedAt: '',
+      lastSeen: null,
+      lastRefreshAt: null,
+      lastError: null,
+      ...more,
+    },
+  });
+  const all = [
+    server('b', { toolCount: 9, lastSeen: '2026-01-02T00:00:00Z', team: 'ops' }),
+    server('A', { toolCount: 10, status: 'inactive', reachable: false }),
+    server('c', { toolCount: 10, lastSeen: '2026-01-01T00:00:00Z' }),
+  ];
+  const sorted = (column: string, isDown = false): string =>
+    inOrder(all, column, isDown)
+      .map(({ name }) => name)
+      .join('');
+  t.equal(sorted('Name'), 'Abc', 'whatever the case');
+  t.equal(sorted('Name', true), 'cbA');
+  t.equal(sorted('Tools'), 'bAc', 'as numbers');
+  t.equal(sorted('Status'), 'Abc', 'the worst first');
+  t.equal(sorted('Belongs to'), 'bAc', 'those of nobody last');
+  t.equal(sorted('Last seen'), 'bcA', 'never is the longest ago');
+  t.equal(sorted('Colour'), 'bAc', 'an unknown column leaves them as they are');
+});
+
+t.test('the servers of a settings file become registrations without any secret', async (t) => {
+  const read = (settings: unknown): readonly ImportedServer[] => {
+    const text = typeof settings === 'string' ? settings : JSON.stringify(settings);
+    const found = serversInSettings(text);
+    if (typeof found === 'string') throw new Error(found);
+    return found;
+  };
+  const headers = { Authorization: 'Bearer s3cr3t', 'X-Team': '1' };
+  const [server] = read({ mcpServers: { 'Git Hub': { type: 'http', url: 'https://x.example/mcp', headers } } });
+  t.same(server, {
+    name: 'Git Hub',
+    body: {
+      ...{ name: 'Git Hub', url: 'https://x.example/mcp', transport: 'STREAMABLEHTTP' },
+      auth: {
+        type: 'headers',
+        headers: { Authorization: { secret: 'git-hub-authorization' }, 'X-Team': { secret: 'git-hub-x-team' } },
+      },
+    },
+    note: '',
+    secrets: ['git-hub-authorization', 'git-hub-x-team'],
+  });
+  t.match(read({ servers: { a: { url: 'https://x.example/sse' } } }), [{ body: { transport: 'SSE' } }], 'by custom');
+  t.match(read({ mcp: { servers: { a: { serverUrl: 'https://x/', disabled: true } } } }), [
+    { body: { enabled: false } },
+  ]);
+  t.match(read({ a: { httpUrl: 'https://x/' } }), [{ name: 'a', body: { url: 'https://x/' } }], 'without a place');
+  t.match(read('\ufeff{ // mine\n "mcpServers": { "a": { "url": "https://x//y", }, }, }'), [
+    { body: { url: 'https://x//y' } },
+  ]);
+  for (const [said, why] of [
+    [{ command: 'npx', args: ['x'] }, /command/],
+    [{ url: 'https://x/?api_key=1' }, /secret in its URL/],
+    [{ url: 'https://u:p@x/' }, /user or password/],
+    [{ url: 'https://x/${TOKEN}' }, /placeholder/],
+    [{ url: 'file:///x' }, /neither http nor https/],
+    [{ url: 'https://x/', type: 'ws' }, /neither http nor sse/],
+    [{}, /no URL/],
+    ['x', /no object/],
+  ] as const) {
+    const [refused] = read({ mcpServers: { a: said } });
+    t.match(refused, { body: undefined, note: why });
+  }
+  t.match(serversInSettings('{'), /^This is not JSON/);
+  t.match(serversInSettings('{"a":1}'), /mcpServers/);
+  t.match(serversInSettings('{"mcpServers":{}}'), /names no server/);
+});
+
+t.test('the palette finds by each word, and the closest name comes first', async (t) => {
+  const choice = (name: string, kind: string): Choice => ({
+    key: `${kind} ${name}`,
+    name,
+    kind,
+    icon: 'go',
+    page: '/',
+  });
+  const all = [
+    choice('Servers', 'page'),
+    choice('Register a server', 'action'),
+    choice('mail', 'server'),
+    choice('mail-archive', 'composition'),
+  ];
+  const found = (text: string): readonly string[] => choicesFor(all, text).map(({ key }) => key);
+  t.same(found('mail'), ['server mail', 'composition mail-archive']);
+  t.same(found('archive'), ['composition mail-archive']);
+  t.same(found('server'), ['page Servers', 'action Register a server', 'server mail']);
+  t.same(found('  REG serv '), ['action Register a server']);
+  t.same(found('zzz'), []);
+  t.equal(found('').length, 4);
 });

@@ -13,7 +13,7 @@ export class ApiFault extends Error {
 }
 
 export interface Asked {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent as it is; the caller passes headers that describe it. */
@@ -54,7 +54,8 @@ export async function askRaw(path: string, asked: Asked): Promise<Response> {
     ...asked.headers,
     authorization: `Bearer ${token.value}`,
   });
-  if (body !== undefined) headers.set('content-type', 'application/json');
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  if (body !== undefined) headers.set('content-type', type);
   if (ifMatch !== undefined) headers.set('if-match', ifMatch);
   if (accept !== undefined) headers.set('accept', accept);
   const init: RequestInit = {

@@ -23,7 +23,7 @@ import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
-import { forgetUnsaved, useUnsaved } from '../parts/unsaved.js';
+import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
 import { ClientSettingsList } from './compose/client-settings.js';
 import { DifferenceList } from './compose/differences.js';
 import { ItemPicker } from './compose/item-picker.js';
@@ -41,16 +41,23 @@ function KnownComposition({ reference }: { readonly reference: string }): JSX.El
   return <Loaded query={composition}>{(read) => <Composer key={reference} known={read} />}</Loaded>;
 }
 
+/** What is kept of the page when the token ends. */
+interface KeptComposition {
+  readonly draft: CompositionDraft;
+  readonly published?: Answered<Composition>;
+}
+
 function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.Element {
   const servers = useServers();
   const caller = useCaller();
   const isChangeable = known === undefined ? mayMake(caller) : mayChange(caller, known.value);
-  const [published, setPublished] = useState(known);
+  const [kept] = useState(() => keptDraft<KeptComposition>());
+  const [published, setPublished] = useState(kept === undefined ? known : kept.published);
   const before = useMemo(
     () => (published === undefined ? BLANK_COMPOSITION : compositionDraftOf(published.value)),
     [published],
   );
-  const [draft, setDraft] = useState<CompositionDraft>(before);
+  const [draft, setDraft] = useState<CompositionDraft>(kept?.draft ?? before);
   const lists = useLists();
   /** What another user has changed in the composition meanwhile. */
   const [theirs, setTheirs] = useState<readonly Difference[]>([]);
@@ -104,7 +111,8 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       setOutdated(false);
     });
   const differences = differencesOf(before, draft);
-  useUnsaved(isChangeable && differences.length > 0);
+  useDraft({ draft, published }, isChangeable && differences.length > 0);
+  useEffect(dropKeptDraft, []);
   // The cached composition is shown first; a newer one that is read in the background replaces it only while the draft is unchanged.
   useEffect(() => {
     if (known === undefined || published === undefined || differences.length > 0) return;

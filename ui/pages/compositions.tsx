@@ -13,8 +13,10 @@ import { Icon } from '../parts/icon.js';
 import { Loaded } from '../parts/notices.js';
 import { LongSaid } from '../parts/said.js';
 
+export const useCompositions = () => useQuery('compositions', () => askAll<Composition>('/compositions'));
+
 export function CompositionsPage(): JSX.Element {
-  const compositions = useQuery('compositions', () => askAll<Composition>('/compositions'));
+  const compositions = useCompositions();
   const isMaker = mayMake(useCaller());
   return (
     <>

@@ -1,6 +1,6 @@
 // The form of a server, for a new one or a change. If another user has changed the server meanwhile, the form says so and loses nothing.
 import type { JSX } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import type { Server, Tool } from '../api/types.js';
 import { useCaller } from '../api/caller.js';
@@ -10,6 +10,7 @@ import { announce } from '../parts/announcements.js';
 import { Field } from '../parts/field.js';
 import { Fault } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
+import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
 import { CredentialFields } from './server/credential-fields.js';
 import { ServerPreview } from './server-preview.js';
 
@@ -20,6 +21,12 @@ interface ServerFormProps {
   readonly onReload?: () => Promise<void>;
 }
 
+/** What is kept of the form when the token ends. */
+interface KeptForm {
+  readonly draft: ServerDraft;
+  readonly etag?: string;
+}
+
 export interface Preview {
   readonly server: Server;
   readonly tools: readonly Tool[];
@@ -28,13 +35,18 @@ export interface Preview {
 export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.Element {
   const transportId = useId();
   const caller = useCaller();
-  const [draft, setDraft] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
+  const [kept] = useState(() => keptDraft<KeptForm>());
+  const [blank] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
+  const [draft, setDraft] = useState(kept?.draft ?? blank);
   // The ETag of the version that the form was filled with: a version read later may contain another user's changes.
-  const [etag, setEtag] = useState(known?.etag);
+  const [etag, setEtag] = useState(kept === undefined ? known?.etag : kept.etag);
   const [preview, setPreview] = useState<Preview>();
   const [fault, setFault] = useState('');
   const [isOutdated, setOutdated] = useState(false);
   const [isBusy, setBusy] = useState(false);
+  const hasEdits = isChanged(blank, draft);
+  useDraft({ draft, etag }, hasEdits);
+  useEffect(dropKeptDraft, []);
   const change = (members: Partial<ServerDraft>): void => {
     setDraft({ ...draft, ...members });
     setPreview(undefined);
@@ -60,6 +72,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
       const said = known === undefined ? 'registered' : 'changed';
       const left = unpublished > 0 ? `; still to be updated: ${counted(unpublished, 'user configs')}` : '';
       announce(`${value.name} is ${said}${left}`);
+      forgetUnsaved();
       await onDone(value);
     });
   const isNew = known === undefined;
@@ -137,6 +150,10 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
       </div>
     </form>
   );
+}
+
+function isChanged(blank: ServerDraft, draft: ServerDraft): boolean {
+  return Object.entries(draft).some(([member, value]) => value !== blank[member as keyof ServerDraft]);
 }
 
 function toldWords(isNew: boolean, preview: Preview | undefined): string {

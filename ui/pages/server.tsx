@@ -2,18 +2,18 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
-import { ask, askAll, faultWords, type Answered } from '../api/api.js';
+import { ask, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
-import type { Composition, RefreshReport, Server } from '../api/types.js';
+import type { RefreshReport, Server } from '../api/types.js';
 import { mayChange } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
-import { subjectWords } from '../model/subject-words.js';
 import { announce } from '../parts/announcements.js';
-import { Confirmation } from '../parts/confirmation.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid } from '../parts/said.js';
 import { Status } from '../parts/status.js';
+import { keptDraft, mayLeave } from '../parts/unsaved.js';
+import { RemovalQuestion } from './server/removal-question.js';
 import { ServerFacts, ServerHealth } from './server/server-facts.js';
 import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
@@ -33,7 +33,7 @@ interface DetailsProps {
 
 function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
   const server = read.value;
-  const [isEdited, setEdited] = useState(false);
+  const [isEdited, setEdited] = useState(keptDraft() !== undefined);
   const caller = useCaller();
   const isChangeable = mayChange(caller, server);
   return (
@@ -48,7 +48,12 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
             <LongSaid text={server.description} />
           </div>
         </div>
-        <ServerActions read={read} reload={reload} onEdit={() => setEdited(!isEdited)} isEdited={isEdited} />
+        <ServerActions
+          read={read}
+          reload={reload}
+          onEdit={() => mayLeave() && setEdited(!isEdited)}
+          isEdited={isEdited}
+        />
       </div>
       {isEdited && (
         <ServerForm
@@ -150,7 +155,7 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
       <Fault words={fault} />
       {isRemoving && (
         <RemovalQuestion
-          server={server}
+          servers={[server]}
           onAnswer={(isMeant) => {
             setRemoving(false);
             if (isMeant) void remove();
@@ -158,36 +163,5 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
         />
       )}
     </>
-  );
-}
-
-interface RemovalProps {
-  readonly server: Server;
-  readonly onAnswer: (isMeant: boolean) => void;
-}
-
-function RemovalQuestion({ server, onAnswer }: RemovalProps): JSX.Element {
-  const compositions = useQuery('compositions', () => askAll<Composition>('/compositions'));
-  return (
-    <Confirmation title={`Delete ${server.name}?`} action="Delete" onAnswer={onAnswer}>
-      <Loaded query={compositions}>
-        {(all) => {
-          const using = all.filter(({ servers }) => servers.some(({ name }) => name === server.name));
-          if (using.length === 0) return <p>No composition uses it.</p>;
-          return (
-            <>
-              <p>These compositions lose its tools until it is registered again under this name:</p>
-              <ul>
-                {using.map(({ id, name, subjects }) => (
-                  <li key={id}>
-                    {name}, {subjectWords(subjects.length)}
-                  </li>
-                ))}
-              </ul>
-            </>
-          );
-        }}
-      </Loaded>
-    </Confirmation>
   );
 }

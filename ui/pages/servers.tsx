@@ -1,4 +1,5 @@
 // All servers as a table. The search is part of the address, so that it can be bookmarked and shared.
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
@@ -7,7 +8,8 @@ import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Server } from '../api/types.js';
 import { counted } from '../model/counted.js';
-import { mayMake, ownerWords } from '../model/permission.js';
+import { mayChange, mayMake } from '../model/permission.js';
+import { inOrder } from '../model/server-order.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
 import { Empty } from '../parts/empty.js';
 import { Icon } from '../parts/icon.js';
@@ -15,7 +17,9 @@ import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Status } from '../parts/status.js';
 import { Since } from '../parts/since.js';
-import { Table, type Row } from '../parts/table.js';
+import type { Selection } from '../parts/selection.js';
+import { Table, type Order, type Row } from '../parts/table.js';
+import { BulkActions } from './servers/bulk.js';
 
 /** More rows than this make a browser slow; users with more servers search. */
 const ROWS_MAX = 100;
@@ -30,10 +34,16 @@ export function ServersPage(): JSX.Element {
       <div class="heading">
         <h1>Servers</h1>
         {isMaker && (
-          <Link href="/servers/new" class="button main">
-            <Icon name="add" />
-            Register a server
-          </Link>
+          <div class="actions">
+            <Link href="/servers/import" class="button">
+              <Icon name="import" />
+              Import
+            </Link>
+            <Link href="/servers/new" class="button main">
+              <Icon name="add" />
+              Register a server
+            </Link>
+          </div>
         )}
       </div>
       <Loaded query={servers}>
@@ -44,9 +54,14 @@ export function ServersPage(): JSX.Element {
                 {isMaker ? (
                   <>
                     <p>The gateway probes a server and shows what it has before anything is saved.</p>
-                    <Link href="/servers/new" class="button main">
-                      Register the first one
-                    </Link>
+                    <div class="actions">
+                      <Link href="/servers/new" class="button main">
+                        Register the first one
+                      </Link>
+                      <Link href="/servers/import" class="button">
+                        Import a settings file
+                      </Link>
+                    </div>
                   </>
                 ) : (
                   <p>An editor or an admin can register the first one.</p>
@@ -54,7 +69,7 @@ export function ServersPage(): JSX.Element {
               </Empty>
             </section>
           ) : (
-            <FoundServers servers={all} />
+            <FoundServers servers={all} reload={servers.reload} />
           )
         }
       </Loaded>
@@ -62,15 +77,30 @@ export function ServersPage(): JSX.Element {
   );
 }
 
-function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX.Element {
+interface FoundProps {
+  readonly servers: readonly Server[];
+  readonly reload: () => Promise<void>;
+}
+
+function FoundServers({ servers, reload }: FoundProps): JSX.Element {
+  const caller = useCaller();
+  const isMaker = mayMake(caller);
+  const selection: Selection = useSignal<ReadonlySet<string>>(new Set());
   const [params, setParams] = useSearchParams();
   const [rows, setRows] = useState(ROWS_MAX);
   const search = { words: params.get('search') ?? '', tag: params.get('tag') ?? '', state: params.get('status') ?? '' };
   const tags = useMemo(() => [...new Set(servers.flatMap((server) => server.tags))].sort(), [servers]);
+  const order: Order = { column: params.get('sort') ?? 'Name', isDown: params.get('down') === '1' };
   const found = useMemo(
-    () => servers.filter((server) => isFound(server, search)),
-    [servers, search.words, search.tag, search.state],
+    () =>
+      inOrder(
+        servers.filter((server) => isFound(server, search)),
+        order.column,
+        order.isDown,
+      ),
+    [servers, search.words, search.tag, search.state, order.column, order.isDown],
   );
+  const mine = useMemo(() => found.filter((server) => mayChange(caller, server)).map(({ id }) => id), [found, caller]);
   const knownRow = useMemo(() => {
     const known = new Map<Server, Row>();
     return (server: Server): Row => {
@@ -79,16 +109,19 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
       return row;
     };
   }, [servers]);
-  const change = (name: string, value: string): void =>
+  const changeAll = (changes: Readonly<Record<string, string>>): void =>
     setParams(
       (known) => {
         const next = new URLSearchParams(known);
-        if (value === '') next.delete(name);
-        else next.set(name, value);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === '') next.delete(name);
+          else next.set(name, value);
+        }
         return next;
       },
       { replace: true },
     );
+  const change = (name: string, value: string): void => changeAll({ [name]: value });
   return (
     <>
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -116,6 +149,14 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
             ))}
           </select>
         </label>
+        <label class="narrow">
+          Sort by
+          <select value={order.column} onChange={(event) => changeAll({ sort: event.currentTarget.value, down: '' })}>
+            {COLUMNS.filter((column) => 'isSorted' in column).map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
       </form>
       <section class="card table-card" aria-label="Servers">
         <p class="top note" role="status">
@@ -128,7 +169,15 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
             <p>Search for fewer words, or choose another tag or status.</p>
           </Empty>
         ) : (
-          <Table label="Table of servers" columns={COLUMNS} rows={found.slice(0, rows).map(knownRow)} />
+          <Table
+            label="Table of servers"
+            columns={COLUMNS}
+            rows={found.slice(0, rows).map(knownRow)}
+            order={order}
+            onOrder={({ column, isDown }) => changeAll({ sort: column, down: isDown ? '1' : '' })}
+            selection={isMaker ? selection : undefined}
+            selectable={mine}
+          />
         )}
       </section>
       {found.length > rows && (
@@ -136,38 +185,55 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
           Show {Math.min(ROWS_MAX, found.length - rows)} more
         </button>
       )}
+      <BulkActions servers={servers} selection={selection} reload={reload} />
     </>
   );
 }
 
 const COLUMNS = [
-  { name: 'Name' },
-  { name: 'Status' },
-  { name: 'Tools', isNumber: true },
-  { name: 'Belongs to' },
+  { name: 'Name', isSorted: true },
+  { name: 'Status', isSorted: true },
+  { name: 'Tools', isNumber: true, isSorted: true },
+  { name: 'Belongs to', isSorted: true },
   { name: 'Tags' },
-  { name: 'Last seen' },
+  { name: 'Last seen', isSorted: true },
 ] as const;
 
 function rowOf(server: Server): Row {
-  const { id, name, url, lastError, toolCount, tags, lastSeen } = server;
+  const { id, name, url, lastError, toolCount, tags, lastSeen, team, owner } = server;
   return {
-    key: id,
+    ...{ key: id, name },
     cells: [
       <>
         <Link href={`/servers/${id}`}>{name}</Link>
-        <p class="note">
+        <p class="note one-line">
           <Said text={url} max={100} />
         </p>
+      </>,
+      <div>
+        <Status server={server} />
         {lastError !== null && (
           <p class="note bad">
             <Said text={lastError} max={120} />
           </p>
         )}
-      </>,
-      <Status server={server} />,
+      </div>,
       toolCount.toLocaleString(),
-      ownerWords(server) !== '' && <Said text={ownerWords(server)} max={80} />,
+      (team !== undefined || owner !== undefined) && (
+        <div>
+          {team !== undefined && (
+            <span class="owner">
+              <Icon name="people" />
+              <Said text={team} max={60} />
+            </span>
+          )}
+          {owner !== undefined && (
+            <p class="note one-line">
+              <Said text={owner} max={80} />
+            </p>
+          )}
+        </div>
+      ),
       tags.length > 0 && (
         <ul class="chips">
           {tags.map((tag) => (

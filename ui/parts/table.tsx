@@ -1,40 +1,60 @@
 // A table whose head stays in sight, and whose rows become cards in narrow windows, each value with the name of its column. The roles are
 // written out because some browsers drop them with the layout of a table.
 import { Component, type ComponentChildren, type JSX } from 'preact';
+import { Icon } from './icon.js';
+import { SelectAllBox, SelectBox, type Selection } from './selection.js';
 
 export interface Column {
   readonly name: string;
   readonly isNumber?: boolean;
+  /** The rows can be sorted by it. */
+  readonly isSorted?: boolean;
 }
 
 export interface Row {
   readonly key: string;
+  /** What the row is about, as the name of the box that selects it. */
+  readonly name?: string;
   /** One for each column; the first is the head of the row. */
   readonly cells: readonly ComponentChildren[];
+}
+
+export interface Order {
+  readonly column: string;
+  readonly isDown: boolean;
 }
 
 interface TableProps {
   readonly label: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
+  readonly order?: Order;
+  readonly onOrder?: (order: Order) => void;
+  /** Given where rows can be chosen. */
+  readonly selection?: Selection | undefined;
+  /** The rows that the box in the head chooses: also those that are not shown yet. */
+  readonly selectable?: readonly string[];
 }
 
-export function Table({ label, columns, rows }: TableProps): JSX.Element {
+export function Table({ label, columns, rows, order, onOrder, selection, selectable = [] }: TableProps): JSX.Element {
   return (
     <div class="table-frame" role="region" aria-label={label}>
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ name, isNumber }) => (
-              <th key={name} role="columnheader" scope="col" class={isNumber === true ? 'number' : undefined}>
-                {name}
-              </th>
+            {selection !== undefined && (
+              <td role="cell" class="select">
+                <SelectAllBox of={selection} ids={selectable} label={`Select all ${selectable.length}`} />
+              </td>
+            )}
+            {columns.map((column) => (
+              <ColumnHead key={column.name} {...{ column, order, onOrder }} />
             ))}
           </tr>
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
-            <TableRow key={row.key} row={row} columns={columns} />
+            <TableRow key={row.key} row={row} columns={columns} selection={selection} />
           ))}
         </tbody>
       </table>
@@ -42,27 +62,61 @@ export function Table({ label, columns, rows }: TableProps): JSX.Element {
   );
 }
 
+interface ColumnHeadProps {
+  readonly column: Column;
+  readonly order: Order | undefined;
+  readonly onOrder: ((order: Order) => void) | undefined;
+}
+
+function ColumnHead({ column: { name, isNumber, isSorted }, order, onOrder }: ColumnHeadProps): JSX.Element {
+  const isOrdered = order?.column === name;
+  const isDown = isOrdered && order.isDown;
+  return (
+    <th
+      role="columnheader"
+      scope="col"
+      class={isNumber === true ? 'number' : undefined}
+      aria-sort={isOrdered ? (isDown ? 'descending' : 'ascending') : undefined}
+    >
+      {isSorted === true ? (
+        <button type="button" class="sort" onClick={() => onOrder?.({ column: name, isDown: isOrdered && !isDown })}>
+          {name}
+          <Icon name={isOrdered ? 'up' : 'sort'} />
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
 interface RowProps {
   readonly row: Row;
   readonly columns: readonly Column[];
+  readonly selection?: Selection | undefined;
 }
 
 /** Is drawn again only with another `Row`: a search would otherwise draw hundreds of them for each key. */
 class TableRow extends Component<RowProps> {
-  override shouldComponentUpdate({ row }: RowProps): boolean {
-    return row !== this.props.row;
+  override shouldComponentUpdate({ row, selection }: RowProps): boolean {
+    return row !== this.props.row || selection !== this.props.selection;
   }
 
-  override render({ row: { cells }, columns }: RowProps): JSX.Element {
+  override render({ row: { key, name = key, cells }, columns, selection }: RowProps): JSX.Element {
     return (
       <tr role="row">
-        {columns.map(({ name, isNumber }, index) =>
+        {selection !== undefined && (
+          <td role="cell" class="select">
+            <SelectBox of={selection} id={key} label={`Select ${name}`} />
+          </td>
+        )}
+        {columns.map(({ name: column, isNumber }, index) =>
           index === 0 ? (
-            <th key={name} role="rowheader" scope="row">
+            <th key={column} role="rowheader" scope="row">
               {cells[index]}
             </th>
           ) : (
-            <td key={name} role="cell" data-label={name} class={isNumber === true ? 'number' : undefined}>
+            <td key={column} role="cell" data-label={column} class={isNumber === true ? 'number' : undefined}>
               {cells[index]}
             </td>
           ),
