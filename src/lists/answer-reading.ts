@@ -5,7 +5,7 @@ import { limits } from '../shared/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
-import { handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
+import { bytesOf, handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
 /** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
 export type ReadPage = ListPage | KeptPage | LentPage;
@@ -174,10 +174,4 @@ export class AnswerReading {
   #keyed(): number {
     return (this.#key ??= this.#pool.mintKey());
   }
-}
-
-function bytesOf(pieces: readonly Buffer[]): number {
-  let bytes = 0;
-  for (const { length } of pieces) bytes += length;
-  return bytes;
 }

@@ -1,13 +1,14 @@
 // The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
 // merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
 // part of a large list, and its garbage collector, which counts such memory, does not run for every list.
-import { isVisibleTo, listKinds, readListAnswer, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
+import { isVisibleTo, listKinds, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import { isGranted } from './grant.js';
 import { decodeRules, type ListRules } from '../user-config/index.js';
+import { KnownLists } from './known-lists.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
+  bytesOf,
   inOwnMemory,
-  joinedPieces,
   receivedPage,
   type AppendTask,
   type FindTask,
@@ -35,19 +36,15 @@ function isLent(page: number | LentRef | TransferredPage): page is LentRef {
   return typeof page === 'object' && 'lentKey' in page;
 }
 
-interface KeptList {
-  readonly bytes: Buffer;
-  /** The bytes before this position have been handed over. */
-  at: number;
-}
-
 /** Each method is a task of the thread, and throws when what it needs was lost: a thread that replaces another knows none of its keys. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
-  readonly #lists = new Map<number, KeptList>();
+  /** What of each list has not been handed over. */
+  readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
+  readonly #known = new KnownLists();
   /** Bytes that have become garbage since the last collection. */
   #garbageBytes = 0;
 
@@ -64,11 +61,12 @@ export class ListKeeper {
 
   read(task: ReadTask): ReadOutcome {
     this.append(task);
-    const answer = joinedPieces(this.#answers.get(task.key) ?? []);
+    const pieces = this.#answers.get(task.key) ?? [];
+    const bytes = bytesOf(pieces);
     this.#answers.delete(task.key);
-    this.#garbageBytes += answer.length;
-    if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');
-    const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind], task.isModern);
+    this.#garbageBytes += bytes;
+    if (bytes !== task.bytes) throw new Error('pieces of an answer were lost');
+    const outcome = this.#known.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.isModern === true);
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
     const { page, nextCursor, isComplete, ttlMs, mirrors } = outcome;
@@ -77,12 +75,16 @@ export class ListKeeper {
 
   merge(task: MergeTask): MadeOutcome {
     const { key, kind, unavailable, frame, searchTools } = task;
-    const { made } = this.#withPages(task, (rules, parts) =>
-      mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame, searchTools }),
-    );
-    const { bytes, unreachable } = made;
-    this.#lists.set(key, { bytes, at: 0 });
-    return { bytes: bytes.length, unreachable };
+    const { made } = this.#withPages(task, (rules, parts) => {
+      const job = { kind: listKinds[kind], rules, parts, unavailable, frame, searchTools };
+      return frame.form === 'event' ? mergeLists(job) : this.#known.merge(job, task.rules);
+    });
+    const { bytes: body, unreachable, isKnown = false } = made;
+    const pieces = frame.form === 'event' ? [body] : [Buffer.from(frame.head), body];
+    const bytes = bytesOf(pieces);
+    this.#lists.set(key, pieces);
+    this.#garbageBytes += isKnown ? bytes - body.length : bytes;
+    return { bytes, unreachable };
   }
 
   /** Makes a searchable catalogue of the pages. */
@@ -137,22 +139,25 @@ export class ListKeeper {
   }
 
   next({ key, memory }: NextTask): NextOutcome {
-    const list = this.#lists.get(key);
-    if (list === undefined) throw new Error('a merged list was lost');
-    const bytes = list.bytes.copy(memory, 0, list.at);
-    list.at += bytes;
-    if (list.at === list.bytes.length) {
-      this.#lists.delete(key);
-      this.#garbageBytes += list.bytes.length;
+    const pieces = this.#lists.get(key);
+    if (pieces === undefined) throw new Error('a merged list was lost');
+    let bytes = 0;
+    for (let [piece] = pieces; piece !== undefined && bytes < memory.length; [piece] = pieces) {
+      const copied = piece.copy(memory, bytes);
+      bytes += copied;
+      if (copied === piece.length) pieces.shift();
+      else pieces[0] = piece.subarray(copied);
     }
+    if (pieces.length === 0) this.#lists.delete(key);
     return { memory, bytes };
   }
 
   drop({ keys }: { readonly keys: readonly number[] }): void {
     for (const key of keys) {
-      for (const piece of this.#answers.get(key) ?? []) this.#garbageBytes += piece.length;
-      this.#garbageBytes += (this.#pages.get(key)?.bytes.length ?? 0) + (this.#lists.get(key)?.bytes.length ?? 0);
-      this.#garbageBytes += this.#catalogues.get(key)?.size ?? 0;
+      this.#garbageBytes +=
+        bytesOf(this.#answers.get(key) ?? []) +
+        (this.#pages.get(key)?.bytes.length ?? 0) +
+        (this.#catalogues.get(key)?.size ?? 0);
       this.#answers.delete(key);
       this.#pages.delete(key);
       this.#lists.delete(key);

@@ -202,6 +202,8 @@ export class ListMerger {
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => sentOrKept(page, views)),
     }));
+    // In whatever order they came: so that the list is known when it comes again.
+    sentParts.sort((one, other) => one.backend - other.backend);
     return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
   }
 

@@ -136,6 +136,8 @@ export interface MergeResult {
    * the first of them, for the log.
    */
   readonly unreachable: readonly string[];
+  /** Whether it was made before, and is kept. */
+  readonly isKnown?: boolean;
 }
 
 export function mergeLists(job: MergeJob): MergeResult {

@@ -124,6 +124,12 @@ export function inOwnMemory(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }
 
+export function bytesOf(pieces: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const { length } of pieces) bytes += length;
+  return bytes;
+}
+
 /** The pieces as one buffer. */
 export function joinedPieces(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces;

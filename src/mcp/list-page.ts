@@ -3,7 +3,7 @@
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { ABSENT, findMember, isString, stringValue, sameId, JsonScanner, jsonKind } from '../bytes/index.js';
-import { messageTape as tape, readBackendMessage } from './json-rpc.js';
+import { messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
 import type { ListKind } from './list-kinds.js';
 import {
   isVisibleTo,
@@ -55,6 +55,9 @@ export type ListAnswer =
   | {
       readonly kind: 'page';
       readonly page: ListPage;
+      /** Where the request's id is in the page's bytes. */
+      readonly idStart: number;
+      readonly idEnd: number;
       readonly nextCursor: string | undefined;
       /** False when `resultType` says that the result is anything but complete (N06). */
       readonly isComplete: boolean;
@@ -87,7 +90,7 @@ export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isMode
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(bytes) : readPage(bytes, kind, isModern);
+  return message.isError ? readError(bytes) : readPage(bytes, message, kind, isModern);
 }
 
 function readError(bytes: Buffer): ListAnswer {
@@ -99,7 +102,7 @@ function readError(bytes: Buffer): ListAnswer {
   };
 }
 
-function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
+function readPage(bytes: Buffer, { idStart, idEnd }: BackendMessage, kind: ListKind, isModern: boolean): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
   if (tape.kind(result) !== jsonKind.object) return INVALID;
   const list = findMember(tape, bytes, result, kind.member);
@@ -112,12 +115,13 @@ function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer 
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
   const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
+  const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
   if (kind.name !== 'tools' || !hasMirrors(bytes)) {
     const mirrors = apps.length === 0 ? undefined : { tools: [], invalid: [], apps };
-    return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors };
+    return { ...read, page: { bytes, spans }, mirrors };
   }
   const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
-  return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors: { ...mirrors, apps } };
+  return { ...read, page: { bytes, spans: left }, mirrors: { ...mirrors, apps } };
 }
 
 /** @returns the rows of the tools that stay listed, and their mirrored headers. */

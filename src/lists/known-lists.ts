@@ -1,0 +1,64 @@
+// Answers and lists as they were last: most backends give the same list to everybody, time after time, and what was made of the same bytes
+// need not be made again. What is compared is all bytes but the request's id, so nobody gets what was not sent to them.
+import type { Buffer } from 'node:buffer';
+import { readListAnswer, type ListAnswer, type ListKind, type ListPage } from '../mcp/index.js';
+import { MIB, RecentMap } from '../shared/index.js';
+import { mergeLists, type MergeJob, type MergeResult } from './merge.js';
+import { bytesOf, joinedPieces } from './thread-tasks.js';
+
+/** Answers, and as many lists, that are known. Beyond that, those that were not needed for longest are forgotten. */
+const KNOWN_BYTES_MAX = 16 * MIB;
+const KNOWN_MAX = 1_024;
+
+type PageAnswer = Extract<ListAnswer, { kind: 'page' }>;
+
+interface KnownMerge extends MergeResult {
+  readonly pages: readonly ListPage[];
+  readonly isKnown: true;
+}
+
+export class KnownLists {
+  readonly #answers = new RecentMap<PageAnswer>(
+    KNOWN_MAX,
+    KNOWN_BYTES_MAX,
+    ({ page }) => page.bytes.length + page.spans.byteLength,
+  );
+  readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ bytes }) => bytes.length);
+
+  /** As `readListAnswer`, for an answer in pieces; the page may be shared with others. */
+  read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
+    const length = bytesOf(pieces);
+    const key = `${kind.name} ${isModern} ${length}`;
+    const known = this.#answers.get(key);
+    if (known !== undefined && isSame(known, pieces, id)) return known;
+    const answer = readListAnswer(joinedPieces(pieces), id, kind, isModern);
+    if (answer.kind === 'page' && length <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
+    return answer;
+  }
+
+  /** As `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
+  merge(job: MergeJob, rulesText: string): MergeResult {
+    const { kind, rules, parts, unavailable, frame, searchTools } = job;
+    const pages = parts.flatMap((part) => part.pages);
+    const counts = parts.map((part) => [rules.backendsByNameLength.indexOf(part.backend), part.pages.length]);
+    const key = JSON.stringify([kind.name, counts, unavailable, frame.extras, searchTools, rulesText]);
+    const known = this.#merges.get(key);
+    if (known?.pages.length === pages.length && known.pages.every((page, at) => page === pages[at])) return known;
+    const merged = mergeLists({ ...job, frame: { ...frame, head: '' } });
+    if (merged.bytes.length <= KNOWN_BYTES_MAX) this.#merges.set(key, { ...merged, pages, isKnown: true });
+    return merged;
+  }
+}
+
+/** Whether the pieces are an answer that is known, of the same length, to the request of this id. */
+function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
+  if (idEnd - idStart !== id.length) return false;
+  // Nobody reads the id of a page.
+  id.copy(bytes, idStart);
+  let at = 0;
+  return pieces.every((piece) => {
+    const start = at;
+    at += piece.length;
+    return bytes.compare(piece, 0, piece.length, start, at) === 0;
+  });
+}
