@@ -10,7 +10,7 @@ import { exitStatus, HostPolicy, type Logger } from '../shared/index.js';
 import { RequestIds, ProtectedResource } from '../edge/index.js';
 import { Names, Http1Upstream } from '../http-client/index.js';
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
-import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords, type Store } from '../store/index.js';
+import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords } from '../store/index.js';
 import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { AuditTrail } from './common/audit.js';
 import { Compositions } from './compositions/compositions.js';
@@ -22,38 +22,28 @@ import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './registry/directory.js';
-import { CredentialedProber } from './prober/probe-credentials.js';
-import { ProbeThread } from './prober/probe-thread.js';
+import { CredentialedProber, ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
 
 /** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
-interface ControlPlaneParts {
-  readonly overloadWatch: OverloadWatch;
-  readonly app: HttpApp;
-  readonly mcp: McpEndpoints;
-  readonly compositions: Compositions;
-  readonly registry: Registry;
-  readonly records: RecordStore;
-  readonly changes: AuditRecords;
-  readonly live: LiveFigures | undefined;
-  readonly tracer: Tracer | undefined;
-  readonly tokens: TokenVerifier;
-  /** Closes the connections to authorization servers. */
-  readonly closing: () => Promise<void>;
-  /** For stored secrets and grants; `undefined` when there is no key for them. */
-  readonly store: Store | undefined;
-}
-
 export class ControlPlane {
   readonly address: ListenAddress;
-  readonly #parts: ControlPlaneParts;
+  /** For the readiness check of the store. */
+  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
+  /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
+  readonly drain: (timeoutMs: number) => Promise<void>;
 
-  private constructor(address: ListenAddress, parts: ControlPlaneParts) {
+  private constructor(
+    address: ListenAddress,
+    records: Pick<RecordStore, 'kind' | 'ping'>,
+    drain: (timeoutMs: number) => Promise<void>,
+  ) {
     this.address = address;
-    this.#parts = parts;
+    this.records = records;
+    this.drain = drain;
   }
 
   /** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
@@ -162,44 +152,29 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const closing = async (): Promise<void> => {
+    const drain = async (timeoutMs: number): Promise<void> => {
+      const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+      mcp.drain();
+      live?.close();
+      await app.close();
+      clearTimeout(cut);
+      overloadWatch.stop();
+      tokens.close();
+      await mcp.stop();
+      await Promise.all([registry.stop(), compositions.stop()]);
       await http.close();
       names.close();
       deadlines.stop();
+      await changes.stop();
+      await store?.close();
+      await records.close();
+      await tracer?.close(TRACE_FLUSH_MS_MAX);
     };
-    const parts = {
-      ...{ overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer, closing },
-    };
-    const controlPlane = new ControlPlane(await listen(app, options.address), parts);
+    const controlPlane = new ControlPlane(await listen(app, options.address), records, drain);
     overloadWatch.start();
     registry.start();
     compositions.start();
     return controlPlane;
-  }
-
-  /** For the readiness check of the store. */
-  get records(): Pick<RecordStore, 'kind' | 'ping'> {
-    return this.#parts.records;
-  }
-
-  /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
-  async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer, closing } =
-      this.#parts;
-    const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
-    mcp.drain();
-    live?.close();
-    await app.close();
-    clearTimeout(cut);
-    overloadWatch.stop();
-    tokens.close();
-    await mcp.stop();
-    await Promise.all([registry.stop(), compositions.stop()]);
-    await closing();
-    await changes.stop();
-    await store?.close();
-    await records.close();
-    await tracer?.close(TRACE_FLUSH_MS_MAX);
   }
 }
 

@@ -9,67 +9,41 @@ import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { ControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
-// Reports to systemd and the log whether the control plane can serve: its store responds, and there is a key for
-// tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.
-
 /**
  * Interval between checks whether the control plane is ready, as stores become unreachable without notice. Systemd and the log learn of a
  * change with this delay.
  */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
-interface ReadinessParts {
-  readonly hasKeys: boolean;
-  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
-  readonly notice: Pick<ServiceNotice, 'ready' | 'status'>;
-  readonly logger: Logger;
-  readonly intervalMs?: number;
-}
-
-class ReadinessWatch {
-  readonly #parts: ReadinessParts;
-  #timer: NodeJS.Timeout | undefined;
-  #isStopped = false;
-  /** The obstacles last reported; `''`: ready; `undefined` before the first report. */
-  #told: string | undefined;
-
-  constructor(parts: ReadinessParts) {
-    this.#parts = parts;
-  }
-
-  /** Resolves after the first check. */
-  async start(): Promise<void> {
-    const { records, intervalMs = CONTROL_PLANE_READINESS_MS } = this.#parts;
+/** Reports to systemd and the log whether the control plane can serve, now and at intervals: its store responds, and there is a key for tokens. */
+function watchReadiness(
+  records: Pick<RecordStore, 'kind' | 'ping'>,
+  areKeysThere: boolean,
+  notice: Pick<ServiceNotice, 'ready' | 'status'>,
+  logger: Logger,
+): AbortController {
+  const ending = new AbortController();
+  /** `''`: ready. */
+  let told: string | undefined;
+  const check = async (): Promise<void> => {
     const isStoreThere = await records.ping();
-    if (this.#isStopped) return;
-    this.#tell(isStoreThere);
-    this.#timer = setTimeout(() => void this.start(), intervalMs).unref();
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-  }
-
-  #tell(isStoreThere: boolean): void {
-    const { hasKeys, notice, logger, records } = this.#parts;
+    if (ending.signal.aborted) return;
+    setTimeout(() => void check(), CONTROL_PLANE_READINESS_MS).unref();
     const obstacles = [
       ...(isStoreThere ? [] : [`the ${records.kind} store cannot be reached`]),
-      ...(hasKeys ? [] : [KEYS_MISSING]),
+      ...(areKeysThere ? [] : [KEYS_MISSING]),
     ];
     const words = obstacles.join('; ');
-    const before = this.#told;
-    if (words === before) return;
-    this.#told = words;
+    if (words === told) return;
+    told = words;
     notice.status(words === '' ? 'ready' : `not ready: ${words}`);
-    if (words === '') {
-      logger.info('ready');
-      // Calling it again is harmless.
-      notice.ready();
-    } else {
-      logger.warn({ obstacles }, 'not ready');
-    }
-  }
+    if (words !== '') return logger.warn({ obstacles }, 'not ready');
+    logger.info('ready');
+    // Calling it again is harmless.
+    notice.ready();
+  };
+  void check();
+  return ending;
 }
 
 const KEYS_MISSING = 'no token verification key or secret is configured: every request that needs a token gets 401';
@@ -96,13 +70,11 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   try {
     const controlPlane = await ControlPlane.start(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');
-    const { records } = controlPlane;
-    const readiness = new ReadinessWatch({ hasKeys: hasKeys(options.token), records, notice, logger });
-    void readiness.start();
+    const readiness = watchReadiness(controlPlane.records, hasKeys(options.token), notice, logger);
 
     const signal = await signals.first;
     logger.info({ signal }, 'draining');
-    readiness.stop();
+    readiness.abort();
     notice.stopping();
     const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
     if (cutShortBy !== undefined) {

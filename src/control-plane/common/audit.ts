@@ -41,63 +41,56 @@ export class AuditTrail {
     const { operation, kind } = request;
     const who = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
-    this.#logger.info({ audit: operation, ...new Telling(who).tell(request, change) }, message);
+    this.#logger.info({ audit: operation, ...told(request, change, who) }, message);
     // The stored list always has subjects in plain text: its readers may see who owns what.
-    const told = new Telling(beginningOf).tell(request, change);
+    const stored = told(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
-    this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...told, ...ownership });
+    this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...stored, ...ownership });
   }
 }
 
-/** The audited facts of a change; subjects are written by the given function. */
-class Telling {
-  readonly #who: (subject: string) => string;
+type WriteSubject = (subject: string) => string;
 
-  constructor(who: (subject: string) => string) {
-    this.#who = who;
-  }
+/** The audited facts of a change. */
+function told(
+  { requestId, subject, fault, unpublished }: AuditedRequest,
+  { before, after, isCertain }: NonNullable<ChangeNote['change']>,
+  who: WriteSubject,
+): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
+  return {
+    ...(requestId !== '' && { requestId }),
+    subject: who(subject),
+    ...identityOf(after ?? before),
+    ...(before !== undefined && { before: toldMembers(before, after, who) }),
+    ...(after !== undefined && { after: toldMembers(after, before, who) }),
+    ...(!isCertain && { outcome: 'unknown' }),
+    ...(unpublished > 0 && { unpublished }),
+    ...(fault !== '' && { fault }),
+  };
+}
 
-  tell(
-    { requestId, subject, fault, unpublished }: AuditedRequest,
-    { before, after, isCertain }: NonNullable<ChangeNote['change']>,
-  ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
-    return {
-      ...(requestId !== '' && { requestId }),
-      subject: this.#who(subject),
-      ...identityOf(after ?? before),
-      ...(before !== undefined && { before: this.#told(before, after) }),
-      ...(after !== undefined && { after: this.#told(after, before) }),
-      ...(!isCertain && { outcome: 'unknown' }),
-      ...(unpublished > 0 && { unpublished }),
-      ...(fault !== '' && { fault }),
-    };
-  }
+/** The members that people set; of a change, only those that differ. */
+function toldMembers(thing: object, other: object | undefined, who: WriteSubject): Record<string, unknown> {
+  const others = other as Readonly<Record<string, unknown>> | undefined;
+  const members = Object.entries(thing).filter(([member, value]) => {
+    if (FOUND_OUT.has(member) || value === undefined) return false;
+    return others === undefined || JSON.stringify(others[member]) !== JSON.stringify(value);
+  });
+  return Object.fromEntries(members.map(([member, value]) => [member, toldValue(member, value, who)]));
+}
 
-  /** The members that people set; of a change, only those that differ. */
-  #told(thing: object, other: object | undefined): Record<string, unknown> {
-    const others = other as Readonly<Record<string, unknown>> | undefined;
-    const told: Record<string, unknown> = {};
-    for (const [member, value] of Object.entries(thing)) {
-      if (FOUND_OUT.has(member) || value === undefined) continue;
-      if (others !== undefined && JSON.stringify(others[member]) === JSON.stringify(value)) continue;
-      told[member] = this.#value(member, value);
-    }
-    return told;
+function toldValue(member: string, value: unknown, who: WriteSubject): unknown {
+  if (member === 'url') return placeOf(String(value));
+  if (member === 'auth') return { hash: hashOf(value) };
+  if (member === 'maker' || member === 'owner') return who(String(value));
+  if (member === 'subjects' && Array.isArray(value)) {
+    const some = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => who(String(subject)));
+    return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
   }
-
-  #value(member: string, value: unknown): unknown {
-    if (member === 'url') return placeOf(String(value));
-    if (member === 'auth') return { hash: hashOf(value) };
-    if (member === 'maker' || member === 'owner') return this.#who(String(value));
-    if (member === 'subjects' && Array.isArray(value)) {
-      const some = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => this.#who(String(subject)));
-      return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
-    }
-    const text = JSON.stringify(value, hashArguments);
-    if (text.length <= limits.auditValueCharsMax) return JSON.parse(text);
-    const chars = JSON.stringify(value).length;
-    return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
-  }
+  const text = JSON.stringify(value, hashArguments);
+  if (text.length <= limits.auditValueCharsMax) return JSON.parse(text);
+  const chars = JSON.stringify(value).length;
+  return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
 }
 
 function beginningOf(subject: string): string {
@@ -111,19 +104,8 @@ function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'tea
 
 /** Members that nobody sets: the registry finds them out or computes them. */
 const FOUND_OUT: ReadonlySet<string> = new Set([
-  ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
-  ...[
-    'era',
-    'eras',
-    'capabilities',
-    'serverInfo',
-    'createdAt',
-    'updatedAt',
-    'lastSeen',
-    'lastRefreshAt',
-    'lastError',
-    'hostBytes',
-  ],
+  ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount', 'era', 'eras'],
+  ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
 
 function identityOf(thing: object | undefined): object {

@@ -4,7 +4,7 @@
 import type { BackendConfig } from '../../user-config/index.js';
 import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
-import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
+import type { StoredComposedServer, StoredComposition } from './composition.js';
 import { namesAll } from './tool-patterns.js';
 
 /** A server of a composition, with its current registry entry. */

@@ -1,7 +1,7 @@
 // The compositions in memory, found by name, subject, server and maker. `Directory.sync` brings them up to date.
 import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
-import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
+import { COMPOSITIONS, type StoredComposition } from './composition.js';
 
 /** The total of one maker's compositions. */
 interface MakerUsage {

@@ -3,7 +3,7 @@
 import type { ComposerShares } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { encodeComposition, type StoredComposition } from './composition-storage.js';
+import { encodeComposition, type StoredComposition } from './composition.js';
 
 /** Throws a `ControlPlaneFault` when the composition would exceed its maker's share. */
 export function refuseAboveQuota(

@@ -106,6 +106,24 @@ export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team
   readonly servers: readonly ComposedServer[];
 };
 
+/** A server of a composition, referenced by id so that it may be renamed; the name is the last one known. */
+export type StoredComposedServer = ComposedServer & { readonly id: string };
+
+/** As it is in the record store, under its id, to which its name leads. */
+export interface StoredComposition extends Omit<Composition, 'servers' | 'missingTools'> {
+  readonly servers: readonly StoredComposedServer[];
+  /** Subject that wrote it last. */
+  readonly maker?: string;
+  /** Size of its virtual host in one user config, measured when it was written. */
+  readonly hostBytes?: number;
+}
+
+export const COMPOSITIONS = 'compositions/';
+
+export function encodeComposition(composition: StoredComposition): Buffer {
+  return Buffer.from(JSON.stringify(composition));
+}
+
 /** What people have set, which the tag of a composition (change.ts) is made of. */
 type SaidOfComposition = Pick<
   Composition,

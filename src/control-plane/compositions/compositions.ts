@@ -9,7 +9,7 @@ import type { Exposure, BackendConfig } from '../../user-config/index.js';
 import { type Change, ChangeNote } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
-import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
+import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
 import { Collection } from '../registry/collection.js';
 import type { Directory } from '../registry/directory.js';
@@ -18,12 +18,15 @@ import { composeBackends, findClash, matchServers, isServed, type Match } from '
 import { checkCompositionInput } from './composition-input.js';
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import {
+  type ComposedServer,
+  type Composition,
+  type CompositionInput,
   COMPOSITIONS,
+  compositionTag,
   encodeComposition,
   type StoredComposedServer,
   type StoredComposition,
-} from './composition-storage.js';
-import { compositionTag, type ComposedServer, type Composition, type CompositionInput } from './composition.js';
+} from './composition.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
@@ -105,7 +108,7 @@ export class Compositions {
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#directory.sync();
     const { compositions } = this.#directory;
-    const page = pageOf(compositions.sorted, { ...query, limit });
+    const page = compositions.page({ ...query, limit });
     let bytesLeft: number = limits.listPageBytesMax;
     const count = page.items.findIndex((each) => (bytesLeft -= compositions.bytesOf(each)) <= 0) + 1;
     const fitting = count === 0 ? page.items : page.items.slice(0, count);

@@ -4,19 +4,27 @@
 // a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
 // changed them publishes afterwards, so that the last writer has always seen the last change.
 import type { ComposerShares } from '../../config/index.js';
-import { subjectHash, type Logger } from '../../shared/index.js';
+import { Turns } from '../../fair/index.js';
+import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
-import { mapsAsObjects, publicationKey } from '../../user-config/index.js';
+import { CONFIG_INLINE_BYTES_MAX, mapsAsObjects, publicationKey, TaskThread } from '../../user-config/index.js';
 import type { ChangeNote } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
-import type { StoredComposition } from './composition-storage.js';
+import type { StoredComposition } from './composition.js';
 import { hostsWithinShares } from './composition-quota.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
 import type { ToolNames } from './tool-names.js';
-import { PublicationPlanner } from './publication-planner.js';
-import { changesOf, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
+import type { PublicationTask } from './publication-thread.js';
+import {
+  changesOf,
+  ownedBuffer,
+  planPublication,
+  userConfigKey,
+  type PublicationPlan,
+  type PublicationState,
+} from './publication.js';
 
 /** User configs that one change of a composition writes at once. Beyond that, further ones wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
@@ -40,7 +48,12 @@ const PROGRESS_MS = 5_000;
 
 export class Publisher {
   readonly #parts: PublisherParts;
-  readonly #planner = new PublicationPlanner();
+  /** Small publications are planned on the event loop, a millisecond per turn, however many there are. */
+  readonly #turns = new Turns({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
+  /** Plans large ones, whose decoding would block the event loop for up to a second. */
+  readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
+    new URL('./publication-thread.js', import.meta.url),
+  );
   readonly #runs = new FreshRuns((subject) => this.#publish(subject));
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
@@ -123,7 +136,7 @@ export class Publisher {
 
   /** Call when no plan is wanted any more. */
   async close(): Promise<void> {
-    await this.#planner.close();
+    await this.#thread.close();
   }
 
   async #publish(subject: string): Promise<void> {
@@ -155,18 +168,30 @@ export class Publisher {
     wanted: ReadonlyMap<string, string>,
     measured?: string,
   ): Promise<PublicationPlan & { readonly obstacle?: string }> {
-    const plan = await this.#planner.plan(state, wanted);
+    const plan = await this.#planned(state, wanted);
     if (plan.kind !== 'obstructed') return plan;
     const { directory, shares } = this.#parts;
     const fitting = hostsWithinShares(directory.compositions.forSubject(state.subject), wanted, shares);
     const own = measured === undefined ? undefined : wanted.get(measured);
     if (own !== undefined) fitting.set(measured!, own);
     if (fitting.size === wanted.size) return plan;
-    const rest = await this.#planner.plan(state, fitting);
+    const rest = await this.#planned(state, fitting);
     if (rest.kind === 'obstructed') return plan;
     const [first = '', ...others] = [...wanted.keys()].filter((id) => !fitting.has(id));
     const leftOut = others.length === 0 ? first : `${first} and ${others.length} more`;
     return { ...rest, obstacle: `${plan.reason}; published without ${leftOut}, which exceeds the share of its maker` };
+  }
+
+  async #planned(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
+    let bytes = state.config?.length ?? 0;
+    for (const json of wanted.values()) bytes += json.length;
+    if (bytes <= CONFIG_INLINE_BYTES_MAX) {
+      const plan = async (): Promise<PublicationPlan> => planPublication(state, wanted);
+      return new Promise((resolve) => this.#turns.run(state.subject, () => resolve(plan())));
+    }
+    const plan = await this.#thread.run({ state, wanted });
+    if (plan.kind !== 'stale') return plan;
+    return { ...plan, record: ownedBuffer(plan.record), config: ownedBuffer(plan.config) };
   }
 
   async #readState(subject: string): Promise<PublicationState> {

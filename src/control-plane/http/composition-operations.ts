@@ -1,7 +1,7 @@
 // The compositions over HTTP.
 import type { FastifyRequest } from 'fastify';
-import type { PageQuery } from '../common/page.js';
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
+import type { PageQuery } from '../mirror/named-mirror.js';
 import { operationsOf } from './operation.js';
 import { itemsOf, jsonList, pageHeaders, pageQuery } from './operation-parts.js';
 import { thingOperations } from './thing-operations.js';

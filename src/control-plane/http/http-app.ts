@@ -10,16 +10,16 @@ import type { Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TokenVerifier } from '../../auth/index.js';
 import { type Overload, keepRoom } from '../../fair/index.js';
+import type { Role } from '../../config/index.js';
 import { type HostPolicy, limits, type Logger } from '../../shared/index.js';
 import type { RequestIds, ProtectedResource } from '../../edge/index.js';
 import type { AccessLog } from '../../observation/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { isAdmin } from '../common/principal.js';
+import { isAdmin, type Principal } from '../common/principal.js';
 import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { faultOf } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
-import './fastify-types.js';
-import { compileValidators, mountOperation, type MountParts } from './mount.js';
+import { compileValidators, mountMcpRoutes, mountOperation, type MountParts, type ServedMcp } from './mount.js';
 import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { createOpenApiDocument } from './open-api.js';
@@ -27,7 +27,29 @@ import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { mountConnectPages } from './routes/connect-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
-import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The token's subject; `''` on routes that need none. */
+    subject: string;
+    /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
+    caller: Principal | undefined;
+    /** Why the request was refused or failed; `null` otherwise. */
+    failure: ControlPlaneFault | null;
+    /** Whether the relay handles the request, and logs its outcome itself. */
+    isRelayed: boolean;
+  }
+
+  /** Route options. */
+  interface FastifyContextConfig {
+    /** Answered without a token. */
+    readonly isOpen?: boolean;
+    /** Exempt from the rate limit. */
+    readonly isUncounted?: boolean;
+    /** The required role; absent: any role, or none. */
+    readonly role?: Role | 'any';
+  }
+}
 
 /** Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer. */
 const securityHeaders: readonly (readonly [name: string, value: string])[] = [

@@ -1,13 +1,12 @@
 // Changes by JSON merge patch (RFC 7396): the patch is merged into the current thing, the whole is validated like a full replacement, and
 // written only if nobody has changed the thing meanwhile. Without `If-Match`, the patch is then retried on the changed thing. Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, limits } from '../../shared/index.js';
 import { readings } from '../../bytes/index.js';
 import { describeViolation } from './answered-error.js';
-import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
-import { schemas, type SchemaName } from './schemas.js';
+import type { JsonSchema } from '../common/schema-parts.js';
+import { schemas, shapes } from './schemas.js';
 
 /** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, refused as a conflict. */
 const PATCH_TRIES_MAX = 10;
@@ -85,20 +84,23 @@ interface Patching<Thing> {
 
 /** @param schema of a full replacement: its members that are not read-only are what people have set. */
 export async function patchThing<Thing extends object>(
-  { headers, body }: FastifyRequest,
+  request: FastifyRequest,
   schema: 'ServerInput' | 'CompositionInput',
   { read, tagOf, change }: Patching<Thing>,
 ): Promise<Thing> {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
-  const mayGoOn = headers['if-match'] === undefined;
+  const mayGoOn = request.headers['if-match'] === undefined;
   for (let tries = 1; ; tries++) {
     const thing = await read();
     // What another version has stored beside stays as it is, and is not judged.
     const said = Object.entries(thing).filter(
       ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
     );
-    const whole = merged(Object.fromEntries(said), body);
-    refuseMisshaped(schema, whole);
+    const whole = merged(Object.fromEntries(said), request.body);
+    // The merged whole is validated like the body of a full replacement.
+    const validate = request.compileValidationSchema(shapes[schema], 'body');
+    const [violation] = validate(whole) ? [] : (validate.errors ?? []);
+    if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));
     try {
       return await change(thing, whole, tagOf(thing));
     } catch (error) {
@@ -112,16 +114,3 @@ const UNREADABLE = new ControlPlaneFault('invalid', `Unsupported content type: s
   status: 415,
   headers: { 'accept-patch': MERGE_PATCH },
 });
-
-const ajv = new Ajv2020({ allowUnionTypes: true });
-const validators = new Map<SchemaName, ValidateFunction>();
-
-/** Validates the merged whole like the body of a full replacement. */
-function refuseMisshaped(name: SchemaName, whole: unknown): void {
-  const validate = validators.get(name) ?? ajv.compile(shapeOf(schemas[name]));
-  validators.set(name, validate);
-  if (validate(whole)) return;
-  const [violation] = validate.errors ?? [];
-  const words = violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body');
-  throw new ControlPlaneFault('invalid', words);
-}

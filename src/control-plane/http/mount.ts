@@ -1,13 +1,16 @@
-// Mounts a route for an operation, which defines its config, schemas and status.
-import type { FastifyInstance, FastifySchema } from 'fastify';
+// Mounts a route for an operation, which defines its config, schemas and status; and the routes of MCP, which pass requests on.
+import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, HTTPMethods } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
 import { ChangeNote } from '../common/change.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
+import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
+import type { Exposure } from '../../user-config/index.js';
+import { aggregateQuery } from './operation-parts.js';
 import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
-import { shapeOf, type JsonSchema } from '../common/schema-parts.js';
-import { schemas } from './schemas.js';
+import type { JsonSchema } from '../common/schema-parts.js';
+import { shapes } from './schemas.js';
 
 /** User configs that did not have the change yet when the response was sent. */
 const UNPUBLISHED_HEADER = 'switchyard-unpublished';
@@ -78,7 +81,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
 function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {
   return {
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: query, required: requiredQuery } }),
-    ...(body === undefined ? {} : { body: shapeOf(schemas[body]) }),
+    ...(body === undefined ? {} : { body: shapes[body] }),
   };
 }
 
@@ -92,10 +95,50 @@ export function compileValidators(app: FastifyInstance): void {
   const queries = new Ajv2020({ coerceTypes: true });
   app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) => {
     const ajv = httpPart === 'body' ? bodies : queries;
-    let validate: ValidateFunction | undefined;
-    return (value) => {
-      validate ??= ajv.compile(schema);
-      return validate(value) || { error: validate.errors ?? [] };
+    let compiled: ValidateFunction | undefined;
+    const validate = (value: unknown): boolean => {
+      compiled ??= ajv.compile(schema);
+      const isValid = compiled(value);
+      validate.errors = compiled.errors ?? null;
+      return isValid;
     };
+    validate.errors = null as FastifySchemaValidationError[] | null;
+    return validate;
+  });
+}
+
+export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
+
+const MCP_METHODS: HTTPMethods[] = ['POST', 'DELETE', 'GET'];
+
+/** Once the caller is known, they pass Node's own request and response, with the body still unread, to the relay. */
+export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _body, done) => done(null));
+    const options = { method: MCP_METHODS, exposeHeadRoute: false };
+    scope.route({
+      ...options,
+      url: '/mcp',
+      config: { role: 'reader' },
+      schema: { querystring: { type: 'object', properties: aggregateQuery } },
+      handler: async (request, reply) => {
+        const { exposure } = request.query as { exposure?: Exposure };
+        reply.hijack();
+        request.isRelayed = true;
+        mcp.handleAggregate(request.subject, request.raw, reply.raw, request.id, exposure);
+      },
+    });
+    scope.route({
+      ...options,
+      url: '/servers/:composition/mcp',
+      config: { role: 'any' },
+      handler: async (request, reply) => {
+        const { composition } = request.params as { composition: string };
+        reply.hijack();
+        request.isRelayed = true;
+        mcp.handleComposition(composition, request.subject, request.raw, reply.raw, request.id);
+      },
+    });
   });
 }

@@ -1,7 +1,7 @@
 // Parts that operations share: answers, queries and headers, and how the last are read and written.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../shared/index.js';
-import { nextLink, type Page } from '../common/page.js';
+import type { Page } from '../mirror/named-mirror.js';
 import type { Answer } from './operation.js';
 import type { SchemaName } from './schemas.js';
 
@@ -17,6 +17,14 @@ export const pageQuery = {
 };
 
 export const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
+
+/** The value of the `Link` header (RFC 8288): the same request with the new cursor. */
+export function nextLink(url: string, cursor: string): string {
+  const [path = '', query = ''] = url.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  parameters.set('cursor', cursor);
+  return `<${path}?${parameters.toString()}>; rel="next"`;
+}
 
 /** The items of a page; the header leads to the next one. */
 export function itemsOf<Item>(request: FastifyRequest, reply: FastifyReply, { items, cursor }: Page<Item>) {

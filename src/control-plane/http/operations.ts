@@ -151,7 +151,7 @@ const callerOperations = operationsOf('status', {
   },
 });
 
-/** For MCP: all servers as one, and each composition. `routes/mcp-routes.ts` passes the requests on. */
+/** For MCP: all servers as one, and each composition. `mount.ts` passes the requests on. */
 const mcpOperations = operationsOf('mcp', {
   'GET /mcp': {
     id: 'getAggregate',

@@ -3,7 +3,7 @@
 // error messages say more: see `shapeOf`.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { roles } from '../../config/index.js';
-import { count, exactly, orNull, text, time, type JsonSchema } from '../common/schema-parts.js';
+import { count, exactly, orNull, shapeOf, text, time, type JsonSchema } from '../common/schema-parts.js';
 import { compositionSchemas } from '../compositions/composition.js';
 import { serverSchemas } from '../records/server-record.js';
 import { viewSchemas } from './view-schemas.js';
@@ -104,3 +104,8 @@ export const schemas = {
 } as const satisfies Record<string, JsonSchema>;
 
 export type SchemaName = keyof typeof schemas;
+
+/** What requests are validated against. */
+export const shapes = Object.fromEntries(
+  Object.entries(schemas).map(([name, schema]) => [name, shapeOf(schema)]),
+) as Readonly<Record<SchemaName, JsonSchema>>;

@@ -5,11 +5,11 @@ import type { RecentRequest } from '../../observation/index.js';
 import { explanationShape, limits, requestsShape, sessionsShape, subjectHash } from '../../shared/index.js';
 import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { nextLink, type PageQuery } from '../common/page.js';
+import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
 import type { AdminListener } from '../dataplane/admin-listener.js';
 import { operationsOf } from './operation.js';
-import { itemsOf, json, jsonList, pageHeaders, parameterOf } from './operation-parts.js';
+import { itemsOf, json, jsonList, nextLink, pageHeaders, parameterOf } from './operation-parts.js';
 
 const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };

@@ -1,6 +1,22 @@
 // Rows of one kind in memory, by id and in the order of their names, without regard to case. The order is maintained as
 // rows change: sorting 10,000 of them again takes longer than a page of a list may, and some server's status changes every
-// few seconds. `RecordMirror` brings them up to date.
+// few seconds. `Directory` brings them up to date.
+
+export interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Cursor of the next page; `undefined` on the last page. */
+  readonly cursor: string | undefined;
+}
+
+/** The cursor of the page that begins after the item. It holds the name, so that it stays valid while items come and go. */
+export function cursorAfter({ name }: { readonly name: string }): string {
+  return Buffer.from(name.toLowerCase()).toString('base64url');
+}
 
 export abstract class NamedMirror<Row extends { readonly id: string; readonly name: string }> {
   /** Of the records' keys, including its slash. */
@@ -26,6 +42,20 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   /** Sorted by name. Always the same array, changed in place. */
   get sorted(): readonly Row[] {
     return this.#sorted;
+  }
+
+  /** Examines no more rows than needed to fill the page. */
+  page({ limit = Infinity, cursor }: PageQuery, isWanted: (row: Row) => boolean = () => true): Page<Row> {
+    const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
+    const items: Row[] = [];
+    for (let at = this.#firstThat((name) => name > after); at < this.#sorted.length; at++) {
+      const row = this.#sorted[at]!;
+      if (!isWanted(row)) continue;
+      const last = items.at(-1);
+      if (items.length >= limit && last !== undefined) return { items, cursor: cursorAfter(last) };
+      items.push(row);
+    }
+    return { items, cursor: undefined };
   }
 
   byId(id: string): Row | undefined {
@@ -64,12 +94,17 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   /** The index of the first row whose name equals this row's, or sorts after it. */
   #placeOf({ name }: Row): number {
     const folded = name.toLowerCase();
+    return this.#firstThat((each) => each >= folded);
+  }
+
+  /** @param isReached true from some name on. */
+  #firstThat(isReached: (name: string) => boolean): number {
     let low = 0;
     let high = this.#names.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#names[middle]! < folded) low = middle + 1;
-      else high = middle;
+      if (isReached(this.#names[middle]!)) high = middle;
+      else low = middle + 1;
     }
     return low;
   }

@@ -2,10 +2,12 @@
 // serves everybody else. The thread starts with the first probe, and again after it has died.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { type OAuthSourceMeans, Credentials } from '../../credentials/index.js';
+import { NO_METADATA, loggedReason } from '../../http-client/index.js';
 import { MIB } from '../../shared/index.js';
-import type { ServerTransport } from '../records/server-record.js';
+import type { ServerInput, ServerTransport } from '../records/server-record.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
-import type { Probe, ProberOptions } from './prober.js';
+import type { Probe, Prober, ProberOptions } from './prober.js';
 
 /** Memory of the thread that probes servers. Beyond that, the probes in progress count as failed. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
@@ -100,5 +102,36 @@ export class ProbeThread {
       if (this.#isClosed) pending.reject(new ProberClosedError());
       else pending.resolve({ kind: 'failed', reason: message });
     }
+  }
+}
+
+/** The subject whose share of connections to authorization servers probes use; no token has an empty subject. */
+const PROBER = '';
+const NO_HEADERS: readonly string[] = [];
+
+type ProbedServer = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
+
+/** Authenticates to servers as their `auth` requires: here, in the process that reads the store; the thread gets only headers. */
+export class CredentialedProber {
+  readonly #prober: Pick<Prober, 'probe' | 'close'>;
+  readonly #means: OAuthSourceMeans;
+
+  constructor(prober: Pick<Prober, 'probe' | 'close'>, means: OAuthSourceMeans) {
+    this.#prober = prober;
+    this.#means = means;
+  }
+
+  /** As `Prober.probe`. */
+  async probe({ url, transport, auth }: ProbedServer): Promise<Probe> {
+    const { origin, pathname, search } = new URL(url);
+    const backend = { name: '', target: { origin, path: pathname + search } };
+    const credentials = Credentials.of(auth ?? undefined, backend, PROBER, this.#means);
+    const fault = await credentials?.refresh(NO_METADATA);
+    if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
+    return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);
+  }
+
+  close(): void {
+    this.#prober.close();
   }
 }

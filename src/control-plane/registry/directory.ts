@@ -1,21 +1,53 @@
-// The servers and compositions in memory, shared by every part of one control plane. Callers that need the latest state
-// call `sync` first.
-import type { RecordStore } from '../../store/index.js';
+// The servers and compositions in memory, shared by every part of one control plane. They are updated from the change log: bringing them up
+// to date costs one request to the store, however many records there are. If too many changes were missed, all records are read again.
+import { walkRecords, type RecordStore } from '../../store/index.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
+import { FreshRuns } from '../mirror/fresh-runs.js';
 import { ServerDirectory } from './server-directory.js';
-import { RecordMirror } from '../mirror/record-mirror.js';
 
 export class Directory {
   readonly servers = new ServerDirectory();
   readonly compositions = new CompositionDirectory();
-  readonly #mirror: RecordMirror;
+  readonly #mirrors = [this.servers, this.compositions];
+  readonly #records: RecordStore;
+  readonly #runs = new FreshRuns(() => this.#catchUp());
+  #position = '';
 
   constructor(records: RecordStore) {
-    this.#mirror = new RecordMirror(records, [this.servers, this.compositions]);
+    this.#records = records;
   }
 
   /** Resolves when everything that was stored before this call is known. */
   async sync(): Promise<void> {
-    await this.#mirror.sync();
+    await this.#runs.run('');
+  }
+
+  async #catchUp(): Promise<void> {
+    // The position is read before the records: changes made meanwhile are reported the next time.
+    const { position, keys } = await this.#records.readChanges(this.#position);
+    if (keys === 'unknown') await this.#readAll();
+    else if (keys.length > 0) await this.#readSome([...new Set(keys)]);
+    this.#position = position;
+  }
+
+  async #readSome(changed: readonly string[]): Promise<void> {
+    const keys = changed.filter((key) => this.#mirrors.some(({ prefix }) => key.startsWith(prefix)));
+    const values = await this.#records.readMany(keys);
+    for (const [index, key] of keys.entries()) {
+      this.#mirrors.find(({ prefix }) => key.startsWith(prefix))?.put(key, values[index]);
+    }
+  }
+
+  async #readAll(): Promise<void> {
+    for (const mirror of this.#mirrors) {
+      const gone = new Set(mirror.keys());
+      for await (const records of walkRecords(this.#records, mirror.prefix)) {
+        for (const { key, value } of records) {
+          gone.delete(key);
+          mirror.put(key, value);
+        }
+      }
+      for (const key of gone) mirror.put(key, undefined);
+    }
   }
 }

@@ -9,8 +9,8 @@ import { createJob, type PublicationJob } from '../compositions/publication-job.
 import { type Change, ChangeNote } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
-import type { CredentialedProber } from '../prober/probe-credentials.js';
+import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
+import type { CredentialedProber } from '../prober/probe-thread.js';
 import type { Probe } from '../prober/prober.js';
 import type {
   HealthEntry,
@@ -82,8 +82,7 @@ export class Registry {
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#directory.sync();
     const query = { limit, ...(cursor === undefined ? {} : { cursor }) };
-    const page = pageOf(
-      this.#directory.servers.sorted,
+    const page = this.#directory.servers.page(
       query,
       (server) =>
         (tags === undefined || server.tags.some((tag) => tags.includes(tag))) &&

@@ -13,48 +13,35 @@ import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '
 import { afterProbe, type Judgement, listsOf, type StoredServer } from './server-state.js';
 import { listsChanged, type ServerStorage } from './server-storage.js';
 
-/** The differences between two readings of one of a server's lists: keys of items. */
+/** The differences between two readings of one of a server's lists. */
 export interface ItemChanges {
-  readonly added: readonly string[];
-  readonly updated: readonly string[];
-  readonly removed: readonly string[];
+  readonly added: number;
+  readonly updated: number;
+  readonly removed: number;
 }
-
-const NO_CHANGES: ItemChanges = { added: [], updated: [], removed: [] };
 
 /** Both arguments map an item's key to its digest. */
 export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
-  const added: string[] = [];
-  const updated: string[] = [];
+  let [added, updated] = [0, 0];
   for (const [key, digest] of after) {
     const known = before.get(key);
-    if (known === undefined) added.push(key);
-    else if (known !== digest) updated.push(key);
+    if (known === undefined) added += 1;
+    else if (known !== digest) updated += 1;
   }
-  return { added, updated, removed: [...before.keys()].filter((key) => !after.has(key)) };
+  return { added, updated, removed: before.size + added - after.size };
 }
 
-function areChanged({ added, updated, removed }: ItemChanges): boolean {
-  return added.length + updated.length + removed.length > 0;
-}
-
-type ServerChanges = Readonly<Record<ListName, ItemChanges>>;
-
-const NO_SERVER_CHANGES: ServerChanges = {
-  tools: NO_CHANGES,
-  prompts: NO_CHANGES,
-  resources: NO_CHANGES,
-  templates: NO_CHANGES,
-};
+/** Of the lists that have changed. */
+type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
 /** As in `toolsAdded`. */
-function reportedCounts(changes: ServerChanges): ReportedCounts {
+function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   const counts = LISTS.flatMap((list) => {
-    const { added, updated, removed } = changes[list];
+    const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
     return [
-      [`${list}Added`, added.length],
-      [`${list}Updated`, updated.length],
-      [`${list}Removed`, removed.length],
+      [`${list}Added`, added],
+      [`${list}Updated`, updated],
+      [`${list}Removed`, removed],
     ];
   });
   return Object.fromEntries(counts) as ReportedCounts;
@@ -106,10 +93,10 @@ export class Settlements {
       const lists = listsOf(probe);
       const after = afterProbe(row, probe, judgement, new Date().toISOString());
       const changes = await this.#compareLists(row, after, lists);
-      if (areChanged(changes.tools)) await this.#directory.sync();
+      if (changes.has('tools')) await this.#directory.sync();
       // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
       const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
-      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(row.record);
+      const isFollowed = changes.has('tools') && this.#directory.compositions.areFollowing(row.record);
       const { id, name } = row.record;
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
       const swap = async (): Promise<boolean> => {
@@ -125,10 +112,10 @@ export class Settlements {
 
   /** Only lists whose digest has changed are read from the store. */
   async #compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
-    const changes = { ...NO_SERVER_CHANGES };
+    const changes = new Map<ListName, ItemChanges>();
     for (const name of listsChanged(before, after)) {
-      const known = await this.#storage.loadList(before.record.id, name);
-      changes[name] = compareItems(known, lists[name]?.items ?? new Map());
+      const found = compareItems(await this.#storage.loadList(before.record.id, name), lists[name]?.items ?? new Map());
+      if (found.added + found.updated + found.removed > 0) changes.set(name, found);
     }
     return changes;
   }
@@ -151,13 +138,9 @@ export class Settlements {
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged)
       this.#logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
-    for (const list of LISTS.filter((each) => areChanged(changes[each]))) {
-      const { added, updated, removed } = changes[list];
-      const counts = { added: added.length, updated: updated.length, removed: removed.length };
-      this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
-    }
+    for (const [list, counts] of changes) this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
     // Nothing depends on the contents of the other lists.
-    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, note);
+    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#tellChange(job, note);
   }
 }
 
@@ -179,7 +162,7 @@ export function reportOf(probed: ServerRecord, settlement: Settlement, durationM
     : 'its URL, transport or auth changed while it was being read: refresh it again';
   return {
     status: settlement.record.status,
-    ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),
+    ...reportedCounts(isSettled ? settlement.changes : undefined),
     durationMs: Math.round(durationMs),
     refreshedAt: new Date().toISOString(),
     ...(error === null ? {} : { error }),

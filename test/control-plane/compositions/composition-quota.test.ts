@@ -1,7 +1,7 @@
 import t from 'tap';
 import { CompositionDirectory } from '../../../src/control-plane/compositions/composition-directory.js';
 import { findShareObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
-import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition-storage.js';
+import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';
 import { composerShares } from '../../support/composer-shares.js';
 

@@ -1,19 +1,6 @@
 import t from 'tap';
-import { NamedMirror } from '../../../src/control-plane/mirror/named-mirror.js';
 import { Random } from '../../support/random.js';
-
-interface Row {
-  readonly id: string;
-  readonly name: string;
-}
-
-class Rows extends NamedMirror<Row> {
-  protected override read(value: Buffer): Row {
-    return JSON.parse(value.toString()) as Row;
-  }
-
-  protected override onChange(): void {}
-}
+import { type Row, Rows } from './rows.js';
 
 t.test('after any changes the names are in the order that sorting would give', async (t) => {
   const random = new Random(7);

@@ -15,21 +15,21 @@ t.test('what was added, updated and removed', async (t) => {
     { name: 'new', inputSchema: {} },
     structuredClone(same),
   ];
-  t.same(compare(before, after), { added: ['new'], updated: ['changed'], removed: ['gone'] });
-  t.same(compare(after, [...after].reverse()), { added: [], updated: [], removed: [] }, 'order is no change');
-  t.same(compare([], before).added.length, 3);
-  t.same(compare(before, []).removed.length, 3);
+  t.same(compare(before, after), { added: 1, updated: 1, removed: 1 });
+  t.same(compare(after, [...after].reverse()), { added: 0, updated: 0, removed: 0 }, 'order is no change');
+  t.same(compare([], before).added, 3);
+  t.same(compare(before, []).removed, 3);
 });
 
 t.test('names of JavaScript’s built-in members are ordinary names', async (t) => {
   const tools = ['__proto__', 'constructor'].map((name) => ({ name, inputSchema: {} }));
-  t.same(compare([], tools).added, ['__proto__', 'constructor']);
-  t.same(compare(tools, []).removed, ['__proto__', 'constructor']);
+  t.same(compare([], tools).added, 2);
+  t.same(compare(tools, []).removed, 2);
 });
 
 t.test('another order of members is no change, other values are', async (t) => {
   const tool = (inputSchema: unknown): ServerTool => ({ name: 'a', inputSchema });
-  const none = { added: [], updated: [], removed: [] };
+  const none = { added: 0, updated: 0, removed: 0 };
   t.same(compare([tool({ b: 1, a: [{ d: 2, c: 3 }] })], [tool({ a: [{ c: 3, d: 2 }], b: 1 })]), none);
   for (const [one, other] of [
     [{ a: 1 }, { a: 2 }],
@@ -39,7 +39,7 @@ t.test('another order of members is no change, other values are', async (t) => {
     [{ a: ['object'] }, { a: {} }],
     [JSON.parse('{"__proto__":1}'), {}],
   ] as const) {
-    t.same(compare([tool(one)], [tool(other)]).updated, ['a'], JSON.stringify(one));
+    t.same(compare([tool(one)], [tool(other)]).updated, 1, JSON.stringify(one));
   }
 });
 

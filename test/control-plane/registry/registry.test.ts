@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 
-import { CredentialedProber } from '../../../src/control-plane/prober/probe-credentials.js';
+import { CredentialedProber } from '../../../src/control-plane/prober/probe-thread.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createCredentials } from '../../../src/credentials/oauth-source.js';
 import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';

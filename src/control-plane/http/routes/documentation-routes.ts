@@ -11,8 +11,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 h2 { margin-top: 3rem; border-bottom: 1px solid var(--line); }
 article { margin: 1.5rem 0; padding: 0 1rem 0.5rem; border: 1px solid var(--line); border-radius: 6px; }
 h3 { font-size: 1rem; } code, h3 { font-family: ui-monospace, monospace; }
-table { border-collapse: collapse; width: 100%; font-size: 0.95rem; } td { padding: 0.2rem 0.75rem 0.2rem 0; vertical-align: top; }
-tr + tr > td { border-top: 1px solid var(--line); } td:first-child { width: 9rem; overflow-wrap: anywhere; }
+ul { list-style: none; margin: 0; padding-left: 1.25rem; border-left: 1px solid var(--line); } ul + ul { margin-top: 0.5rem; }
 `;
 
 export function documentationPage({ info, tags, paths, components }: OpenApiDocument): string {
@@ -71,7 +70,7 @@ function article(id: string, title: string, text: Html, members: unknown): Html 
   </article> `;
 }
 
-/** Any part of the document: a reference as a link, members in a table, anything else as text. */
+/** Any part of the document: a reference as a link, members in a list, anything else as text. */
 function shown(part: unknown): Html {
   if (Array.isArray(part)) {
     const separator = part.some(isObject) ? '' : ' | ';
@@ -81,17 +80,10 @@ function shown(part: unknown): Html {
   const { $ref, schema, ...others } = part;
   if (typeof $ref === 'string') return html`<a href="#${nameIn($ref)}">${nameIn($ref)}</a>`;
   if (schema !== undefined && Object.keys(others).length === 0) return shown(schema);
-  const rows = Object.entries(part).map(([member, value]) => {
-    return html`<tr>
-      <td><code>${member}</code></td>
-      <td>${shown(value)}</td>
-    </tr>`;
-  });
-  return rows.length === 0
-    ? html``
-    : html`<table>
-        ${rows}
-      </table>`;
+  const members = Object.entries(part).map(([member, value]) => html`<li><code>${member}</code> ${shown(value)}</li>`);
+  return html`<ul>
+    ${members}
+  </ul>`;
 }
 
 function nameIn(reference: string): string {
