@@ -19,6 +19,7 @@ export {
   ESCAPE_BYTES_MAX,
   MemberNames,
   cutsOf,
+  endOf,
   findIn,
   findMember,
   findMembers,
@@ -27,6 +28,7 @@ export {
   isString,
   prefixEnd,
   readMember,
+  startOf,
   stringValue,
 } from './json-member.js';
 export { JsonScanner, type NodeFilter, jsonKind } from './json-scanner.js';

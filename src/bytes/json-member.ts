@@ -48,6 +48,15 @@ function beginningOf(tape: JsonScanner, child: number): number {
 export const ABSENT = -1;
 export const AMBIGUOUS = -2;
 
+/** Where a node begins and ends; -1 for an absent one. */
+export function startOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.start(node);
+}
+
+export function endOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.end(node);
+}
+
 /** The longest form of one UTF-16 unit, or one UTF-8 byte: a token more than this many times longer than a text cannot be that text. */
 export const ESCAPE_BYTES_MAX = 6;
 

@@ -15,7 +15,6 @@ export {
   refuse,
   resultMessage,
 } from './answers.js';
-export { type ServedEras, eraOfMessage, wantedBy } from './era.js';
 export {
   type AnswerForms,
   type BodyType,
@@ -37,4 +36,4 @@ export { metadataFor } from './passthrough.js';
 export { EventPieces } from './piece-source.js';
 export { hasReadableId, refuseMessage, refuseUnread, withRequestId } from './refused-message.js';
 export { Sending } from './sending.js';
-export { checkTransport } from './transport.js';
+export { type ServedEras, checkTransport, eraOfMessage, wantedBy } from './transport.js';

@@ -1,7 +1,7 @@
 // The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
-// known and before a session is looked up. The same for every HTTP server. Hot path.
+// known and before a session is looked up; and the era of a message. The same for every HTTP server. Hot path.
 import { refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
-import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
+import { type ClientReading, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import type { AnswerForms, ExchangeRequest } from './exchange.js';
 
 /**
@@ -78,4 +78,36 @@ function isJson(contentType: string): boolean {
   if (contentType === 'application/json') return true;
   const [type] = contentType.split(';', 1);
   return type !== undefined && type.trim().toLowerCase() === 'application/json';
+}
+
+// Which era a caller's message belongs to: its body decides, and a header alone can only contradict the body.
+
+/** Which eras are served. */
+export type ServedEras = 'both' | Era;
+
+/**
+ * @param version in the header, `''` for none. @param method in the header, `''` for none.
+ * @returns `unclaimed` for a message with a modern header but no envelope in its body: it belongs to neither era.
+ */
+export function eraOfMessage(message: ClientReading, version: string, method = ''): Era | 'unclaimed' {
+  if (typeof message === 'object' && message.kind !== 'batch') {
+    if (message.envelope !== undefined) return 'modern';
+    // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method:
+    // then it was admitted as a modern request. A response claims no era.
+    if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
+    if (message.kind === 'response') return 'legacy';
+  }
+  return version === MODERN_PROTOCOL_VERSION ? 'unclaimed' : 'legacy';
+}
+
+/**
+ * What a request may need, judged before its body is read: without a session id it can only be an `initialize`, which opens a session,
+ * unless its headers are modern. If the body then is an `initialize` all the same, the message is `unclaimed`.
+ */
+export function wantedBy({ sessionId, mirror }: Pick<ExchangeRequest, 'sessionId' | 'mirror'>): 'session' | 'request' {
+  return sessionId !== '' || isModernHead(mirror.protocolVersion, mirror.method) ? 'request' : 'session';
+}
+
+function isModernHead(version: string, method: string): boolean {
+  return version === MODERN_PROTOCOL_VERSION && method !== '' && method !== 'initialize';
 }

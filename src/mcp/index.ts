@@ -30,7 +30,7 @@ export {
   readClientMessage,
   readLargeClientMessage,
 } from './json-rpc.js';
-export { readLargeBackendMessage, readLargeBackendMessageLater } from './large-backend-message.js';
+export { readLargeBackendMessage } from './large-backend-message.js';
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
 export { type ListAnswer, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
 export { type Unhonoured, readUnhonoured } from './listen-acknowledgement.js';

@@ -6,6 +6,7 @@ import { limits } from '../shared/index.js';
 import {
   ABSENT,
   AMBIGUOUS,
+  endOf,
   findIn,
   findMembers,
   isString,
@@ -14,9 +15,10 @@ import {
   jsonKind,
   readings,
   type Reading,
+  startOf,
 } from '../bytes/index.js';
 import { methodName } from './method-name.js';
-import { endOf, PROTOCOL_VERSION_KEY, readModernEnvelope, startOf, type ModernEnvelope } from './modern-envelope.js';
+import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
 import { RELATED_TASK } from './task-places.js';
 import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans } from './uri-places.js';
 

@@ -11,33 +11,14 @@ type LargeMessageReader = (message: BackendMessage | undefined) => void;
  * Like `readBackendMessage`; for a response, its URIs are found as well.
  * @param subject the subject whose session it belongs to.
  * @param done called once, synchronously when there is time for all of it. The bytes must not change until then.
- * @param hasTasks whether task ids are found as well.
+ * @param hasTasks whether task ids are found as well. @param isLater whether `done` is never called synchronously.
  */
 export function readLargeBackendMessage(
   subject: string,
   bytes: Buffer,
   done: LargeMessageReader,
   hasTasks = false,
-): Reading {
-  return readLarge('readNow', subject, bytes, done, hasTasks);
-}
-
-/** The same, but `done` is never called synchronously. */
-export function readLargeBackendMessageLater(
-  subject: string,
-  bytes: Buffer,
-  done: LargeMessageReader,
-  hasTasks = false,
-): Reading {
-  return readLarge('read', subject, bytes, done, hasTasks);
-}
-
-function readLarge(
-  way: 'read' | 'readNow',
-  subject: string,
-  bytes: Buffer,
-  done: LargeMessageReader,
-  hasTasks: boolean,
+  isLater = false,
 ): Reading {
   const sought = hasTasks ? [uris, taskIds] : [uris];
   const named = new Set<typeof uris>();
@@ -47,7 +28,7 @@ function readLarge(
         named.add(places);
   };
   let second: Reading | undefined;
-  const first = readings[way](
+  const first = readings[isLater ? 'read' : 'readNow'](
     subject,
     bytes,
     BACKEND_DEPTH,

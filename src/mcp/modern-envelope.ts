@@ -1,7 +1,7 @@
 // Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
 // capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
 import type { Buffer } from 'node:buffer';
-import { ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
+import { ABSENT, endOf, findMembers, MemberNames, type JsonScanner, startOf } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 // Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
@@ -98,13 +98,4 @@ export function readModernEnvelope(
     inputResponsesStart: startOf(tape, inputResponses),
     inputResponsesEnd: endOf(tape, inputResponses),
   };
-}
-
-/** Where a node begins and ends; -1 for an absent one. */
-export function startOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.start(node);
-}
-
-export function endOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.end(node);
 }

@@ -9,6 +9,7 @@ export {
   type ReadArguments,
   TOO_LONG,
   disagreement,
+  headerText,
   paramHeaders,
   scalarText,
   valuesIn,

@@ -8,10 +8,10 @@ import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/i
 import { argumentsIn } from '../messages/index.js';
 import type { PassOn } from '../session/index.js';
 import { HeldCall, type HeldCallPlan } from './held-call.js';
-import { headersHash } from './headers-hash.js';
 import { modernError } from './modern-errors.js';
 import {
   argumentsHash,
+  headersHash,
   isStateForm,
   newCallKey,
   RequestStates,

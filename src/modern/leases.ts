@@ -8,7 +8,7 @@ import { limits, refusals, type Refusal } from '../shared/index.js';
 import { MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { OWN_INTRODUCTION } from '../upstream/index.js';
 import type { HeldCallsOptions } from './held-calls.js';
-import { headersHash } from './headers-hash.js';
+import { headersHash } from './request-state.js';
 import type { Caller } from '../exchange/index.js';
 import { type PassOn, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
 

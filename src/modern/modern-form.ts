@@ -34,14 +34,12 @@ import { allowListHash, type Session } from '../session/index.js';
 import { legacyMessage } from './legacy-message.js';
 import type { HeldCall, PresentCaller } from './held-call.js';
 import { originOf, type HeldCalls } from './held-calls.js';
-import { headerText } from './mirror-check.js';
 import type { StateOrigin } from './request-state.js';
 import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
   isTaskHandle,
   modernErrorEdits,
-  passedEdits,
   resultEdits,
   inputRequestsOf,
   readUrlElicitations,
@@ -187,7 +185,7 @@ export class ModernForm implements RequestForm {
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
     const values = read?.known === known ? read.own : valuesIn({ body }, known);
-    const fault = values && disagreement(known, values, mirror.params, headerText);
+    const fault = values && disagreement(known, values, mirror.params);
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
   }
 
@@ -270,12 +268,12 @@ export class ModernForm implements RequestForm {
     const { isError, bodyStart, bodyEnd } = message;
     const { upstream, taskPlaces } = plan;
     if (era === 'legacy') {
-      const edits = isError ? modernErrorEdits(bytes, message) : resultEdits(bytes, message, method);
+      const edits = isError ? modernErrorEdits(bytes, message) : resultEdits(bytes, message, method, era);
       return { taskPlaces, edits, status: 200 };
     }
     return {
       taskPlaces: this.#taskPlacesIn(taskPlaces, bytes, message, upstream),
-      edits: isError ? NO_EDITS : passedEdits(bytes, message, method),
+      edits: isError ? NO_EDITS : resultEdits(bytes, message, method, era),
       status: isError ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
     };
   }

@@ -2,7 +2,7 @@
 // added to a backend's result where they are missing.
 import { findMember, isKey, isString, JsonScanner, jsonKind } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
-import type { BackendMessage } from '../mcp/index.js';
+import type { BackendMessage, Era } from '../mcp/index.js';
 import type { Edit } from '../messages/index.js';
 import { NO_EDITS } from '../calls/index.js';
 
@@ -88,32 +88,29 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * Puts the members that a legacy backend's result lacks (M18, M19) before its own, and replaces any other `resultType` with `complete`:
- * the name means nothing in the backend's revision, and no legacy backend waits for a retry.
+ * Edits that make a backend's result one of 2026-07-28. What it lacks is put before its own members (M18, M19, N06). In the result of a read,
+ * any other `cacheScope` becomes `private`: no shared cache may keep it, since allow-lists are per user (M30). In a legacy backend's result
+ * any other `resultType` becomes `complete`: the name means nothing in its revision, and it waits for no retry. In a modern one the type
+ * stays, even an unknown one.
  */
-export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
-  if (bytes[bodyStart] !== BRACE) return [];
+export function resultEdits(
+  bytes: Buffer,
+  { bodyStart, bodyEnd }: BackendMessage,
+  method: string,
+  era: Era,
+): readonly Edit[] {
+  if (bytes[bodyStart] !== BRACE) return NO_EDITS;
   const result = bytes.subarray(bodyStart, bodyEnd);
   const isRead = method === 'resources/read';
-  const missing = (isRead ? MEMBERS_OF_READ : ALWAYS_THERE).filter(([name]) => !mayHaveMember(result, name));
-  const edits = isRead ? [...otherScopes(result, bodyStart)] : [];
-  for (const node of nodesOf(result, 'resultType'))
+  const scopes = isRead ? otherScopes(result, bodyStart) : NO_EDITS;
+  if (era === 'modern' && hasTypeAtAnEnd(result)) return scopes;
+  const edits = [...scopes];
+  const needed = isRead && era === 'legacy' ? MEMBERS_OF_READ : ALWAYS_THERE;
+  const missing = needed.filter(([name]) => !mayHaveMember(result, name));
+  for (const node of era === 'legacy' ? nodesOf(result, 'resultType') : [])
     if (scanner.kind(node) === jsonKind.string) putInPlace(edits, result, bodyStart, node, COMPLETE);
   if (missing.length > 0) edits.push(membersBefore(result, bodyStart, missing.map(([, member]) => member).join()));
   return edits;
-}
-
-/**
- * Edits for a modern backend's result that is passed on. They add `resultType` if it is missing, because clients of MCP 2026-07-28 must
- * find one (M18, N06); one that is there stays, even an unknown one. In the result of a read, any other `cacheScope` becomes `private`: no
- * shared cache may keep it, since allow-lists are per user (M30).
- */
-export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): readonly Edit[] {
-  if (bytes[bodyStart] !== BRACE) return NO_EDITS;
-  const result = bytes.subarray(bodyStart, bodyEnd);
-  const hasType = hasTypeAtAnEnd(result) || mayHaveMember(result, 'resultType');
-  const scopes = method === 'resources/read' ? otherScopes(result, bodyStart) : NO_EDITS;
-  return hasType ? scopes : [membersBefore(result, bodyStart, RESULT_TYPE), ...scopes];
 }
 
 function membersBefore(result: Buffer, bodyStart: number, members: string): Edit {

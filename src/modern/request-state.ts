@@ -24,7 +24,6 @@ export interface StateOrigin {
   readonly name: string;
   /** Made by `argumentsHash`. */
   readonly argsHash: string;
-  /** Made by `headersHash`. */
   readonly headersHash: string;
 }
 
@@ -45,6 +44,15 @@ export function newCallKey(): string {
 /** Hashes the length and at most the first 1 MiB: more would block the event loop, and a held call keeps its own arguments anyway. */
 export function argumentsHash(args: Buffer): string {
   return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
+}
+
+/**
+ * The hash of a caller's passthrough headers, which may be credentials: what was opened or held under some headers does not serve requests
+ * with others, and only the hash of the headers is kept.
+ * @param headers as `ExchangeRequest.passthroughHeaders`. @returns `''` for none.
+ */
+export function headersHash(headers: readonly string[]): string {
+  return headers.length === 0 ? '' : createHash('sha256').update(JSON.stringify(headers)).digest('base64');
 }
 
 /** Whether a text has the form of a state of the gateway's. */

@@ -2,6 +2,7 @@
 // line for each session would bury everything else.
 import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import { dropOldest } from './reach/backend-endpoints.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
@@ -28,12 +29,7 @@ export class LastFaults {
   note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
     const { origin } = backend.target;
     this.#faults.delete(origin);
-    if (this.#faults.size >= LAST_FAULTS_KEPT) {
-      for (const oldest of this.#faults.keys()) {
-        this.#faults.delete(oldest);
-        break;
-      }
-    }
+    dropOldest(this.#faults, LAST_FAULTS_KEPT);
     const { kind } = fault;
     this.#faults.set(origin, {
       ...{ backend: backend.name, kind, reason: faultReason(fault), during },

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { headerText, mirrorFault } from '../../src/modern/mirror-check.js';
+import { headerText } from '../../src/messages/mirrored-params.js';
+import { mirrorFault } from '../../src/modern/mirror-check.js';
 import { VERSION } from './modern-request.js';
 
 /** @param name of the tool, as JSON. @param header what the caller says in `mcp-name`. */

@@ -2,7 +2,7 @@
 // are served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../support/deployment.js';
-import { eraOfMessage, wantedBy } from '../../src/exchange/era.js';
+import { eraOfMessage, wantedBy } from '../../src/exchange/transport.js';
 import { NO_MIRROR } from '../../src/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
 import { modernBackendFor, RefusedWith } from '../support/modern-backend.js';

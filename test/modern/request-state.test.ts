@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { headersHash } from '../../src/modern/headers-hash.js';
-import { argumentsHash, newCallKey, RequestStates, type StateOrigin } from '../../src/modern/request-state.js';
+import {
+  headersHash,
+  argumentsHash,
+  newCallKey,
+  RequestStates,
+  type StateOrigin,
+} from '../../src/modern/request-state.js';
 import { limits } from '../../src/shared/limits.js';
 
 const origin: StateOrigin = {

@@ -72,12 +72,7 @@ class SilenceLedger {
   }
 
   #note(subject: string, silence: Silence): void {
-    if (this.#silences.size >= SILENCE_SUBJECTS_MAX) {
-      for (const oldest of this.#silences.keys()) {
-        this.#silences.delete(oldest);
-        break;
-      }
-    }
+    dropOldest(this.#silences, SILENCE_SUBJECTS_MAX);
     this.#silences.set(subject, silence);
   }
 
@@ -241,7 +236,7 @@ export class BackendEndpoints {
 }
 
 /** Makes room for one more entry. @returns the dropped value, if any. */
-function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
+export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
   if (map.size < sizeMax) return undefined;
   for (const [key, value] of map) {
     map.delete(key);

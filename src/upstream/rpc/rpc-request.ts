@@ -32,7 +32,6 @@ import {
   readBackendMessage,
   type BackendMessage,
   readLargeBackendMessage,
-  readLargeBackendMessageLater,
 } from '../../mcp/index.js';
 import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
@@ -304,7 +303,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#countEvent();
       this.#goOn();
     };
-    this.#reading = readLargeBackendMessageLater(this.#plan.subject, data, onRead, this.#plan.hasTasks);
+    this.#reading = readLargeBackendMessage(this.#plan.subject, data, onRead, this.#plan.hasTasks, true);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {

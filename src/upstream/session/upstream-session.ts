@@ -36,96 +36,6 @@ import type { UpstreamSessionRecord, WordMemory } from './upstream-session-recor
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
-/**
- * What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
- * Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
- */
-class KeptRecord {
-  readonly #memory: WordMemory;
-  #record: OwnRecord | undefined;
-  #capabilities: number | undefined;
-  #named: readonly NamedCapability[] | undefined;
-  /** The counted bytes of the record's instructions, and of the named capabilities. */
-  #instructionBytes = 0;
-  #namedBytes = 0;
-  #cookieBytes = 0;
-
-  constructor(memory: WordMemory) {
-    this.#memory = memory;
-  }
-
-  /** `undefined` unless the session is open. */
-  get record(): UpstreamSessionRecord | undefined {
-    return this.#record;
-  }
-
-  /** As the backend declared it when it was last opened: bits of `capability`. */
-  get capabilities(): number | undefined {
-    return this.#capabilities;
-  }
-
-  /** The same for experimental capabilities and extensions. */
-  get named(): readonly NamedCapability[] | undefined {
-    return this.#named;
-  }
-
-  /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
-  keep(record: OwnRecord): void {
-    const { instructions, named, capabilities } = record;
-    this.#capabilities = capabilities;
-    this.#keepNamed(named);
-    this.#record = record;
-    this.setCookies(record.cookies ?? '');
-    if (instructions === undefined && named === this.#named) return;
-    const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
-    this.#instructionBytes = bytes ?? 0;
-    const kept = bytes === undefined ? undefined : instructions;
-    this.#record.instructions = kept;
-    this.#record.named = this.#named;
-  }
-
-  /** Whether the record says the same about the backend as what is kept; instructions are passed on only once, and do not count. */
-  says({ capabilities, named }: UpstreamSessionRecord): boolean {
-    return capabilities === this.#capabilities && wordsOf(named) === wordsOf(this.#named);
-  }
-
-  /** The backend calls the session by another id. */
-  rename(sessionId: string): void {
-    if (this.#record !== undefined) this.#record.sessionId = sessionId;
-  }
-
-  /** @param cookies to send from now on; without room for them, none are sent. */
-  setCookies(cookies: string): void {
-    if (this.#record === undefined) return;
-    this.#memory.drop(this.#cookieBytes);
-    const bytes = cookies === '' ? undefined : this.#memory.tryKeepText(cookies);
-    this.#cookieBytes = bytes ?? 0;
-    this.#record.cookies = bytes === undefined ? undefined : cookies;
-  }
-
-  /** The session is no longer open. */
-  drop(): void {
-    this.setCookies('');
-    this.#record = undefined;
-    this.#memory.drop(this.#instructionBytes);
-    this.#instructionBytes = 0;
-  }
-
-  /** The session will not be opened again. */
-  dropAll(): void {
-    this.drop();
-    this.#keepNamed(undefined);
-  }
-
-  #keepNamed(named: readonly NamedCapability[] | undefined): void {
-    this.#memory.drop(this.#namedBytes);
-    const words = wordsOf(named);
-    const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
-    this.#named = bytes === undefined ? undefined : named;
-    this.#namedBytes = bytes ?? 0;
-  }
-}
-
 function wordsOf(named: readonly NamedCapability[] | undefined): string | undefined {
   return named?.map(({ name, value }) => name + value).join('');
 }
@@ -146,8 +56,16 @@ export class UpstreamSession extends UpstreamOpening {
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
-  readonly #kept: KeptRecord;
   readonly #memory: WordMemory;
+  /** What the backend said at the opening, as far as the session's memory has room for its texts. */
+  #record: OwnRecord | undefined;
+  /** Kept longer than the record: a request that relies on them is what opens the session again. */
+  #capabilities: number | undefined;
+  #named: readonly NamedCapability[] | undefined;
+  /** Counted bytes of the record's instructions, of the named capabilities, and of cookies. */
+  #instructionBytes = 0;
+  #namedBytes = 0;
+  #cookieBytes = 0;
   /** Created for the first tool that has some. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
@@ -168,18 +86,17 @@ export class UpstreamSession extends UpstreamOpening {
     protocolVersion = LATEST_PROTOCOL_VERSION,
   ) {
     super(context, subject, backend, introduction, protocolVersion);
-    this.#kept = new KeptRecord(memory);
     this.#memory = memory;
   }
 
   /** What the backend said about itself; `undefined` unless the session is open. */
   get record(): UpstreamSessionRecord | undefined {
-    return this.#kept.record;
+    return this.#record;
   }
 
   /** What the backend declared when it was last opened, as bits of `capability`; without tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
-    const known = this.#kept.capabilities;
+    const known = this.#capabilities;
     return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
   }
 
@@ -188,7 +105,7 @@ export class UpstreamSession extends UpstreamOpening {
    * where the config hides any of the backend's items from callers, as what a method outside the lists can reach is unknown.
    */
   get named(): readonly NamedCapability[] {
-    const { named = NONE } = this.#kept;
+    const named = this.#named ?? NONE;
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
 
@@ -373,7 +290,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (this.state === 'open') this.#dropRecord();
     else if (!this.tryOpenAtOnce()) return;
     this.noteEra(record.era);
-    this.#kept.keep({ ...record });
+    this.#keep({ ...record });
     this.#headers = sessionHeaders(record);
     if (!keepsCookies(this.backend)) this.#setCookies('');
   }
@@ -384,9 +301,46 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   #setCookies(cookies: string): void {
-    if (this.record === undefined || (this.record.cookies ?? '') === cookies) return;
-    this.#kept.setCookies(cookies);
-    this.#headers = sessionHeaders(this.record);
+    const record = this.#record;
+    if (record === undefined || (record.cookies ?? '') === cookies) return;
+    this.#keepCookies(record, cookies);
+    this.#headers = sessionHeaders(record);
+  }
+
+  /** Without room for them, no cookies are sent. */
+  #keepCookies(record: OwnRecord, cookies: string): void {
+    this.#memory.drop(this.#cookieBytes);
+    const bytes = cookies === '' ? undefined : this.#memory.tryKeepText(cookies);
+    this.#cookieBytes = bytes ?? 0;
+    record.cookies = bytes === undefined ? undefined : cookies;
+  }
+
+  #keepNamed(named: readonly NamedCapability[] | undefined): void {
+    this.#memory.drop(this.#namedBytes);
+    const words = wordsOf(named);
+    const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
+    this.#named = bytes === undefined ? undefined : named;
+    this.#namedBytes = bytes ?? 0;
+  }
+
+  /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
+  #keep(record: OwnRecord): void {
+    this.#capabilities = record.capabilities;
+    this.#keepNamed(record.named);
+    record.named = this.#named;
+    this.#record = record;
+    this.#keepCookies(record, record.cookies ?? '');
+    const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
+    this.#instructionBytes = bytes ?? 0;
+    if (bytes === undefined) record.instructions = undefined;
+  }
+
+  /** The session is no longer open. */
+  #dropKept(): void {
+    if (this.#record !== undefined) this.#keepCookies(this.#record, '');
+    this.#record = undefined;
+    this.#memory.drop(this.#instructionBytes);
+    this.#instructionBytes = 0;
   }
 
   /**
@@ -408,12 +362,12 @@ export class UpstreamSession extends UpstreamOpening {
    * @param lines its `set-cookie` lines.
    */
   noteHead(sessionId: string, lines: string, carried: string): void {
-    const { record } = this;
+    const record = this.#record;
     if (record === undefined || record.sessionId !== carried) return;
     if (lines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
       this.#setCookies(withCookies(record.cookies ?? '', lines, this.#stream?.target ?? this.target));
     if (sessionId === '' || sessionId === carried || carried === '') return;
-    this.#kept.rename(sessionId);
+    record.sessionId = sessionId;
     this.#headers = sessionHeaders(record);
   }
 
@@ -463,7 +417,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (!this.tryClose()) return;
     if (hasToBeTold) this.#sayFarewell(metadata, onTold);
     this.#dropRecord();
-    this.#kept.dropAll();
+    this.#keepNamed(undefined);
     this.mirrors?.drop();
     this.tellWaiters(upstreamFault('session-ended', true));
   }
@@ -487,15 +441,16 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
-    this.#kept.keep(result.record);
+    this.#keep(result.record);
     this.#headers = result.headers;
     if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
   }
 
   protected override onDeclared({ record }: HandshakeResult): void {
-    if (this.#kept.says(record)) return;
-    this.#kept.drop();
-    this.#kept.keep(record);
+    // Instructions are passed on only once, and do not count.
+    if (record.capabilities === this.#capabilities && wordsOf(record.named) === wordsOf(this.#named)) return;
+    this.#dropKept();
+    this.#keep(record);
     this.context.onChanged?.(this.backend, '');
   }
 
@@ -523,7 +478,7 @@ export class UpstreamSession extends UpstreamOpening {
     const stream = this.#stream;
     this.#stream = undefined;
     this.onDropped?.(this);
-    this.#kept.drop();
+    this.#dropKept();
     stream?.close();
   }
 }

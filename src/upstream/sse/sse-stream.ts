@@ -5,7 +5,7 @@
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent, idKey, type Reading } from '../../bytes/index.js';
-import { readBackendMessage, type BackendMessage, readLargeBackendMessageLater } from '../../mcp/index.js';
+import { readBackendMessage, type BackendMessage, readLargeBackendMessage } from '../../mcp/index.js';
 import { type Deadline, wokenTurns, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
@@ -266,12 +266,13 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #readLarge(data: Buffer): void {
-    this.#reading = readLargeBackendMessageLater(this.#plan.subject, data, (message) => {
+    const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onMessage(data, message);
       while (this.#reading === undefined && this.#events.length > 0) this.#onEvent(this.#events.shift()!, '');
       this.#count();
-    });
+    };
+    this.#reading = readLargeBackendMessage(this.#plan.subject, data, onRead, false, true);
     this.#rest();
   }
 
