@@ -80,10 +80,10 @@ export class AdminServer {
 /** Creates the server without starting to listen. */
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
-  const hosts = new AdminHosts(host, allowedHosts);
+  const isAdmitted = admitting(host, allowedHosts);
   const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: CHECK_MS };
   const server = createServer(bounds, (request, response) => {
-    void answer(request, response, hosts, options);
+    void answer(request, response, isAdmitted, options);
   });
   keepRoom(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
@@ -99,26 +99,20 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
 /** The interval of Node's check for slow requests: its default of 30 s is longer than they may take. */
 const CHECK_MS = 1_000;
 
+type AdmitsHost = (host: string, origin: string) => boolean;
+
 /** Decides which `Host` and `Origin` are accepted: a page in an operator's browser must not read what this machine serves. */
-class AdminHosts {
-  readonly #policy: HostPolicy;
-  readonly #allowedHosts: ReadonlySet<string>;
-
-  constructor(listenHost: string, allowedHosts: readonly string[]) {
-    this.#policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
-    this.#allowedHosts = new Set(allowedHosts);
-  }
-
-  isLetIn(host: string, origin: string): boolean {
-    return this.#policy.check(host, origin) === undefined && this.#isKnown(host.toLowerCase());
-  }
-
-  /** DNS names can be rebound to this machine, addresses cannot. A request without `Host` does not come from a browser. */
-  #isKnown(host: string): boolean {
-    const name = host.replace(/:\d*$/, '');
-    if (host === '' || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
-    return this.#allowedHosts.has(host) || this.#allowedHosts.has(name);
-  }
+function admitting(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
+  const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
+  // DNS names can be rebound to this machine, addresses cannot. A request without `Host` does not come from a browser.
+  return (host, origin) => {
+    const name = host.toLowerCase().replace(/:\d*$/, '');
+    const isKnown = host === '' || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
+    return (
+      policy.check(host, origin) === undefined &&
+      (isKnown || allowedHosts.includes(name) || allowedHosts.includes(host.toLowerCase()))
+    );
+  };
 }
 
 /** The body and the status of `/ready`. */
@@ -135,12 +129,12 @@ export function jsonPage(status: number, value: unknown): AdminPage {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  hosts: AdminHosts,
+  isAdmitted: AdmitsHost,
   offers: Offers,
 ): Promise<void> {
   let page: AdminPage;
   try {
-    page = await pageFor(request, hosts, offers);
+    page = await pageFor(request, isAdmitted, offers);
   } catch (error) {
     page = jsonPage(500, { detail: error instanceof Error ? error.message : String(error) });
   }
@@ -154,11 +148,11 @@ type Offers = Pick<AdminOptions, 'pages' | 'changes'>;
 
 async function pageFor(
   request: IncomingMessage,
-  hosts: AdminHosts,
+  isAdmitted: AdmitsHost,
   { pages, changes = {} }: Offers,
 ): Promise<AdminPage> {
   const { method, url = '/', headers } = request;
-  if (!hosts.isLetIn(headers.host ?? '', headers.origin ?? ''))
+  if (!isAdmitted(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
       detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });

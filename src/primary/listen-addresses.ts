@@ -15,31 +15,19 @@ import { listenFault } from '../process/index.js';
 
 const CLAIM_PREFIX = 'switchyard-claim:';
 
-class AddressClaim {
-  readonly #holder: Server | undefined;
-
-  private constructor(holder: Server | undefined) {
-    this.#holder = holder;
-  }
-
-  /**
-   * Call while the address is bound exclusively: then no two processes claim overlapping addresses at the same moment. Rejects
-   * with EADDRINUSE when a running gateway has claimed the address, or one that overlaps with it.
-   * @param address with an IP address as its host, and a real port.
-   */
-  static async take(address: ListenAddress): Promise<AddressClaim> {
-    if (process.platform !== 'linux') return new AddressClaim(undefined);
-    if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUse();
-    const holder = createServer((socket) => socket.destroy());
-    holder.listen(`\0${CLAIM_PREFIX}${address.port}:${address.host}`);
-    await once(holder, 'listening');
-    holder.unref();
-    return new AddressClaim(holder);
-  }
-
-  release(): void {
-    this.#holder?.close();
-  }
+/**
+ * Call while the address is bound exclusively: then no two processes claim overlapping addresses at the same moment. Rejects
+ * with EADDRINUSE when a running gateway has claimed the address, or one that overlaps with it.
+ * @param address with an IP address as its host, and a real port.
+ * @returns what has to be closed to release the claim.
+ */
+async function claim(address: ListenAddress): Promise<Server | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUse();
+  const holder = createServer((socket) => socket.destroy());
+  holder.listen(`\0${CLAIM_PREFIX}${address.port}:${address.host}`);
+  await once(holder, 'listening');
+  return holder.unref();
 }
 
 /** Whether the two addresses overlap: they are the same, or one of them covers all addresses of the machine. */
@@ -77,7 +65,7 @@ export interface ClaimedAddresses {
 
 interface Bound {
   readonly server: Server;
-  readonly claim: AddressClaim;
+  readonly claim: Server | undefined;
 }
 
 /**
@@ -86,6 +74,7 @@ interface Bound {
  */
 export async function claimAddresses(options: DataplaneOptions): Promise<ClaimedAddresses> {
   const bound: Bound[] = [];
+  const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
   try {
     // Both are held until both are bound, so that they cannot be the same address.
     const address = await bind(options.address, '--address', bound);
@@ -93,10 +82,9 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
       ...options.tls,
       address: await bind(options.tls.address, '--tls-address', bound),
     };
-    const release = (): void => bound.forEach(({ claim }) => claim.release());
     return { options: { ...options, address, tls }, release };
   } catch (error) {
-    for (const { claim } of bound) claim.release();
+    release();
     throw error;
   } finally {
     await Promise.all(bound.map(({ server }) => new Promise((resolve) => server.close(resolve))));
@@ -148,7 +136,7 @@ async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenA
     });
     // The claim is for the IP address that a host name was resolved to.
     const { address: host, port } = server.address() as AddressInfo;
-    bound.push({ server, claim: await AddressClaim.take({ host, port }) });
+    bound.push({ server, claim: await claim({ host, port }) });
     return { host: address.host, port };
   } catch (error) {
     if (server.listening) server.close();

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DataplaneOptions, type StoreOptions, hasKeys } from '../config/index.js';
+import { type DataplaneOptions, type StoreOptions, hasKeys, formatAddress } from '../config/index.js';
 import {
   limits,
   exitStatus,
@@ -16,14 +16,7 @@ import {
   type LogLevel,
   PROGRAM_VERSION,
 } from '../shared/index.js';
-import {
-  formatAddress,
-  StartFault,
-  ServiceNotice,
-  type ServiceManager,
-  StopSignals,
-  type ViewQuestion,
-} from '../process/index.js';
+import { StartFault, ServiceNotice, type ServiceManager, StopSignals, type ViewQuestion } from '../process/index.js';
 import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
@@ -33,22 +26,6 @@ import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 import { workerBounds } from './worker-bounds.js';
-
-/** A slow check that several callers may need at once: they share the run that is under way. Cold path. */
-class SharedCheck {
-  readonly #check: () => Promise<void>;
-  #underWay: Promise<void> | undefined;
-
-  constructor(check: () => Promise<void>) {
-    this.#check = check;
-  }
-
-  /** Rejects when the check does. */
-  run(): Promise<void> {
-    this.#underWay ??= this.#check().finally(() => (this.#underWay = undefined));
-    return this.#underWay;
-  }
-}
 
 /**
  * Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
@@ -169,7 +146,7 @@ async function superviseFleet(
     hopSecret: randomBytes(32),
     bootstrapModule: entry.bootstrapModule,
   };
-  const storeCheck = new SharedCheck(() => entry.checkStore(options.store));
+  let storeCheck: Promise<void> | undefined;
   const fleet = new Fleet(
     {
       module: entry.workerModule,
@@ -177,7 +154,8 @@ async function superviseFleet(
       environment: entry.workerEnvironment,
       start,
       bounds: { ...limits, ...workerBounds },
-      checkStore: () => storeCheck.run(),
+      // Slots that need it at once share the one under way.
+      checkStore: () => (storeCheck ??= entry.checkStore(options.store).finally(() => (storeCheck = undefined))),
     },
     logger,
   );

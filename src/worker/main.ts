@@ -1,6 +1,6 @@
 // Entry point of a worker process: follows the primary's messages, and ends when the primary is gone.
 import { connectToPrimary, sendHeartbeats, type StartMessage, type ToWorker } from '../process/index.js';
-import { exitStatus, flushLog, setLogLevel, PROGRAM_VERSION } from '../shared/index.js';
+import { exitStatus, flushLog, PROGRAM_VERSION } from '../shared/index.js';
 import { Worker } from './worker.js';
 
 const primary = connectToPrimary();
@@ -11,58 +11,10 @@ process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});
 primary.onDisconnect(() => process.exit(0));
-primary.onMessage((message) => void onMessage(message));
-
-async function onMessage(message: ToWorker): Promise<void> {
-  switch (message.kind) {
-    case 'start':
-      await start(message);
-      break;
-    case 'retire':
-      await worker?.retire(() => primary.send({ kind: 'left' }));
-      primary.send({ kind: 'drained' });
-      break;
-    case 'announce-drain':
-      worker?.announceDrain();
-      break;
-    case 'drain':
-      await worker?.drain();
-      primary.send({ kind: 'drained' });
-      break;
-    case 'stop':
-      await worker?.stop(message.farewellsMs);
-      // The final report, so that no counts are lost.
-      sendReport(0);
-      await flushLog();
-      process.exit(0);
-      break;
-    case 'forget':
-      worker?.forget(message.subject);
-      primary.send({ kind: 'forgotten', ticket: message.ticket });
-      break;
-    case 'all-forgotten':
-      worker?.onAllForgotten(message.ticket);
-      break;
-    case 'report':
-      sendReport(message.ticket);
-      break;
-    case 'view': {
-      const answer = await worker?.view(message.question);
-      primary.send({ kind: 'view', ticket: message.ticket, answer: answer ?? 'null' });
-      break;
-    }
-    case 'log-level':
-      setLogLevel(message.level);
-      break;
-    case 'readiness':
-      worker?.onReadiness(message.isReady);
-      break;
-  }
-}
-
-function sendReport(ticket: number): void {
-  if (worker !== undefined) primary.send({ kind: 'report', ticket, series: worker.report() });
-}
+primary.onMessage((message) => {
+  if (message.kind === 'start') void start(message);
+  else void (worker?.onMessage(message) ?? beforeStart(message));
+});
 
 async function start(message: StartMessage): Promise<void> {
   try {
@@ -74,4 +26,12 @@ async function start(message: StartMessage): Promise<void> {
     process.exitCode = exitStatus.unavailable;
     process.disconnect();
   }
+}
+
+/** There is nothing to stop or to forget yet. */
+async function beforeStart(message: ToWorker): Promise<void> {
+  if (message.kind === 'forget') primary.send({ kind: 'forgotten', ticket: message.ticket });
+  if (message.kind !== 'stop') return;
+  await flushLog();
+  process.exit(0);
 }

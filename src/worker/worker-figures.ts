@@ -17,18 +17,24 @@ import type { OriginView } from '../upstream/index.js';
 export interface FigureSources {
   readonly slot: number;
   readonly loopDelay: Histogram;
-  sessionCount(): number;
-  origins(): readonly Pick<OriginView, 'origin' | 'forgiven'>[];
+  readonly relay: {
+    readonly sessionCount: number;
+    readonly origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[];
+  };
   /** Connections to backends by purpose. */
-  connections(): Readonly<Record<string, number>>;
+  readonly backends: Counts;
   /** By source of the answer. */
-  storeReads(): Readonly<Record<string, number>>;
-  storeInvalidations(): number;
-  /** By outcome. */
-  tokenVerifications(): Readonly<Record<string, number>>;
-  /** By outcome: exported, dropped, failed. */
-  spans(): Readonly<SpanCounts>;
+  readonly storeCounts: { readonly reads: Counts['counts']; readonly invalidations: number };
+  /** Verifications by outcome. */
+  readonly tokens: Counts;
+  readonly tracer: { readonly counts: SpanCounts } | undefined;
 }
+
+interface Counts {
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+const NO_SPANS: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
 
 export class WorkerFigures {
   readonly requests = new RequestFigures();
@@ -51,15 +57,15 @@ export class WorkerFigures {
       { name: 'switchyard_hops_total', labels: ['passed'], value: this.passedHops },
       ...this.failedHops.series(),
       ...this.#faults.series(),
-      ...forgivenSeries(sources.origins()),
+      ...forgivenSeries(sources.relay.origins),
       { name: 'switchyard_requests_in_flight', labels: [], value: this.requestsInFlight },
       { name: 'switchyard_streams', labels: [], value: this.streams },
-      { name: 'switchyard_sessions', labels: [], value: sources.sessionCount() },
-      ...byLabel('switchyard_upstream_connections', sources.connections()),
-      ...byLabel('switchyard_store_reads_total', sources.storeReads()),
-      { name: 'switchyard_store_invalidations_total', labels: [], value: sources.storeInvalidations() },
-      ...byLabel('switchyard_token_verifications_total', sources.tokenVerifications()),
-      ...byLabel('switchyard_spans_total', { ...sources.spans() }),
+      { name: 'switchyard_sessions', labels: [], value: sources.relay.sessionCount },
+      ...byLabel('switchyard_upstream_connections', sources.backends.counts),
+      ...byLabel('switchyard_store_reads_total', sources.storeCounts.reads),
+      { name: 'switchyard_store_invalidations_total', labels: [], value: sources.storeCounts.invalidations },
+      ...byLabel('switchyard_token_verifications_total', sources.tokens.counts),
+      ...byLabel('switchyard_spans_total', { ...(sources.tracer?.counts ?? NO_SPANS) }),
       ...histogramSeries('switchyard_event_loop_delay_seconds', [worker], sources.loopDelay),
       ...processSeries(worker),
     ];

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
-import type { PrimaryChannel, StartMessage, ViewQuestion } from '../process/index.js';
+import type { PrimaryChannel, StartMessage, ToWorker } from '../process/index.js';
 import { WorkerViews } from './worker-views.js';
 import { Names, BackendConnections } from '../http-client/index.js';
 import { Relay, shareTable } from '../relay/index.js';
@@ -21,6 +21,8 @@ import {
   type FeatureModule,
   HostPolicy,
   createLogger,
+  flushLog,
+  setLogLevel,
   subjectHash,
   type Logger,
   RepeatedLog,
@@ -33,7 +35,7 @@ import { hostReader, UserConfigs } from '../user-config/index.js';
 import { OWN_BOUNDS_S, Histogram, type Series } from '../metrics/index.js';
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { RequestTurns } from './request-turns.js';
-import { WorkerFigures, type FigureSources } from './worker-figures.js';
+import { WorkerFigures } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
@@ -70,8 +72,6 @@ class ForgetAnnouncer {
   }
 }
 
-const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
-
 /** Time for the answers of what a stop has ended to reach their callers, also through another worker. After that, they are cut off. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
@@ -90,13 +90,46 @@ export class Worker {
     return new Worker(await assemble(start, primary));
   }
 
-  /** From now on the health check reports that this gateway is about to drain. */
-  announceDrain(): void {
-    this.#parts.edge.announceDrain();
+  /** Does what the primary says, and answers it. Resolves when both is done. */
+  async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
+    const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
+    switch (message.kind) {
+      case 'retire':
+        await this.#retire(() => primary.send({ kind: 'left' }));
+        return primary.send({ kind: 'drained' });
+      case 'announce-drain':
+        return edge.announceDrain();
+      case 'drain':
+        await this.#drain();
+        return primary.send({ kind: 'drained' });
+      case 'stop':
+        await this.#stop(message.farewellsMs);
+        // The final report, so that no counts are lost.
+        this.#report(0);
+        await flushLog();
+        return process.exit(0);
+      case 'forget':
+        configs.forget(message.subject);
+        return primary.send({ kind: 'forgotten', ticket: message.ticket });
+      case 'all-forgotten':
+        return announcer.onAllForgotten(message.ticket);
+      case 'report':
+        return this.#report(message.ticket);
+      case 'view':
+        return primary.send({ kind: 'view', ticket: message.ticket, answer: await views.answer(message.question) });
+      case 'log-level':
+        return setLogLevel(message.level);
+      case 'readiness':
+        pipeline.isGatewayReady = message.isReady;
+    }
+  }
+
+  #report(ticket: number): void {
+    this.#parts.primary.send({ kind: 'report', ticket, series: this.#parts.report() });
   }
 
   /** Stops accepting connections; resolves when every request has its answer. Hops from other workers are still served. */
-  drain(): Promise<void> {
+  #drain(): Promise<void> {
     // Streams that answer no request would never end by themselves.
     this.#parts.relay.drain();
     this.#drained = this.#parts.edge.drain();
@@ -107,7 +140,7 @@ export class Worker {
    * A successor has this worker's slot. Resolves when every request that came here is answered and no more can come.
    * @param onLeft called when no more connections are accepted here.
    */
-  async retire(onLeft: () => void): Promise<void> {
+  async #retire(onLeft: () => void): Promise<void> {
     const { pipeline, hopListener, passedBack, relay, edge, logger } = this.#parts;
     pipeline.retire();
     relay.retire();
@@ -119,7 +152,7 @@ export class Worker {
   }
 
   /** Ends every session and tells the backends, which may take at most `farewellsMs`. */
-  async stop(farewellsMs: number): Promise<void> {
+  async #stop(farewellsMs: number): Promise<void> {
     const { overloadWatch, relay, hops, predecessor, passedBack, hopListener, backends, configs, store, directory } =
       this.#parts;
     overloadWatch.stop();
@@ -138,29 +171,6 @@ export class Worker {
     await directory?.close();
     await store.close();
     await flushed;
-  }
-
-  forget(subject: string): void {
-    this.#parts.configs.forget(subject);
-  }
-
-  /** Sets whether the health check reports the whole gateway as ready. */
-  onReadiness(isReady: boolean): void {
-    this.#parts.pipeline.isGatewayReady = isReady;
-  }
-
-  /** All figures, for the primary. */
-  report(): readonly Series[] {
-    return this.#parts.report();
-  }
-
-  /** Answers an operator's question, passed on by the primary, with JSON. Never rejects. */
-  view(question: ViewQuestion): Promise<string> {
-    return this.#parts.views.answer(question);
-  }
-
-  onAllForgotten(ticket: number): void {
-    this.#parts.announcer.onAllForgotten(ticket);
   }
 }
 
@@ -265,17 +275,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
   const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
   overloadWatch.start();
-  const sources: FigureSources = {
-    slot,
-    loopDelay,
-    sessionCount: () => relay.sessionCount,
-    origins: () => relay.origins,
-    connections: () => backends.counts,
-    storeReads: () => storeCounts.reads,
-    storeInvalidations: () => storeCounts.invalidations,
-    tokenVerifications: () => tokens.counts,
-    spans: () => tracer?.counts ?? NO_SPANS,
-  };
+  const sources = { slot, loopDelay, relay, backends, storeCounts, tokens, tracer };
   const report = (): Series[] => figures?.report(sources) ?? [];
   const views = new WorkerViews({
     relay,
@@ -287,6 +287,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     logger,
   });
   return {
+    primary,
     report,
     views,
     logger,

@@ -13,13 +13,11 @@ t.test('what was overlooked is counted by origin and kind, of many origins toget
   const series = new WorkerFigures().report({
     slot: 0,
     loopDelay: new Histogram(OWN_BOUNDS_S),
-    sessionCount: () => 0,
-    origins: () => [{ origin: 'https://sound.example', forgiven: undefined }, ...origins],
-    connections: () => ({}),
-    storeReads: () => ({}),
-    storeInvalidations: () => 0,
-    tokenVerifications: () => ({}),
-    spans: () => ({ exported: 0, dropped: 0, failed: 0 }),
+    relay: { sessionCount: 0, origins: [{ origin: 'https://sound.example', forgiven: undefined }, ...origins] },
+    backends: { counts: {} },
+    storeCounts: { reads: {}, invalidations: 0 },
+    tokens: { counts: {} },
+    tracer: undefined,
   });
   const told = series.filter(({ name }) => name === 'switchyard_backend_forgiven_total');
   t.strictSame(told[0], {
