@@ -39,7 +39,6 @@ import {
   wholeNumber,
 } from './config/index.js';
 import { mintToken, runControlPlane, runDataplane } from './planes.js';
-import type { SecretsAction } from './credentials/index.js';
 import { exitStatus } from './shared/index.js';
 import { workerBounds } from './primary/index.js';
 
@@ -104,21 +103,10 @@ const printing = kind({ isJson }, async (request, perform: (way: undefined) => P
   return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
 });
 
-/** A command about secrets in the store. */
-function ofSecrets<Options extends typeof secretsOptions, const Names extends readonly string[] = []>({
-  action,
-  ...row
-}: Row<Options, Names> & {
-  readonly action: (request: Request<Options, Names>) => SecretsAction;
-}) {
-  return command({
-    ...row,
-    run: async (request) => {
-      const { runSecrets } = await import('./credentials/secrets/run-secrets.js');
-      return runSecrets({ store: request.store, keys: request.keys, action: action(request) });
-    },
-  });
-}
+/** As `printing`, for a person alone: never as JSON. */
+const telling = kind({}, async (_request, perform: (way: undefined) => Promise<CommandResult>) => {
+  return (await import('./cli/command-result.js')).printResult(false, async () => perform(undefined));
+});
 
 const SHELLS = ['bash', 'zsh', 'fish'];
 
@@ -137,6 +125,7 @@ const serverFiles = async () => import('./cli/server-files.js');
 const compositions = async () => import('./cli/compositions.js');
 const userConfigs = async () => import('./cli/user-configs.js');
 const admin = async () => import('./cli/admin-commands.js');
+const secrets = async () => import('./cli/secrets.js');
 
 export const commands = {
   dataplane: command({
@@ -402,7 +391,7 @@ export const commands = {
       return printResult(true, (await userConfigs()).schema);
     },
   }),
-  'secrets set': ofSecrets({
+  'secrets set': telling({
     summary: 'store a secret read from standard input, encrypted',
     options: {
       origins: required(
@@ -416,23 +405,23 @@ export const commands = {
     },
     operands: ['name'],
     check: checkSecretName,
-    action: ({ name, origins }) => ({ command: 'secrets set', name, origins }),
+    load: async () => (await secrets()).set,
   }),
-  'secrets list': ofSecrets({
+  'secrets list': telling({
     summary: 'list the secrets in the store, without their values',
     options: secretsOptions,
-    action: () => ({ command: 'secrets list' }),
+    load: async () => (await secrets()).list,
   }),
-  'secrets delete': ofSecrets({
+  'secrets delete': telling({
     summary: 'delete a secret from the store',
     options: secretsOptions,
     operands: ['name'],
     check: checkSecretName,
-    action: ({ name }) => ({ command: 'secrets delete', name }),
+    load: async () => (await secrets()).remove,
   }),
-  'secrets rotate': ofSecrets({
+  'secrets rotate': telling({
     summary: 'encrypt every secret again with the first key',
     options: sealingOptions,
-    action: () => ({ command: 'secrets rotate' }),
+    load: async () => (await secrets()).rotate,
   }),
 } as const satisfies Readonly<Record<string, CommandDeclaration>>;

@@ -11,8 +11,8 @@ import {
   workerEnvironment,
   readRequest,
   startInWords,
+  formatAddress,
 } from './config/index.js';
-import { formatAddress } from './process/index.js';
 import { exitStatus } from './shared/index.js';
 
 export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {

@@ -2,18 +2,9 @@
 // before it is stored, and replaces only the config that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { type StoreOptions, operatorName } from '../config/index.js';
+import type { StoreOptions } from '../config/index.js';
 import { exitStatus, limits, isObject } from '../shared/index.js';
-import {
-  CHANGE_NOT_LISTED,
-  listChange,
-  type CommandChange,
-  noStoreInWords,
-  openForCommand,
-  RecordStoreFault,
-  type RecordKey,
-  type RecordStore,
-} from '../store/index.js';
+import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/index.js';
 import {
   checkUserConfig,
   type UserConfigCheck,
@@ -26,6 +17,7 @@ import {
   userConfigJsonSchema,
 } from '../user-config/index.js';
 import { CliFault, harmlessJson, type CommandResult, printable } from './command-result.js';
+import { listed, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT, faultOfJson } from './input-file.js';
 
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
@@ -138,7 +130,7 @@ export async function put({
       );
     }
     await swap(store, subject, before, config);
-    const { isListed, words } = await listed(store, 'putUserConfig', subject, before, config);
+    const { isListed, words } = await listedConfig(store, 'putUserConfig', subject, before, config);
     const left = hostsIn(config);
     const removed = hostsIn(before).filter((id) => !left.includes(id));
     const answer = {
@@ -158,28 +150,22 @@ export async function remove({ subject, store: options, expectedDigest }: Change
     const before = found(await readExpected(store, subject, expectedDigest), store, subject);
     const published = (await publishedIn(store, subject)) ?? [];
     await swap(store, subject, before, undefined);
-    const { isListed, words } = await listed(store, 'deleteUserConfig', subject, before, undefined);
+    const { isListed, words } = await listedConfig(store, 'deleteUserConfig', subject, before, undefined);
     const hosts = hostsText('Published by the control plane, which will put it back', published);
     const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
     return { answer: { subject, isDeleted: true, isListed, published }, text };
   });
 }
 
-/** Adds a completed change to the list of changes; on failure, the returned words say so. */
-async function listed(
+async function listedConfig(
   records: RecordStore,
-  operation: CommandChange['operation'],
+  operation: 'putUserConfig' | 'deleteUserConfig',
   name: string,
   before: Buffer | undefined,
   after: Buffer | undefined,
-): Promise<{ readonly isListed: boolean; readonly words: string }> {
-  const change: CommandChange = {
-    ...{ operator: operatorName(), operation, kind: 'user-configs', name },
-    before: before && configInBrief(before),
-    after: after && configInBrief(after),
-  };
-  const isListed = await listChange(records, change);
-  return { isListed, words: isListed ? '' : `${CHANGE_NOT_LISTED}\n` };
+): ReturnType<typeof listed> {
+  const briefs = { before: before && configInBrief(before), after: after && configInBrief(after) };
+  return listed(records, { operation, kind: 'user-configs', name, ...briefs });
 }
 
 /**
@@ -240,25 +226,6 @@ function hostsText(words: string, ids: readonly string[]): string {
 function found(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
   if (value !== undefined) return value;
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
-}
-
-/** @param isMade whether a missing embedded store is created. */
-async function withStore(
-  options: StoreOptions,
-  isMade: boolean,
-  work: (store: RecordStore) => Promise<CommandResult>,
-): Promise<CommandResult> {
-  let store: RecordStore | undefined;
-  try {
-    store = await openForCommand(options, isMade);
-    if (store !== undefined) return await work(store);
-  } catch (error) {
-    if (!(error instanceof RecordStoreFault)) throw error;
-    throw new CliFault(exitStatus.unavailable, error.message, error);
-  } finally {
-    await store?.close();
-  }
-  throw new CliFault(exitStatus.notFound, noStoreInWords(options));
 }
 
 /** If the text is not JSON, its error also says where. */

@@ -67,6 +67,7 @@ export {
   PORT_MAX,
   choicesOf,
   duration,
+  formatAddress,
   oneOf,
   parseSecretOrigins,
   parseSwitch,

@@ -8,6 +8,10 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+export function formatAddress({ host, port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 /** Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;

@@ -3,8 +3,8 @@
 // Exit status: 0 drained after a signal; 69 the address is not available; 73 the embedded store cannot be used; 129,
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
-import { type ControlPlaneOptions, hasKeys } from '../config/index.js';
-import { formatAddress, StartFault, ServiceNotice, type ServiceManager, StopSignals } from '../process/index.js';
+import { type ControlPlaneOptions, hasKeys, formatAddress } from '../config/index.js';
+import { StartFault, ServiceNotice, type ServiceManager, StopSignals } from '../process/index.js';
 import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { ControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';

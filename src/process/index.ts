@@ -6,7 +6,7 @@ export {
   sendHeartbeats,
   sendToWorker,
 } from './channel.js';
-export { StartFault, formatAddress, listenFault } from './listen-fault.js';
+export { StartFault, listenFault } from './listen-fault.js';
 export type { FromWorker, StartMessage, ToWorker, ViewQuestion } from './messages.js';
 export { type ServiceManager, ServiceNotice } from './service-notice.js';
 export { StandingSocket, isPrivateFolder, preparedSocketPath } from './standing-socket.js';

@@ -1,5 +1,5 @@
 // Faults that keep a plane from starting, and the one of a listen address that is unavailable, explained to the operator. Cold path.
-import type { ListenAddress } from '../config/index.js';
+import { formatAddress, type ListenAddress } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 
 /** Keeps a plane from starting at all. The message is one line for an operator: what is not possible, and what to do about it. */
@@ -11,10 +11,6 @@ export class StartFault extends Error {
     super(message, { cause });
     this.exitStatus = status;
   }
-}
-
-export function formatAddress({ host, port }: ListenAddress): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** @param optionName the option that chooses another address. */

@@ -1,6 +1,5 @@
 export { type AuditEntry, AuditRecords } from './audit-records.js';
 export { StoreDamage } from './check-embedded.js';
-export { CHANGE_NOT_LISTED, type CommandChange, listChange } from './command-change.js';
 export { copyEmbedded } from './embedded-databases.js';
 export { noStoreInWords, openForCommand, openRecordStore, openSealedSessions, openStore } from './open-store.js';
 export {

@@ -5,10 +5,10 @@
 //   opening ── every node's link is live ──> live
 //   opening, live ── any of them is lost, or slots are at a node that is not here, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
-import type { ListenAddress } from '../config/index.js';
+import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, stringAt, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
-import { addressInWords, findShards, redisSlotOf, SLOTS } from './redis-place.js';
+import { findShards, redisSlotOf, SLOTS } from './redis-place.js';
 
 /** The kind of link that fits the options: to a single Redis, or to a cluster. */
 export function createLink(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing): StoreLink {
@@ -78,7 +78,7 @@ export class RedisClusterLink implements StoreLink {
         const [, kind, , host = '', port = ''] = redirection;
         isAsking = kind === 'ASK';
         // An empty host means the node that sent the redirection.
-        node = this.#nodes.get(addressInWords({ host: host === '' ? node.host : host, port: Number(port) }));
+        node = this.#nodes.get(formatAddress({ host: host === '' ? node.host : host, port: Number(port) }));
         if (node !== undefined && !isAsking) this.#nodeOfSlot.set(slot, node);
       }
     }
@@ -109,7 +109,7 @@ export class RedisClusterLink implements StoreLink {
   }
 
   #nodeAt(address: ListenAddress): Node {
-    const name = addressInWords(address);
+    const name = formatAddress(address);
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     const events: RedisLinkEvents = {

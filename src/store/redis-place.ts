@@ -2,7 +2,7 @@
 // connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
 // +sentinel|get-master-addr-by-name at the sentinels. Cold path.
 import type { Redis } from 'ioredis';
-import type { ListenAddress, RedisPlace } from '../config/index.js';
+import { formatAddress, type ListenAddress, type RedisPlace } from '../config/index.js';
 import {
   createConnection,
   disconnectQuietly,
@@ -77,9 +77,9 @@ export async function checkRole(redis: Redis, { place }: RedisStoreOptions): Pro
 }
 
 export function placeInWords(place: RedisPlace): string {
-  if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(addressInWords).join(', ')}`;
-  if (!('sentinels' in place)) return `the Redis at ${addressInWords(place)}`;
-  return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
+  if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(formatAddress).join(', ')}`;
+  if (!('sentinels' in place)) return `the Redis at ${formatAddress(place)}`;
+  return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(formatAddress).join(', ')}`;
 }
 
 /** A range of slots that one node of a cluster has; both ends are included. */
@@ -105,8 +105,7 @@ async function askNode(access: RedisAccess, address: ListenAddress): Promise<rea
   const answer = await askOnce(access, address, (node) => node.cluster('SLOTS'));
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
     // The caller loops over the range, which must therefore be bounded.
-    if (!isSlot(first) || !isSlot(last))
-      throw new Error(`${addressInWords(address)}: it names slots that do not exist`);
+    if (!isSlot(first) || !isSlot(last)) throw new Error(`${formatAddress(address)}: it names slots that do not exist`);
     // Without a host, the address is that of the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
@@ -122,7 +121,7 @@ type SlotRange = readonly [first: number, last: number, node: readonly [host: st
 async function askSentinel(access: RedisAccess, address: ListenAddress, name: string): Promise<ListenAddress> {
   const ask = (sentinel: Redis): Promise<unknown> => sentinel.call('SENTINEL', 'get-master-addr-by-name', name);
   const answer = await askOnce(access, address, ask);
-  if (!Array.isArray(answer)) throw new Error(`${addressInWords(address)}: it does not know this name`);
+  if (!Array.isArray(answer)) throw new Error(`${formatAddress(address)}: it does not know this name`);
   const [host, port] = answer as readonly unknown[];
   return { host: String(host), port: Number(port) };
 }
@@ -141,12 +140,8 @@ async function askOnce(
     await redis.connect();
     return await ask(redis);
   } catch (error) {
-    throw new Error(`${addressInWords(address)}: ${messageOf(reason ?? error)}`);
+    throw new Error(`${formatAddress(address)}: ${messageOf(reason ?? error)}`);
   } finally {
     disconnectQuietly(redis);
   }
-}
-
-export function addressInWords({ host, port }: ListenAddress): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,6 +1,7 @@
 // The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
 import { type RecordKey, type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
-import type { SecretKey, SecretKeys } from './secret-keys.js';
+import { openText, sealText, type SecretKey, type SecretKeys } from './secret-keys.js';
+import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
 import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
 
 /** Prefix of the keys of all secrets in the store. */
@@ -96,4 +97,48 @@ export class SecretRecords {
 
 function recordKey(name: string): RecordKey {
   return { space: 'records', key: SECRET_PREFIX + name };
+}
+
+interface Resealing {
+  readonly resealed: number;
+  /** Records that no key opens, or that kept changing meanwhile. */
+  readonly failed: number;
+}
+
+const RESEAL_TRIES_MAX = 3;
+
+/**
+ * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
+ * removed. Consents in progress are left out: they expire within minutes.
+ */
+export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
+  const counts = { resealed: 0, failed: 0 };
+  for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {
+    for await (const found of walkRecords(records, prefix)) {
+      for (const { key: name } of found) {
+        const outcome = await reseal(records, keys, key, name);
+        if (outcome !== 'same') counts[outcome] += 1;
+      }
+    }
+  }
+  return counts;
+}
+
+async function reseal(
+  records: RecordStore,
+  keys: SecretKeys,
+  key: SecretKey,
+  name: string,
+): Promise<'resealed' | 'failed' | 'same'> {
+  const place: RecordKey = { space: 'records', key: name };
+  for (let tries = 0; tries < RESEAL_TRIES_MAX; tries++) {
+    const expected = await records.read(place);
+    if (expected === undefined) return 'same';
+    const opened = openText(keys, name, expected);
+    if (opened.kind === 'failed') return 'failed';
+    if (opened.keyId === key.id) return 'same';
+    const value = sealText(key, name, opened.text);
+    if (await records.swap([{ ...place, expected, value }])) return 'resealed';
+  }
+  return 'failed';
 }

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { operatorName } from '../../../src/config/environment.js';
-import { outputOf } from '../../../src/credentials/secrets/run-secrets.js';
+import { outputOf } from '../../cli/secrets-output.js';
 import { readSealed, sealSecret, unsealSecret, type Secret } from '../../../src/credentials/secrets/sealed-secret.js';
 import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import { SecretRecords } from '../../../src/credentials/secrets/secret-records.js';

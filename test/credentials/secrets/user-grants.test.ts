@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { openTicket, sealTicket } from '../../../src/credentials/secrets/connect-ticket.js';
-import { resealGrants } from '../../../src/credentials/secrets/run-secrets.js';
+import { resealGrants } from '../../../src/credentials/secrets/secret-records.js';
 import { openText, sealText, SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import {
   CLIENT_PREFIX,

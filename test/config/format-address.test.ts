@@ -1,5 +1,5 @@
 import t from 'tap';
-import { formatAddress } from '../../src/process/listen-fault.js';
+import { formatAddress } from '../../src/config/values.js';
 
 t.test('an IPv6 address is written in brackets', (t) => {
   t.equal(formatAddress({ host: '::1', port: 80 }), '[::1]:80');

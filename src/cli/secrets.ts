@@ -1,0 +1,112 @@
+// `switchyard secrets …`: the secrets in the store. The commands open the store themselves, as both planes do, so that no secret goes over
+// a network interface. They print what was done, and nothing of a secret.
+import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
+import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
+import { counted, exitStatus, limits } from '../shared/index.js';
+import { CliFault, print, textTable, type CommandResult } from './command-result.js';
+import { listed, withStore } from './store-use.js';
+
+type InStore = ValuesOf<typeof secretsOptions>;
+type Sealing = ValuesOf<typeof sealingOptions>;
+
+/** Where the value of a secret is read from. */
+export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
+
+// Each throws a CliFault.
+
+export async function set(
+  { store, keys: texts, name, origins }: Sealing & { readonly name: string; readonly origins: SecretOrigins },
+  input: SecretInput = process.stdin,
+): Promise<CommandResult> {
+  const value = await readValue(input);
+  // A mistyped path must create no store for the other commands, which would then have no secrets.
+  return withStore(store, true, async (records) => {
+    const keys = new SecretKeys(texts);
+    const secrets = new SecretRecords(records, keys);
+    const before = await secrets.look(name);
+    await secrets.set(name, { value, origins }, keys.sealing);
+    const change = { name, before, after: await secrets.look(name) };
+    const { words } = await listed(records, { kind: 'secrets', operation: 'setSecret', ...change });
+    return done(`Set ${name}, for ${originsText(origins)}.\n${words}`);
+  });
+}
+
+export async function remove({ store, keys, name }: InStore & { readonly name: string }): Promise<CommandResult> {
+  return withStore(store, false, async (records) => {
+    const secrets = new SecretRecords(records, new SecretKeys(keys));
+    const before = await secrets.look(name);
+    if (!(await secrets.delete(name)))
+      throw new CliFault(exitStatus.notFound, `there is no secret ${name} in the store`);
+    const change = { name, before, after: undefined };
+    const { words } = await listed(records, { kind: 'secrets', operation: 'deleteSecret', ...change });
+    return done(`Deleted ${name}.\n${words}`);
+  });
+}
+
+export async function list({ store, keys }: InStore): Promise<CommandResult> {
+  return withStore(store, false, async (records) => {
+    const all = await new SecretRecords(records, new SecretKeys(keys)).list();
+    if (all.length === 0) return done('No secrets.\n');
+    const rows = all.map(({ name, updatedAt, keyId, isUsable, origins }) => [
+      name,
+      updatedAt,
+      isUsable ? keyId : `${keyId} (not usable with these keys)`,
+      originsText(origins),
+    ]);
+    return done(textTable(['NAME', 'SET', 'KEY', 'MAY GO TO'], rows, undefined));
+  });
+}
+
+/** @param tell prints what failed. */
+export async function rotate(
+  { store, keys: texts }: Sealing,
+  tell: (lines: string) => Promise<void> = async (lines) => print(process.stderr, lines),
+): Promise<CommandResult> {
+  return withStore(store, false, async (records) => {
+    const keys = new SecretKeys(texts);
+    const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.sealing);
+    const grants = await resealGrants(records, keys, keys.sealing);
+    const count = counted(resealed.length, 'secret');
+    const all = grants.resealed === 0 ? count : `${count} and ${counted(grants.resealed, 'user’s grant')}`;
+    const after = { keyId: keys.sealing.id, secrets: resealed, grants: grants.resealed };
+    const change = { operation: 'rotateSecrets', before: undefined, after } as const;
+    const { words } = await listed(records, { kind: 'secrets', ...change });
+    const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
+    if (grants.failed > 0) {
+      const those = counted(grants.failed, 'user’s grant');
+      lines.push(`switchyard: ${those} could not be encrypted again: no key decrypts the present value\n`);
+    }
+    if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);
+    await tell(`${lines.join('')}switchyard: encrypted ${all} again\n${words}`);
+    return { ...done(''), exitStatus: exitStatus.refused };
+  });
+}
+
+async function readValue(input: SecretInput): Promise<string> {
+  const refuse = (words: string): never => {
+    throw new CliFault(exitStatus.refused, words);
+  };
+  if (input.isTTY === true)
+    return refuse('standard input is a terminal, which would show the secret; pipe the secret in');
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of input) {
+    bytes += piece.length;
+    // Two bytes more for the line break.
+    if (bytes > limits.secretBytesMax + 2) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  const text = Buffer.concat(pieces)
+    .toString('latin1')
+    .replace(/\r?\n$/, '');
+  if (isSecretValue(text) && text.length <= limits.secretBytesMax) return text;
+  return refuse('the secret must be one line of ASCII, without spaces around it, and not empty');
+}
+
+function originsText(origins: SecretOrigins): string {
+  return origins === 'any' ? 'any origin' : origins.join(', ');
+}
+
+function done(text: string): CommandResult {
+  return { answer: undefined, text };
+}

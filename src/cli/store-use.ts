@@ -1,0 +1,56 @@
+// What commands that work in the store themselves have in common: they open it, and add what they change to its list of changes.
+import { operatorName, type StoreOptions } from '../config/index.js';
+import { exitStatus, limits } from '../shared/index.js';
+import { AuditRecords, noStoreInWords, openForCommand, RecordStoreFault, type RecordStore } from '../store/index.js';
+import { CliFault, type CommandResult } from './command-result.js';
+
+/** @param isMade whether a missing embedded store is created. Throws a CliFault. */
+export async function withStore(
+  options: StoreOptions,
+  isMade: boolean,
+  work: (store: RecordStore) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  let store: RecordStore | undefined;
+  try {
+    store = await openForCommand(options, isMade);
+    if (store !== undefined) return await work(store);
+  } catch (error) {
+    if (!(error instanceof RecordStoreFault)) throw error;
+    throw new CliFault(exitStatus.unavailable, error.message, error);
+  } finally {
+    await store?.close();
+  }
+  throw new CliFault(exitStatus.notFound, noStoreInWords(options));
+}
+
+/** A change that a command has made, without secrets, for the list beside those that people make through the control plane. */
+interface CommandChange {
+  readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
+  readonly kind: 'user-configs' | 'secrets';
+  /** The subject of the config, or the name of the secret. */
+  readonly name?: string;
+  readonly before: object | undefined;
+  readonly after: object | undefined;
+}
+
+/** Adds a completed change to the list of changes, with who runs the command; tries once. On failure, the returned words say so. */
+export async function listed(
+  records: RecordStore,
+  { operation, kind, name, before, after }: CommandChange,
+): Promise<{ readonly isListed: boolean; readonly words: string }> {
+  let isListed = true;
+  const warn = (): void => void (isListed = false);
+  const changes = new AuditRecords(records, { warn });
+  changes.append({
+    ...{ at: new Date().toISOString(), operation, kind, subject: beginningOf(operatorName()) },
+    ...(name !== undefined && { name: beginningOf(name) }),
+    ...(before !== undefined && { before }),
+    ...(after !== undefined && { after }),
+  });
+  await changes.stop();
+  return { isListed, words: isListed ? '' : 'This change could not be added to the list of changes.\n' };
+}
+
+function beginningOf(text: string): string {
+  return text.slice(0, limits.auditValueCharsMax);
+}
