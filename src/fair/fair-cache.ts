@@ -1,5 +1,6 @@
 // What a process keeps for subjects as long as there is room: bounded for each subject and in total, by entries and by bytes. A subject that
-// would have too much loses its own oldest entries; where all together would, the subject with the most loses its oldest. Cold path.
+// would have too much loses its own oldest entries; where all together would, the subject with the most loses its oldest, and one that would
+// have more than twice as much as any other is not given what others have. Cold path.
 
 interface CacheBounds {
   readonly entriesMax?: number;
@@ -52,13 +53,13 @@ export class FairCache<Value> {
 
   /**
    * Keeps a value as the newest of its subject, in place of the one under this key.
-   * @returns false when it is larger than all that one subject may have: then nothing changes.
+   * @returns false when there is no room for it: it is larger than all that one subject may have, or others would have to make too much.
    */
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
     this.delete(key);
     const share = this.#shares.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
-    this.#makeRoom(share, bytes);
+    if (!this.#tryMakeRoom(share, bytes)) return false;
     this.#shares.set(subject, share);
     share.keys.add(key);
     share.bytes += bytes;
@@ -79,17 +80,36 @@ export class FairCache<Value> {
     this.#onDropped?.(value);
   }
 
-  #makeRoom(own: CacheShare, bytes: number): void {
+  #tryMakeRoom(own: CacheShare, bytes: number): boolean {
     const { entriesMax = Infinity, entriesPerSubjectMax = Infinity, bytesMax, bytesPerSubjectMax } = this.#bounds;
     while (own.keys.size >= entriesPerSubjectMax || own.bytes + bytes > bytesPerSubjectMax) this.#dropOldest(own);
-    while (this.#entries.size >= entriesMax) this.#dropOldest(this.#most(own, ({ keys }) => keys.size));
-    while (this.#bytes + bytes > bytesMax) this.#dropOldest(this.#most(own, (share) => share.bytes));
+    return (
+      this.#tryDrop(
+        own,
+        1,
+        ({ keys }) => keys.size,
+        () => this.#entries.size < entriesMax,
+      ) &&
+      this.#tryDrop(
+        own,
+        bytes,
+        (share) => share.bytes,
+        () => this.#bytes + bytes <= bytesMax,
+      )
+    );
   }
 
-  #most(own: CacheShare, measure: (share: CacheShare) => number): CacheShare {
-    let most = own;
-    for (const share of this.#shares.values()) if (measure(share) > measure(most)) most = share;
-    return most;
+  /** Looks for the subject with the most once for each that has enough, not for each entry: many subjects may have one each. */
+  #tryDrop(own: CacheShare, more: number, measure: (share: CacheShare) => number, isEnough: () => boolean): boolean {
+    while (!isEnough()) {
+      let most = own;
+      for (const share of this.#shares.values()) if (measure(share) > measure(most)) most = share;
+      const least = most === own ? 0 : (measure(own) + more) / 2;
+      if (most.keys.size === 0 || measure(most) < least) return false;
+      do this.#dropOldest(most);
+      while (!isEnough() && most.keys.size > 0 && measure(most) >= least);
+    }
+    return true;
   }
 
   #dropOldest({ keys }: CacheShare): void {

@@ -1,5 +1,5 @@
 // A fair queue: entries with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
-// thousand requests delays only itself. Every operation costs the same, however many entries wait. A place is created only for an entry
+// thousand requests delays only itself, and the last places are for keys that have few (share.ts). Every operation costs the same, however many entries wait. A place is created only for an entry
 // that has to wait, so the queue costs nothing while there is room.
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
@@ -7,6 +7,7 @@
 //              └ place                            a line that is held back is in no round until it is let go
 import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
+import { isOpenTo, withKept, type ShareBounds } from './share.js';
 
 /** Of all keys together, and of one: by default a quarter of all. */
 export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
@@ -45,15 +46,13 @@ class Line extends ListNode {
 }
 
 export class FairQueue<Item> {
-  readonly #itemsMax: number;
-  readonly #itemsPerKeyMax: number;
+  readonly #bounds: ShareBounds;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
   #count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
-    this.#itemsMax = itemsMax;
-    this.#itemsPerKeyMax = itemsPerKeyMax;
+    this.#bounds = withKept({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
   }
 
   /** The number of waiting items, including those of held keys. */
@@ -69,8 +68,9 @@ export class FairQueue<Item> {
   /** Puts an item at the end of its key's line. */
   add(key: string, item: Item): FairPlace<Item> | QueueFullness {
     const known = this.#lines.get(key);
-    if (known !== undefined && known.count >= this.#itemsPerKeyMax) return 'key-full';
-    if (this.#count >= this.#itemsMax) return 'full';
+    const own = (known?.count ?? 0) + 1;
+    if (own > this.#bounds.subjectMax) return 'key-full';
+    if (!isOpenTo(this.#bounds, this.#count + 1, own, this.#lines.size)) return 'full';
     const line = known ?? this.#openLine(key);
     const place = new FairPlace(item, (leaving) => this.#remove(line, leaving));
     line.places.append(place);

@@ -20,6 +20,6 @@ export { OverloadDoor, SESSION_BYTES_EACH } from './overload-door.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
 export { Quota } from './quota.js';
-export type { ShareBound, ShareBounds } from './share.js';
+export { isOpenTo, type ShareBound, type ShareBounds, withKept } from './share.js';
 export { LENT_BYTES_MAX, copied, joined, joinedForNow, shortMemory } from './short-memory.js';
 export { Turns, type TurnsRules, wokenTurns } from './turns.js';

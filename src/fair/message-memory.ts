@@ -37,6 +37,10 @@ export class MessageMemory {
 
   constructor(parts: MessageMemoryParts) {
     this.#parts = parts;
+    this.holding('').share.onGiven = (subject) => {
+      this.#queue.letGo(subject);
+      this.#serve();
+    };
   }
 
   /** For a message that turns out to be large. The hold is empty at first. */
@@ -44,18 +48,17 @@ export class MessageMemory {
     return new MessageHold(this, subject, waiter);
   }
 
-  /** For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken. */
+  /**
+   * For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken, except
+   * by a subject that holds little: what is reserved for it would be of no use behind those for whom it is not.
+   */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
-    const bound = this.holding(subject).boundAgainst(bytes);
+    const holding = this.holding(subject);
+    const bound = holding.boundAgainst(bytes);
     if (bound !== undefined) return bound;
     if (this.#queue.countOf(subject) > 0) return 'subjectMax';
+    if (holding.isLittleWith(bytes)) return undefined;
     return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
-  }
-
-  give(subject: string, bytes: number): void {
-    this.holding(subject).give(bytes);
-    this.#queue.letGo(subject);
-    this.#serve();
   }
 
   /** @returns its place in the queue, or the bound when too many wait. */
@@ -148,8 +151,12 @@ export class MessageHold {
     if (bytes <= this.#heldBytes) return 'room';
     const bytesMax = this.#memory.holding(this.subject).roomWhenEmpty;
     if (bytes > bytesMax) return 'subjectMax';
-    const moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.#heldBytes;
-    const bound = this.#memory.boundAgainst(this.subject, moreBytes);
+    let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.#heldBytes;
+    let bound = this.#memory.boundAgainst(this.subject, moreBytes);
+    if (bound !== undefined && wishedBytes > bytes) {
+      moreBytes = bytes - this.#heldBytes;
+      bound = this.#memory.boundAgainst(this.subject, moreBytes);
+    }
     if (bound === undefined) {
       this.take(moreBytes);
       return 'room';
@@ -179,7 +186,7 @@ export class MessageHold {
     this.#stopWaiting();
     const bytes = this.#heldBytes;
     this.#heldBytes = 0;
-    if (bytes > 0) this.#memory.give(this.subject, bytes);
+    this.#memory.holding(this.subject).give(bytes);
   }
 
   /** For `MessageMemory`: the wanted bytes have been taken. */

@@ -1,33 +1,37 @@
-// What is in progress by key, and in total: both are bounded. A key with nothing in progress costs nothing. Cold path.
+// What is in progress by key, and in total: both are bounded, and the last part of the total is for keys that have little (share.ts). A
+// key with nothing in progress costs nothing. Cold path.
 import assert from 'node:assert';
 import { limits, perSubject } from '../shared/index.js';
+import { isOpenTo, withKept, type ShareBounds } from './share.js';
 
 export class Quota {
-  readonly #totalMax: number;
-  readonly #perKeyMax: number;
+  readonly #bounds: ShareBounds;
   readonly #taken = new Map<string, number>();
   #total = 0;
 
   /** @param perKeyMax a quarter of all by default. */
   constructor(totalMax: number = limits.waitingMax, perKeyMax: number = perSubject(totalMax)) {
-    this.#totalMax = totalMax;
-    this.#perKeyMax = perKeyMax;
+    this.#bounds = withKept({ totalMax, subjectMax: perKeyMax });
   }
 
+  /** Whether there is room for every key that has not all that one may have. */
   get hasRoom(): boolean {
-    return this.#total < this.#totalMax;
+    const { totalMax, kept = 0 } = this.#bounds;
+    return this.#total < totalMax - kept;
   }
 
   /** Whether the key has all that one may have. */
   isUsedUpBy(key: string): boolean {
-    return (this.#taken.get(key) ?? 0) >= this.#perKeyMax;
+    return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
   /** @param totalMax where it changes from call to call. @returns false when there is no room for one more of this key. */
-  tryTake(key: string, totalMax = this.#totalMax): boolean {
+  tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
+    const own = (this.#taken.get(key) ?? 0) + 1;
+    if (!isOpenTo(this.#bounds, this.#total + 1, own, this.#taken.size)) return false;
     this.#total += 1;
-    this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1);
+    this.#taken.set(key, own);
     return true;
   }
 

@@ -1,7 +1,7 @@
 // A bounded amount that many subjects use at once: sessions, requests, bytes. A `Share` counts what all subjects hold together, a `Holding`
 // what one of them holds, and both are bounded, so that no subject can take it all. Nor can a few subjects together, as the last part of a
-// share may be reserved for those that hold little. Whoever holds something keeps a reference to the holding: taking and giving back are a
-// few additions. Hot path: once per request.
+// share is reserved for those that hold little; so is that of a `Quota` and of a `FairQueue`. Whoever holds something keeps a reference to
+// the holding: taking and giving back are a few additions. Hot path: once per request.
 import assert from 'node:assert';
 
 export interface ShareBounds {
@@ -13,35 +13,57 @@ export interface ShareBounds {
   readonly kept?: number;
 }
 
+/**
+ * One in this many places of what all subjects share is reserved for those that hold little, unless one subject may have the whole. Beyond
+ * that, the others are refused, or wait.
+ */
+const KEPT_DIVISOR = 8;
+
+/** Reserves nothing of what one subject may have in any case, and nothing where that part would be too small to be useful. */
+export function withKept({ subjectMax, totalMax }: ShareBounds): ShareBounds {
+  const kept = Math.min(Math.floor(totalMax / KEPT_DIVISOR), totalMax - subjectMax);
+  return { subjectMax, totalMax, kept: kept >= KEPT_DIVISOR && kept < Infinity ? kept : 0 };
+}
+
+/**
+ * Whether all may hold `held` together. The reserved part is open only to a subject that then holds at most a quarter of its even part of it
+ * (own ≤ reserve ÷ holders ÷ 4), so that the next subject finds room there even after hundreds before it took all they could.
+ */
+export function isOpenTo(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
+  const { totalMax, kept = 0 } = bounds;
+  return held <= totalMax - kept || (held <= totalMax && isLittle(bounds, own, holders));
+}
+
+function isLittle({ kept = 0 }: ShareBounds, own: number, holders: number): boolean {
+  return own * 4 * holders <= kept;
+}
+
 /** The bound under which there is no room. */
 export type ShareBound = 'subjectMax' | 'totalMax';
 
 /** What all subjects together hold of one thing. */
 export class Share {
   readonly bounds: ShareBounds;
-  readonly #kept: number;
+  /** Called when a subject has given something back: for who lets others wait for it. */
+  onGiven: ((subject: string) => void) | undefined = undefined;
   #held = 0;
   #holderCount = 0;
 
   constructor(bounds: ShareBounds) {
     this.bounds = bounds;
-    this.#kept = bounds.kept ?? 0;
   }
 
   get held(): number {
     return this.#held;
   }
 
-  /**
-   * Whether there is room for `amount` more, for a subject that holds `own`. The reserved part is open only to subjects that would then hold
-   * at most a quarter of their even part of it (own + amount ≤ reserve ÷ holders ÷ 4), so that the next subject finds room there even after
-   * hundreds before it took all they could.
-   */
-  hasRoomFor(own: number, amount: number): boolean {
-    const after = this.#held + amount;
-    const { totalMax } = this.bounds;
-    if (after <= totalMax - this.#kept) return true;
-    return after <= totalMax && (own + amount) * 4 * this.#holderCount <= this.#kept;
+  /** Whether there is room for `amount` more, for a subject that holds `own`, once `returning` has been given back. */
+  hasRoomFor(own: number, amount: number, returning = 0): boolean {
+    return isOpenTo(this.bounds, this.#held + amount - returning, own + amount, this.#holderCount);
+  }
+
+  isLittle(own: number): boolean {
+    return isLittle(this.bounds, own, this.#holderCount);
   }
 
   /** For `Holding`. */
@@ -57,18 +79,19 @@ export class Share {
 
 /** Called when a holding stops being empty, and when it becomes empty again. */
 export interface HoldingObserver {
+  readonly subject: string;
   onFirstTaken(): void;
   onAllGiven(): void;
 }
 
 /** What one subject holds of a share. */
 export class Holding {
-  readonly #share: Share;
+  readonly share: Share;
   readonly #observer: HoldingObserver;
   #held = 0;
 
   constructor(share: Share, observer: HoldingObserver) {
-    this.#share = share;
+    this.share = share;
     this.#observer = observer;
   }
 
@@ -78,31 +101,36 @@ export class Holding {
 
   /** The room that there would be if nothing were held. */
   get roomWhenEmpty(): number {
-    const { subjectMax, totalMax } = this.#share.bounds;
+    const { subjectMax, totalMax } = this.share.bounds;
     return Math.min(subjectMax, totalMax);
   }
 
   /** The room left under both bounds; what is reserved for others is not considered. */
   get room(): number {
-    const { subjectMax, totalMax } = this.#share.bounds;
-    return Math.min(subjectMax - this.#held, totalMax - this.#share.held);
+    const { subjectMax, totalMax } = this.share.bounds;
+    return Math.min(subjectMax - this.#held, totalMax - this.share.held);
   }
 
   /** The bound without room for this amount; the subject's own bound first, as only that one is in the subject's power. */
   boundAgainst(amount: number): ShareBound | undefined {
-    if (this.#held + amount > this.#share.bounds.subjectMax) return 'subjectMax';
-    return this.#share.hasRoomFor(this.#held, amount) ? undefined : 'totalMax';
+    if (this.#held + amount > this.share.bounds.subjectMax) return 'subjectMax';
+    return this.share.hasRoomFor(this.#held, amount) ? undefined : 'totalMax';
+  }
+
+  /** Whether it would be no more than what is reserved for subjects that hold little. */
+  isLittleWith(amount: number): boolean {
+    return this.share.isLittle(this.#held + amount);
   }
 
   /** Whether the bounds allow this amount once `own` of this holding, and `all` of the whole share including `own`, has been given back. */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
-    const { bounds, held } = this.#share;
-    return this.#held + amount - own <= bounds.subjectMax && held + amount - all <= bounds.totalMax;
+    const kept = this.#held - own;
+    return kept + amount <= this.share.bounds.subjectMax && this.share.hasRoomFor(kept, amount, all);
   }
 
   /** Whether there would be room if each bound were only this fraction of itself: the rest stays free for others. */
   hasRoomWithin(fraction: number, amount: number): boolean {
-    const { bounds, held } = this.#share;
+    const { bounds, held } = this.share;
     return this.#held + amount <= bounds.subjectMax * fraction && held + amount <= bounds.totalMax * fraction;
   }
 
@@ -117,20 +145,22 @@ export class Holding {
   take(amount: number): void {
     if (amount === 0) return;
     if (this.#held === 0) {
-      this.#share.addHolders(1);
+      this.share.addHolders(1);
       this.#observer.onFirstTaken();
     }
     this.#held += amount;
-    this.#share.add(amount);
+    this.share.add(amount);
   }
 
   give(amount: number): void {
     if (amount === 0) return;
     this.#held -= amount;
-    this.#share.add(-amount);
+    this.share.add(-amount);
     assert(this.#held >= 0, 'nobody gives back what was not taken');
-    if (this.#held > 0) return;
-    this.#share.addHolders(-1);
-    this.#observer.onAllGiven();
+    if (this.#held === 0) {
+      this.share.addHolders(-1);
+      this.#observer.onAllGiven();
+    }
+    this.share.onGiven?.(this.#observer.subject);
   }
 }

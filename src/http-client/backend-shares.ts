@@ -1,7 +1,8 @@
 // How many connections to backends a process may have in total and per subject, and what each subject uses. A subject is charged only for
-// connections that carry its requests; idle connections are charged to nobody. Hot path: two counters per request.
+// connections that carry its requests; idle connections are charged to nobody. The last ones are for subjects that use few
+// (fair/share.ts). Hot path: a few counters per request.
 import { readFileSync } from 'node:fs';
-import { ListNode } from '../fair/index.js';
+import { isOpenTo, ListNode, withKept, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 
 /** One subject's share of a process's connections and origins. */
@@ -44,8 +45,12 @@ export interface BackendShareBounds {
 
 export class BackendShares {
   readonly bounds: BackendShareBounds;
+  readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
   #connections = 0;
+  /** Connections that carry requests, and the number of their subjects. */
+  #busy = 0;
+  #holders = 0;
 
   constructor(bounds: Partial<BackendShareBounds> = {}) {
     const connectionsMax = bounds.connectionsMax ?? connectionsOfProcess();
@@ -56,6 +61,7 @@ export class BackendShares {
       poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
       ...bounds,
     };
+    this.#room = withKept({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
   }
 
   /** Connections of all pools, including those being opened. */
@@ -70,6 +76,23 @@ export class BackendShares {
   /** The number of subjects that use anything. */
   get subjects(): number {
     return this.#uses.size;
+  }
+
+  /** Whether one more connection may carry a request of this subject, if there is one. */
+  isOpenTo({ connections }: SubjectUse): boolean {
+    return isOpenTo(this.#room, this.#busy + 1, connections + 1, this.#holders);
+  }
+
+  begin(use: SubjectUse): void {
+    if (use.connections === 0) this.#holders += 1;
+    use.connections += 1;
+    this.#busy += 1;
+  }
+
+  end(use: SubjectUse): void {
+    use.connections -= 1;
+    this.#busy -= 1;
+    if (use.connections === 0) this.#holders -= 1;
   }
 
   use(subject: string): SubjectUse {

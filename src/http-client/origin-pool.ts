@@ -93,10 +93,10 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       call.failLater('connections-share-used');
       return;
     }
-    const connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
+    const connection = shares.isOpenTo(use.whole) ? this.#takeOrOpen(call.subject) : undefined;
     if (connection !== undefined) this.#put(call, use, connection);
-    else if (this.#all.size > 0) this.#wait(call, use);
-    // Without any connection to this origin there would be nothing to wait for.
+    else if (this.#all.size > this.#free.length) this.#wait(call, use);
+    // Without any busy connection to this origin there would be nothing to wait for.
     else call.failLater('connections-used');
   }
 
@@ -136,7 +136,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (use === undefined) return;
     call.use = undefined;
     use.connections -= 1;
-    use.whole.connections -= 1;
+    this.#owner.shares.end(use.whole);
     if (!use.isHeld) return;
     use.isHeld = false;
     this.#waiting.letGo(call.subject);
@@ -207,7 +207,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #put(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
     call.use = use;
     use.connections += 1;
-    use.whole.connections += 1;
+    this.#owner.shares.begin(use.whole);
     connection.send(call);
   }
 
@@ -217,6 +217,10 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
       call.fail('connection-lost', true);
     else this.#put(call, this.#useOf(call.subject), this.#open(call.subject));
+  }
+
+  #takeOrOpen(subject: string): Http1Connection | undefined {
+    return this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(subject) : undefined);
   }
 
   #takeFree(): Http1Connection | undefined {

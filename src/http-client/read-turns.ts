@@ -46,11 +46,8 @@ export interface TurnReader {
   readOn(bytes: number): void;
 }
 
-/** A connection waits at most once, so the queue has room for all of them. */
-const BOUNDS: QueueBounds = [
-  limits.upstreamConnectionsTotalMax + BACKEND_STREAMS_MAX + REPLY_CONNECTIONS_MAX,
-  limits.upstreamConnectionsTotalMax,
-];
+/** A connection waits at most once, and their number is bounded. */
+const BOUNDS: QueueBounds = [Infinity, Infinity];
 
 /** The place of a connection whose answer takes several turns; linked in a list while it is let go or among the next. */
 export class ReadPlace extends ListNode {

@@ -57,7 +57,7 @@ export class ListRead extends KeptRead<readonly CachedPage[]> {
     }
     const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
     const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
-    this.lists.keep(this, this.#key, kept, bytes);
+    if (!this.lists.keep(this, this.#key, kept, bytes)) onDropped(kept);
     return lent;
   }
 }
@@ -65,13 +65,14 @@ export class ListRead extends KeptRead<readonly CachedPage[]> {
 /** Small pages are copies that are never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
+function onDropped(pages: readonly CachedPage[]): void {
+  for (const page of pages) if (page instanceof LentPage) page.onDropped();
+}
+
 export class ListCache extends KeptLists<readonly CachedPage[]> {
   /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
-    const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
-      for (const page of pages) if (page instanceof LentPage) page.onDropped();
-    };
-    super({ ageMs, ...BYTES, onDropped }, deadlines, nowMs);
+    super({ ageMs, ...BYTES, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
   }
 
   /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */

@@ -130,7 +130,7 @@ export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
   readonly #plan: HeldCallPlan;
-  /** Bytes taken from the subject's share: for the request, and for an answer that is kept. */
+  /** Bytes taken from the subject's share: for the request, for questions, and for an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
   #caller: PresentCaller;
@@ -170,6 +170,7 @@ export class HeldCall {
     const text =
       this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : inputRequestOf(message);
     if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
+    if (this.#plan.account.requestBytes.tryTake(text.length) !== undefined) return errorsToBackends.tooManyHeldCalls;
     this.#questionCount += 1;
     this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
     this.#questionBytes += text.length;
@@ -256,14 +257,12 @@ export class HeldCall {
   /** The backend has answered without waiting for the client's input. */
   #onAnswer(status: number, message: Buffer | undefined): void {
     if (!this.#transition('held', 'answered')) return;
-    this.#questions.clear();
-    this.#answer = {
-      status,
-      message:
-        message ?? errorMessage(idSpanOf(this.#caller.exchange, this.#caller.message), rpcErrors.answerTooLargeToHold),
-    };
-    this.#plan.account.requestBytes.take(this.#answer.message.length);
-    this.#keptBytes += this.#answer.message.length;
+    this.#forgetAll();
+    const { requestBytes } = this.#plan.account;
+    const kept = message !== undefined && requestBytes.tryTake(message.length) === undefined ? message : undefined;
+    this.#keptBytes += kept?.length ?? 0;
+    const { exchange, message: call } = this.#caller;
+    this.#answer = { status, message: kept ?? errorMessage(idSpanOf(exchange, call), rpcErrors.answerTooLargeToHold) };
   }
 
   #giveAnswer(status: number, message: Buffer): void {
@@ -290,8 +289,14 @@ export class HeldCall {
   }
 
   #forget(id: string): void {
-    this.#questionBytes -= this.#questions.get(id)?.text.length ?? 0;
+    const bytes = this.#questions.get(id)?.text.length ?? 0;
     this.#questions.delete(id);
+    this.#questionBytes -= bytes;
+    this.#plan.account.requestBytes.give(bytes);
+  }
+
+  #forgetAll(): void {
+    for (const id of [...this.#questions.keys()]) this.#forget(id);
   }
 
   /** Gives the call up as if its client had not come back in time; a call that waits for no client goes on. */
@@ -310,7 +315,7 @@ export class HeldCall {
     this.#transition(this.#state, 'over');
     clearTimeout(this.#gathering);
     this.#deadline?.cancel();
-    this.#questions.clear();
+    this.#forgetAll();
     this.#answer = undefined;
     this.#plan.account.requestBytes.give(this.#keptBytes);
     this.#calls.drop(this);

@@ -2,38 +2,23 @@
 import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
 import type { StoredSecrets, UserGrants } from '../credentials/index.js';
 import type { SessionDirectory, SessionMeans } from '../session/index.js';
-import type { Accounts, ShareTable, DeadlineWheel, MessageMemory, ShareBounds } from '../fair/index.js';
+import { withKept, type Accounts, type ShareTable, type DeadlineWheel, type MessageMemory } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
 import type { HttpUpstream } from '../http-client/index.js';
 import type { BackendEndpoints, BackendFaultTaker } from '../upstream/index.js';
 import type { ReadHost } from '../user-config/index.js';
 import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 
-/**
- * One in this many places of the shares of sessions, session bytes and requests in flight is reserved for subjects that hold few, unless
- * one subject may use the whole share. Beyond that, the others are refused: 503 `sessions-full`, `session-bytes-full`, `requests-full`.
- */
-const KEPT_SHARE_DIVISOR = 8;
-
-/**
- * The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
- * that hold little. Large messages and lists wait for room instead, with subjects taking turns.
- */
+/** The shares of a process, from its options. Each keeps a part for subjects that hold little. */
 export function shareTable(options: ShareOptions): ShareTable {
   return {
     sessions: withKept({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
     sessionBytes: withKept({ subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax }),
-    requestBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
-    answerBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
-    listBytes: { subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax },
+    requestBytes: withKept({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
+    answerBytes: withKept({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
+    listBytes: withKept({ subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax }),
     requests: withKept({ subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax }),
   };
-}
-
-/** Keeps nothing where one subject may hold the whole share, nor where the kept part would be too small to be useful. */
-function withKept(bounds: ShareBounds): ShareBounds {
-  const kept = Math.floor(bounds.totalMax / KEPT_SHARE_DIVISOR);
-  return bounds.subjectMax < bounds.totalMax && kept >= KEPT_SHARE_DIVISOR ? { ...bounds, kept } : bounds;
 }
 
 export interface RelayOptions {

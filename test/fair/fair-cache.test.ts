@@ -35,6 +35,29 @@ t.test('when all together are at a bound, the subject with the most of it makes 
   t.equal(cache.get('c1'), 'c1');
 });
 
+t.test('a subject that would have more than twice what any other has is given nothing of theirs', async (t) => {
+  const { dropped, keep } = scene();
+  for (const key of ['a1', 'b1', 'c1', 'd1']) keep(key, 20);
+  t.equal(keep('e1', 41), false);
+  t.same(dropped, []);
+  t.equal(keep('e1', 40), true);
+  t.same(dropped.splice(0), ['a1'], 'the first of those with the most');
+  t.equal(keep('e1', 60), false, 'nor for a larger value in place of its own');
+  t.same(dropped, ['e1']);
+});
+
+t.test('room among very many subjects is found without looking at all of them for each entry', async (t) => {
+  const bounds = { bytesMax: 50_000, bytesPerSubjectMax: 12_500 };
+  const cache = new FairCache<number>(bounds);
+  for (let subject = 0; subject < 40_000; subject += 1) cache.set(`s${subject}`, `k${subject}`, 0, 1);
+  for (let key = 0; key < 10_000; key += 1) cache.set('large', `l${key}`, 0, 1);
+  const beganMs = performance.now();
+  for (let round = 0; round < 10; round += 1) cache.set('evil', 'e', 0, 12_000);
+  const tookMs = performance.now() - beganMs;
+  t.ok(tookMs < 1_000, `${tookMs.toFixed(0)} ms`);
+  t.ok(cache.count > 35_000, 'who has little keeps it');
+});
+
 t.test('a value that is kept again is the newest, counts once, and what is deleted counts no more', async (t) => {
   const { cache, dropped, keep } = scene();
   for (const key of ['a1', 'a2', 'a3', 'a4']) keep(key);

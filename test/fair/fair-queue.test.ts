@@ -201,3 +201,13 @@ t.test('keys that were held and released leave nothing behind', async (t) => {
   t.ok(keptBytes < 1_000_000, `${keptBytes} bytes`);
   t.equal(queue.count, 0);
 });
+
+t.test('however many keys have as many places as they can, one more finds a place', async (t) => {
+  const queue = new FairQueue<string>(16_384);
+  for (let key = 0; key < 200; key += 1) {
+    while (queue.add(`attacker ${key}`, 'item') instanceof FairPlace);
+    const place = queue.add('ada', 'item');
+    if (t.ok(place instanceof FairPlace, `beside ${key + 1} of them`)) (place as FairPlace<string>).leave();
+  }
+  t.equal(queue.add('attacker 0', 'item'), 'key-full');
+});

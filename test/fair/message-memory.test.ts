@@ -4,7 +4,7 @@ import { Accounts } from '../../src/fair/accounts.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { MessageMemory, type MessageHold } from '../../src/fair/message-memory.js';
-import type { ShareBounds } from '../../src/fair/share.js';
+import { withKept, type ShareBounds } from '../../src/fair/share.js';
 import { shareOptions } from '../support/shares.js';
 import { shareTable } from '../../src/relay/relay-options.js';
 import { Random } from '../support/random.js';
@@ -17,12 +17,10 @@ class Scene {
   /** What the waiters were told, in order. */
   readonly heard: string[] = [];
 
-  constructor(t: Test, { subjectMax, totalMax }: ShareBounds) {
+  constructor(t: Test, answerBytes: ShareBounds) {
     this.#deadlines = new DeadlineWheel(100, () => this.nowMs);
     t.teardown(() => this.#deadlines.stop());
-    this.accounts = new Accounts(
-      shareTable(shareOptions({ bytesInFlightMax: totalMax, subjectBytesInFlightMax: subjectMax })),
-    );
+    this.accounts = new Accounts({ ...shareTable(shareOptions()), answerBytes });
     this.memory = new MessageMemory({
       accounts: this.accounts,
       deadlines: this.#deadlines,
@@ -181,6 +179,28 @@ t.test('a subject that holds nothing is not delayed by itself', async (t) => {
   t.same(scene.heard, ['first', 'second']);
 });
 
+t.test('two subjects that take all they can, and wait for more, leave room for the messages of others', async (t) => {
+  const scene = new Scene(t, withKept({ subjectMax: 500, totalMax: 1_000 }));
+  for (const subject of ['ada', 'bob', 'ada', 'bob']) while (scene.hold(subject).grow(50) === 'room');
+  for (const subject of ['cem', 'dan', 'eve']) {
+    const hold = scene.hold(subject);
+    t.equal(hold.grow(5), 'room', `at once, for ${subject}`);
+    t.equal(hold.grow(6, 12), 'room', 'and for a little more, if not for all that it wishes');
+    t.ok(hold.heldBytes < 12);
+  }
+  t.same(scene.heard, []);
+});
+
+t.test('room that comes back in whatever way wakes those who wait for it', async (t) => {
+  const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
+  const { answerBytes } = scene.accounts.of('ada');
+  answerBytes.take(60);
+  t.equal(scene.hold('ada').grow(10), 'wait');
+  t.equal(scene.hold('bob').grow(50), 'wait');
+  answerBytes.give(20);
+  t.same(scene.heard, ['bob', 'ada']);
+});
+
 t.test('optional room is taken as far as the share goes', async (t) => {
   const scene = new Scene(t, { subjectMax: 50, totalMax: 100 });
   const hold = scene.hold('ada');
@@ -189,8 +209,12 @@ t.test('optional room is taken as far as the share goes', async (t) => {
 });
 
 t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
+  for (const kept of [0, 20]) await checkRandomSteps(t, { subjectMax: 60, totalMax: 100, kept });
+});
+
+async function checkRandomSteps(t: Test, bounds: ShareBounds): Promise<void> {
   const random = new Random(5);
-  const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
+  const scene = new Scene(t, bounds);
   const holds: MessageHold[] = [];
   const wrong: string[] = [];
   for (let step = 0; step < 10_000; step += 1) {
@@ -210,4 +234,4 @@ t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody wait
   t.same(wrong.slice(0, 5), []);
   t.equal(scene.accounts.size, 0);
   t.equal(scene.hold('e').grow(60), 'room');
-});
+}

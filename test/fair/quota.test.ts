@@ -16,3 +16,13 @@ t.test('the number in progress is bounded, per key and in all', async (t) => {
   t.throws(() => quota.give('c'));
   t.equal(added('b', 10), 3, 'and nothing of what is over counts');
 });
+
+t.test('however many keys have as much as they can, one more finds room', async (t) => {
+  const quota = new Quota(16_384);
+  for (let key = 0; key < 200; key += 1) {
+    while (quota.tryTake(`attacker ${key}`));
+    t.equal(quota.tryTake('ada'), true, `beside ${key + 1} of them`);
+    quota.give('ada');
+  }
+  t.equal(quota.hasRoom, false, 'for those that have much');
+});

@@ -1,6 +1,7 @@
 // Shares by subject and in total: each bound by itself, and thousands of steps compared with a naive model.
 import t from 'tap';
 import { Accounts, shareNames, type Account, type ShareTable } from '../../src/fair/accounts.js';
+import { withKept } from '../../src/fair/share.js';
 import { Random } from '../support/random.js';
 
 const ROOMY = { subjectMax: 1_000_000, totalMax: 1_000_000 };
@@ -81,13 +82,23 @@ t.test('the reserve is for subjects that hold little', async (t) => {
 });
 
 t.test('however many subjects take as much as they can, one more finds room', async (t) => {
-  const accounts = accountsOf({ requests: { subjectMax: 2_048, totalMax: 16_384, kept: 2_048 } });
+  const accounts = accountsOf({ requests: withKept({ subjectMax: 2_048, totalMax: 16_384 }) });
   for (let subject = 0; subject < 200; subject += 1) {
     const { requests } = accounts.of(`attacker ${subject}`);
     while (requests.tryTake(1) === undefined);
     t.equal(accounts.of('ada').requests.boundAgainst(1), undefined, `beside ${subject + 1} of them`);
   }
   t.equal(accounts.of('attacker 0').requests.boundAgainst(1), 'subjectMax');
+});
+
+t.test('what is reserved is never of what one subject may have, nor too little to be of use', async (t) => {
+  t.match(withKept({ subjectMax: 50, totalMax: 100 }), { kept: 12 });
+  t.match(withKept({ subjectMax: 90, totalMax: 100 }), { kept: 10 });
+  t.match(withKept({ subjectMax: 95, totalMax: 100 }), { kept: 0 });
+  t.match(withKept({ subjectMax: 100, totalMax: 100 }), { kept: 0 });
+  t.match(withKept({ subjectMax: 1, totalMax: 63 }), { kept: 0 });
+  t.match(withKept({ subjectMax: Infinity, totalMax: Infinity }), { kept: 0 });
+  t.match(withKept({ subjectMax: 8, totalMax: Infinity }), { kept: 0 });
 });
 
 t.test('shares are independent of each other', async (t) => {

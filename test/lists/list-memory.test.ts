@@ -1,6 +1,7 @@
 // A request for list memory that finds no room waits for memory that is being returned, in turns by subject, while that can help.
 import t from 'tap';
 import { ListMemory } from '../../src/lists/list-memory.js';
+import { withKept } from '../../src/fair/share.js';
 import { createListAccounts } from '../support/shares.js';
 
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
@@ -23,6 +24,20 @@ t.test('when no memory is being returned, a request is answered at once: room or
   take(BOB, 20);
   t.same(told, ['ada 80', 'ada subjectMax', 'bob totalMax', 'bob 20']);
   t.equal(accounts.held('listBytes'), 100);
+  t.end();
+});
+
+t.test('what is reserved for subjects that hold little is not waited for by one that holds much', (t) => {
+  const { memory, told, take } = start(withKept({ subjectMax: 80, totalMax: 100 }));
+  take(ADA, 80);
+  take(BOB, 9);
+  t.same(told.splice(0), ['ada 80', 'bob totalMax'], 'at once, as nothing returns');
+  const give = memory.returning(ADA, 5);
+  take(BOB, 10);
+  take(BOB, 1);
+  t.same(told.splice(0), ['bob 1']);
+  give();
+  t.same(told, ['bob 10']);
   t.end();
 });
 

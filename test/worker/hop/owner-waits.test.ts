@@ -33,5 +33,7 @@ t.test('one subject has its share of the places, and gets them back', async (t) 
     for (let count = 0; count < perSubject(limits.waitingMax); count++) wait(`tenant ${subject}`);
   }
   while (wait('mallory'));
-  t.equal(wait('somebody else'), false, 'all together have a bound, too');
+  t.equal(wait('somebody else'), true, 'a few subjects do not take all of them');
+  for (let subject = 0; subject < limits.waitingMax; subject++) wait(`small ${subject}`);
+  t.equal(wait('one more'), false, 'all together have a bound, too');
 });

@@ -1,0 +1,16 @@
+// Connections that requests use, by subject and in all; the pools that use them are in origin-pool.test.ts.
+import t from 'tap';
+import { BackendShares } from '../../src/http-client/backend-shares.js';
+
+t.test('subjects that use as many connections as they can leave some to others', async (t) => {
+  const shares = new BackendShares({ connectionsMax: 1_000, connectionsPerSubjectMax: 250 });
+  const take = (subject: string): number => {
+    const use = shares.use(subject);
+    while (use.connections < 250 && shares.isOpenTo(use)) shares.begin(use);
+    return use.connections;
+  };
+  t.same(['a', 'b', 'c', 'd', 'e'].map(take), [250, 250, 250, 125, 6]);
+  t.equal(shares.isOpenTo(shares.use('f')), true);
+  for (let ended = 0; ended < 250; ended += 1) shares.end(shares.use('a'));
+  t.equal(shares.isOpenTo(shares.use('d')), true, 'what is free again is anybody’s');
+});
