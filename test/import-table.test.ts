@@ -334,11 +334,11 @@ const MUTUAL: readonly (readonly string[])[] = [
   ['calls/dispatch/batch-part.ts', 'calls/dispatch/batch.ts'],
   ['streams/in-flight/requests-in-flight.ts', 'streams/in-flight/slow-requests.ts'],
   ['modern/held-call.ts', 'modern/held-calls.ts'],
-  ['streams/caller-stream.ts', 'streams/replay-buffer.ts', 'streams/stream-keeper.ts'],
+  ['streams/caller-stream.ts', 'streams/stream-keeper.ts'],
   // A watched request tells the watch of its end, which tells the log and the tracer about the request.
   ['observation/access-log.ts', 'observation/request-watch.ts', 'observation/tracer.ts'],
   // Parts of what a session does, in files of their own: they are given the session.
-  ['session/session-upstreams.ts', 'session/session.ts', 'session/unsolicited-messages.ts'],
+  ['session/session.ts', 'session/unsolicited-messages.ts'],
 ];
 
 /** The files that each file leads to, itself only if there is a way back. */

@@ -16,7 +16,6 @@ import {
   sessionHeaders,
 } from '../upstream/index.js';
 import type { SessionIdentity } from './session-plan.js';
-import type { Session } from './session.js';
 import { eraOfVersion, LIST_CHANGES } from '../mcp/index.js';
 import { listChanges } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
@@ -126,42 +125,6 @@ function restored({ sessionId, cookies, protocolVersion, capabilities, named }: 
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
   return { era, sessionId, cookies, protocolVersion, capabilities, named: valueless, instructions: undefined };
-}
-
-/**
- * Takes over what another process has opened since both knew `base`, without contacting backends. Where both have opened a session, the
- * recorded one is used.
- * @param base `undefined` when the session is adopted: upstream sessions whose backend was removed from the config, has moved, or may not
- *   be reached any more, are ended at their old address.
- * @returns the names of those backends.
- */
-export function mergeUpstreams(
-  context: UpstreamContext,
-  session: Session,
-  virtualHost: CompiledVirtualHost | undefined,
-  theirs: readonly UpstreamRecord[],
-  base: readonly UpstreamRecord[] | undefined,
-  replace: (upstream: UpstreamSession, restore: () => void) => void,
-): ReadonlySet<string> {
-  const moved = new Set<string>();
-  for (const record of theirs) {
-    const { backendName, origin, path } = record;
-    const backend = virtualHost?.backends.get(backendName);
-    if (backend === undefined || !isWhereItWas(backend, origin, path)) {
-      moved.add(backendName);
-      if (base === undefined) endElsewhere(context, session.identity.subject, { origin, path }, record);
-      continue;
-    }
-    const upstream = session.upstream(backend);
-    const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
-    if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-    // Both have opened a new session, and the other process was first to record its own: this one is ended.
-    if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
-      endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
-    }
-    replace(upstream, () => upstream.restore(restored(record)));
-  }
-  return moved;
 }
 
 function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
@@ -292,6 +255,41 @@ export class SessionUpstreams {
       if (record !== undefined) records.push(record);
     }
     return records;
+  }
+
+  /**
+   * Takes over what another process has opened since both knew `base`, without contacting backends. Where both have opened a session, the
+   * recorded one is used.
+   * @param base `undefined` when the session is adopted: upstream sessions whose backend was removed from the config, has moved, or may not
+   *   be reached any more, are ended at their old address.
+   * @returns the names of those backends.
+   */
+  takeOver(
+    virtualHost: CompiledVirtualHost | undefined,
+    theirs: readonly UpstreamRecord[],
+    base: readonly UpstreamRecord[] | undefined,
+    replace: (upstream: UpstreamSession, restore: () => void) => void,
+  ): ReadonlySet<string> {
+    const { subject } = this.#identity;
+    const moved = new Set<string>();
+    for (const record of theirs) {
+      const { backendName, origin, path } = record;
+      const backend = virtualHost?.backends.get(backendName);
+      if (backend === undefined || !isWhereItWas(backend, origin, path)) {
+        moved.add(backendName);
+        if (base === undefined) endElsewhere(this.#context, subject, { origin, path }, record);
+        continue;
+      }
+      const upstream = this.of(backend);
+      const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
+      if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
+      // Both have opened a new session, and the other process was first to record its own: this one is ended.
+      if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
+        endElsewhere(this.#context, subject, { origin, path }, upstream.record);
+      }
+      replace(upstream, () => upstream.restore(restored(record)));
+    }
+    return moved;
   }
 
   /** @returns all upstream sessions, to be closed; none remain here. */

@@ -15,7 +15,7 @@ import {
   StreamKeeper,
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { mergeUpstreams, SessionUpstreams } from './session-upstreams.js';
+import { SessionUpstreams } from './session-upstreams.js';
 import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
 import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { isTold, sendLogLevel } from './own-requests.js';
@@ -75,17 +75,15 @@ export class Session {
     this.#memory = new SessionMemory(account, identity.introduction);
     this.upstreams = new SessionUpstreams(context, identity, this.#memory, {
       onOpened: (upstream, metadata) => this.#onUpstreamOpened(upstream, metadata),
-      onDropped: (upstream) => this.#onUpstreamDropped(upstream),
+      onDropped: (upstream) => {
+        this.#unsolicited?.onDropped(upstream);
+        this.#onChanged();
+      },
       onProgress: (...progress) => this.inFlight.hearProgress(...progress),
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
     this.#means = means;
     this.inFlight = new RequestsInFlight(account, means.slow);
-  }
-
-  #onUpstreamDropped(upstream: UpstreamSession): void {
-    this.#unsolicited?.onDropped(upstream);
-    this.#onChanged();
   }
 
   /** Repeats to the backend what it has forgotten with its old session, or never heard. */
@@ -226,7 +224,7 @@ export class Session {
     base: readonly UpstreamRecord[] | undefined,
     isComplete: boolean,
   ): void {
-    const moved = mergeUpstreams(this.#context, this, virtualHost, upstreams, base, (upstream, restore) => {
+    const moved = this.upstreams.takeOver(virtualHost, upstreams, base, (upstream, restore) => {
       if (this.#unsolicited === undefined) restore();
       else this.#unsolicited.onReplaced(upstream, restore);
     });

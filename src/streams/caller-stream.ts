@@ -18,7 +18,6 @@ import {
 } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
 import { JOINED_EVENT_BYTES_MAX, errorMessage, type Exchange, EventPieces, Sending } from '../exchange/index.js';
-import { ListNode } from '../fair/index.js';
 import {
   LARGE_BYTES_FROM,
   KeptEvent,
@@ -45,7 +44,7 @@ export interface StreamOwner {
 
 type State = 'attached' | 'blocked' | 'detached';
 
-export class CallerStream extends ListNode {
+export class CallerStream extends ReplayBuffer {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
   isDelivered = false;
@@ -65,7 +64,6 @@ export class CallerStream extends ListNode {
   #isHeldBack = false;
   #isPrimed: boolean;
   #isEnding = false;
-  readonly #replay: ReplayBuffer;
   /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
   readonly #idText: string;
   readonly #name: string;
@@ -84,7 +82,7 @@ export class CallerStream extends ListNode {
     id: IdSpan | undefined,
     room: EventRoom | undefined = keeper,
   ) {
-    super();
+    super(room, id !== undefined);
     this.#owner = owner;
     this.#keeper = keeper;
     this.#room = room;
@@ -92,7 +90,6 @@ export class CallerStream extends ListNode {
     this.number = keeper === undefined ? 0 : id === undefined ? keeper.sessionStreamNumber : keeper.begin(this);
     this.#name = keeper === undefined || id === undefined ? '' : nameOfRequest(id);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
-    this.#replay = new ReplayBuffer(room, this, id !== undefined);
     this.#exchange = exchange;
     if (exchange === undefined) {
       this.#transition('attached', 'detached');
@@ -102,7 +99,7 @@ export class CallerStream extends ListNode {
     exchange.openStream();
   }
 
-  get isResumable(): boolean {
+  override get isResumable(): boolean {
     return this.#keeper !== undefined;
   }
 
@@ -111,19 +108,12 @@ export class CallerStream extends ListNode {
     return this.#state === 'blocked';
   }
 
-  /** For `ReplayBuffer`: whether the next event to be written is on its way. */
-  get isSending(): boolean {
+  protected override get isSending(): boolean {
     return this.#sending !== undefined;
   }
 
-  /** Whether an event of this position was said. */
-  hasSaid(position: number): boolean {
-    return position <= this.#replay.position;
-  }
-
-  /** Whether the event of this position is the last there will ever be. */
-  isCompleteAt(position: number): boolean {
-    return this.#isEnding && position === this.#replay.position;
+  override isCompleteAt(position: number): boolean {
+    return this.#isEnding && position === this.position;
   }
 
   /** Sends the head, and the id from which a client can resume, before there is an event. */
@@ -143,7 +133,7 @@ export class CallerStream extends ListNode {
       this.#sayLarge([data], onLost);
       return;
     }
-    const position = this.#replay.position + 1;
+    const position = this.position + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
@@ -154,8 +144,8 @@ export class CallerStream extends ListNode {
       if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#last = event;
       else this.#write(event);
     }
-    if (isDue && this.#keeper === undefined) this.#replay.pass();
-    else this.#replay.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
+    if (isDue && this.#keeper === undefined) this.pass();
+    else this.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
   /**
@@ -179,7 +169,7 @@ export class CallerStream extends ListNode {
   detach(): void {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
-    this.#replay.onDetached();
+    this.onUnconnected();
     this.#owner?.onDetached();
   }
 
@@ -188,7 +178,7 @@ export class CallerStream extends ListNode {
    * @param position of the last event that arrived, which was said; `undefined` if the client does not resume the stream.
    * @param priming is written first.
    */
-  attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.#replay.next - 1)): void {
+  attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.nextPosition - 1)): void {
     if (exchange.isAborted) {
       exchange.reset();
       return;
@@ -199,8 +189,8 @@ export class CallerStream extends ListNode {
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
-    if (position === undefined) this.#replay.forgetWritten();
-    else this.#replay.goBackTo(position + 1);
+    if (position === undefined) this.forgetWritten();
+    else this.goBackTo(position + 1);
     this.#write(priming);
     this.#owner?.onAttached?.();
     this.#pump();
@@ -221,34 +211,17 @@ export class CallerStream extends ListNode {
     this.#pump();
   }
 
-  /** What waits and has an `onLost` is lost; the client is told nothing of it. */
-  dropWatched(): void {
-    this.#replay.dropWatched();
-  }
-
-  /** The client will not come back: everything that is kept for it is lost. */
-  dropAll(): void {
-    this.#replay.dropAll();
-  }
-
-  /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
-  compact(): void {
-    this.#replay.compact();
-  }
-
   /** For `StreamKeeper`: nothing is kept any more, except events that are still being written. */
   release(): void {
     // A finished stream need not be cleared, because nothing refers to it any more.
-    this.#replay.release(this.#exchange === undefined && !this.#isEnding);
+    this.giveUpRoom(this.#exchange === undefined && !this.#isEnding);
   }
 
-  /** For `ReplayBuffer`: not even the error in place of the answer can be kept. */
-  onAnswerLost(): void {
+  protected override onAnswerLost(): void {
     this.#keeper?.forget(this);
   }
 
-  /** For `ReplayBuffer`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
-  lostAnswer(position: number): string | undefined {
+  protected override lostAnswer(position: number): string | undefined {
     const id = requestOfName(this.#name);
     if (id === undefined) return undefined;
     const answer = errorMessage(id, rpcErrors.answerTooLargeToResume);
@@ -292,7 +265,7 @@ export class CallerStream extends ListNode {
     this.#exchange = undefined;
     this.#sending?.cancel();
     this.#sending = undefined;
-    this.#replay.onCut();
+    this.onCut();
     if (exchange === undefined) return;
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;
@@ -309,9 +282,9 @@ export class CallerStream extends ListNode {
   }
 
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
-    const kept = new KeptEvent(this.#headText(this.#replay.position + 1), parts, onLost);
+    const kept = new KeptEvent(this.#headText(this.position + 1), parts, onLost);
     this.#isPrimed = true;
-    this.#replay.add(kept, false, this.#exchange !== undefined);
+    this.add(kept, false, this.#exchange !== undefined);
     if (!this.isBlocked) this.#pump();
   }
 
@@ -319,8 +292,8 @@ export class CallerStream extends ListNode {
   #pump(): void {
     let lostCount = 0;
     while (this.#exchange !== undefined && this.#state === 'attached' && !this.#isHeldBack) {
-      lostCount += this.#replay.skipDropped();
-      const kept = this.#replay.unwritten;
+      lostCount += this.skipDropped();
+      const kept = this.unwritten;
       if (kept === LOST) lostCount += 1;
       else if (lostCount > 0) {
         this.#tellLoss(lostCount);
@@ -331,14 +304,14 @@ export class CallerStream extends ListNode {
       else if (Buffer.isBuffer(kept)) this.#write(kept);
       else if (kept.parts !== undefined) return this.#sendLarge(this.#exchange, kept.text, kept.parts);
       else if (kept.length > 0) this.#write(Buffer.from(kept.text, 'latin1'));
-      this.#replay.onWritten();
+      this.onWritten();
     }
   }
 
   /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
   #tellLoss(lostCount: number): void {
     if (this.#owner?.isLossUntold === true) return;
-    this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), lossNotification(lostCount)));
+    this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
@@ -347,7 +320,7 @@ export class CallerStream extends ListNode {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#transition('blocked', 'attached');
-      this.#replay.onWritten();
+      this.onWritten();
       this.#pump();
     }));
     sending.add(new EventPieces(parts, head));

@@ -4,10 +4,9 @@
 // few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
-import { Fifo } from '../fair/index.js';
+import { Fifo, ListNode } from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
 import { isId } from './asking/asked-ids.js';
-import type { CallerStream } from './caller-stream.js';
 import type { IdSpan } from '../upstream/index.js';
 
 /**
@@ -81,7 +80,7 @@ export interface EventRoom {
   /** Whether there could ever be room for so many bytes. */
   mayHold(bytes: number): boolean;
   /** @param isAnswer whether others that wait to be fetched may be released to make room. */
-  tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean;
+  tryTake(bytes: number, stream: ReplayBuffer, isAnswer: boolean): boolean;
   give(bytes: number): void;
 }
 
@@ -120,9 +119,9 @@ export function lossNotification(lostCount: number): Buffer {
 /** The least that a stream takes of its room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;
 
-export class ReplayBuffer {
+/** The part of a `CallerStream` that keeps its events: a base class, so that a stream is one object. */
+export abstract class ReplayBuffer extends ListNode {
   readonly #room: EventRoom | undefined;
-  readonly #stream: CallerStream;
   readonly #holdsSender: boolean;
   /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
   #position = 0;
@@ -141,35 +140,50 @@ export class ReplayBuffer {
   #onCut: (() => void) | undefined;
 
   /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have said then takes no room. */
-  constructor(room: EventRoom | undefined, stream: CallerStream, holdsSender: boolean) {
+  constructor(room: EventRoom | undefined, holdsSender: boolean) {
+    super();
     this.#room = room;
-    this.#stream = stream;
     this.#holdsSender = holdsSender;
   }
 
+  abstract get isResumable(): boolean;
+  /** Whether the next event to be written is on its way. */
+  protected abstract get isSending(): boolean;
+  /** Whether the event of this position is the last there will ever be. */
+  abstract isCompleteAt(position: number): boolean;
+  /** @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
+  protected abstract lostAnswer(position: number): string | undefined;
+  /** Not even the error in place of the answer can be kept. */
+  protected abstract onAnswerLost(): void;
+
+  /** Whether an event of this position was said. */
+  hasSaid(position: number): boolean {
+    return position <= this.#position;
+  }
+
   /** The position of the last event that was said; 0 before the first. */
-  get position(): number {
+  protected get position(): number {
     return this.#position;
   }
 
   /** The position of the next event to be written. */
-  get next(): number {
+  protected get nextPosition(): number {
     return this.#next;
   }
 
   /** The next event to be written; `undefined` if all are. */
-  get unwritten(): Kept | undefined {
+  protected get unwritten(): Kept | undefined {
     return this.#next > this.#position ? undefined : this.#at(this.#next);
   }
 
   /** An event was said and written, and the client cannot come back for it. */
-  pass(): void {
+  protected pass(): void {
     this.#position += 1;
     this.#first = this.#counted = this.#next = this.#position + 1;
   }
 
   /** An event was said. */
-  add(event: Kept, isWritten: boolean, isAttached: boolean): void {
+  protected add(event: Kept, isWritten: boolean, isAttached: boolean): void {
     this.#position += 1;
     this.#kept.push(event);
     if (isWritten) this.onWritten();
@@ -177,47 +191,47 @@ export class ReplayBuffer {
   }
 
   /** The next event was written. */
-  onWritten(): void {
+  protected onWritten(): void {
     this.#onCut = undefined;
     this.#writtenBytes += this.#at(this.#next).length;
     this.#next += 1;
     this.#trimWritten();
-    if (this.#stream.isResumable) this.#countTo(this.#next);
+    if (this.isResumable) this.#countTo(this.#next);
   }
 
   /** The event that was being written will not arrive whole. */
-  onCut(): void {
+  protected onCut(): void {
     const onCut = this.#onCut;
     this.#onCut = undefined;
     onCut?.();
   }
 
   /** No connection is due to take the unwritten events. */
-  onDetached(): void {
-    if (this.#stream.isResumable) this.#countTo(this.#position + 1);
+  protected onUnconnected(): void {
+    if (this.isResumable) this.#countTo(this.#position + 1);
     else this.dropAll();
   }
 
   /** The client resumes from this position. */
-  goBackTo(next: number): void {
+  protected goBackTo(next: number): void {
     this.#next = next;
     this.#writtenBytes = 0;
     for (let position = this.#first; position < next; position += 1) this.#writtenBytes += this.#at(position).length;
   }
 
   /** The client does not resume, and has no claim to what was written before. */
-  forgetWritten(): void {
+  protected forgetWritten(): void {
     while (this.#first < this.#next) this.#dropFirst();
   }
 
   /** Skips events that were dropped before they were written. @returns how many. */
-  skipDropped(): number {
+  protected skipDropped(): number {
     const count = this.#first - this.#next;
     if (count > 0) this.#next = this.#first;
     return Math.max(count, 0);
   }
 
-  /** Copies events that stay for longer out of the blocks of memory that they were cut from. */
+  /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
   compact(): void {
     for (let index = 0; index < this.#kept.length; index += 1) {
       const kept = this.#kept.at(index);
@@ -226,7 +240,7 @@ export class ReplayBuffer {
   }
 
   /** Nothing takes room any more. @param isCleared whether the events are dropped too, because none is being written. */
-  release(isCleared: boolean): void {
+  protected giveUpRoom(isCleared: boolean): void {
     this.#room?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
@@ -237,10 +251,10 @@ export class ReplayBuffer {
     this.#first = this.#counted;
   }
 
-  /** Drops everything: the client will not come back for it. */
+  /** The client will not come back: everything that is kept for it is lost. */
   dropAll(): void {
     const lost = this.#takeOnLost();
-    this.release(true);
+    this.giveUpRoom(true);
     this.#next = this.#first;
     for (const onLost of lost) onLost();
   }
@@ -269,7 +283,7 @@ export class ReplayBuffer {
 
   /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
   #trimWritten(): void {
-    const first = this.#stream.isResumable ? this.#next - 1 : this.#next;
+    const first = this.isResumable ? this.#next - 1 : this.#next;
     while (this.#first < first) {
       if (first < this.#next && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
       this.#dropFirst();
@@ -283,7 +297,7 @@ export class ReplayBuffer {
       const kept = this.#at(this.#counted);
       // An event that could never fit does not evict others in vain, and only an answer evicts other undelivered streams.
       const mayBeHeld = room.mayHold(kept.length);
-      const isAnswer = this.#stream.isCompleteAt(this.#counted);
+      const isAnswer = this.isCompleteAt(this.#counted);
       if (mayBeHeld && this.#tryTake(room, kept.length, isAnswer && this.#first === this.#counted)) {
         this.#countedBytes += kept.length;
       } else if (mayBeHeld && this.#first < this.#counted) {
@@ -301,9 +315,9 @@ export class ReplayBuffer {
     const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
     if (missingBytes <= 0) return true;
     let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
-    if (!room.tryTake(takenBytes, this.#stream, false)) {
+    if (!room.tryTake(takenBytes, this, false)) {
       takenBytes = missingBytes;
-      if (!room.tryTake(takenBytes, this.#stream, mayTakeFromOthers)) return false;
+      if (!room.tryTake(takenBytes, this, mayTakeFromOthers)) return false;
     }
     this.#takenBytes += takenBytes;
     return true;
@@ -323,7 +337,7 @@ export class ReplayBuffer {
     }
     if (this.#first <= this.#next) return;
     // One that is being written is counted by its exchange, and reaches the client all the same.
-    if (this.#first === this.#next + 1 && this.#stream.isSending) this.#onCut = onLostOf(kept);
+    if (this.#first === this.#next + 1 && this.isSending) this.#onCut = onLostOf(kept);
     else onLostOf(kept)?.();
   }
 
@@ -333,14 +347,14 @@ export class ReplayBuffer {
     const onLost = position >= this.#next ? onLostOf(kept) : undefined;
     if (position < this.#next) this.#writtenBytes -= kept.length;
     this.#kept.replace(position - this.#first, LOST);
-    if (this.#stream.isCompleteAt(position)) {
-      const word = this.#stream.lostAnswer(position);
+    if (this.isCompleteAt(position)) {
+      const word = this.lostAnswer(position);
       if (word !== undefined && this.#tryTake(room, word.length, true)) {
         this.#kept.replace(position - this.#first, word);
         this.#countedBytes += word.length;
         if (position < this.#next) this.#writtenBytes += word.length;
       } else {
-        this.#stream.onAnswerLost();
+        this.onAnswerLost();
       }
     }
     onLost?.();
