@@ -1,11 +1,10 @@
 // Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
 // to the list thread as they arrive, and the page stays there.
 import { type ListKind, type PageMirrors, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
-import { limits } from '../shared/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
-import { bytesOf, handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
+import { bytesOf, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
 /** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
 export type ReadPage = ListPage | KeptPage | LentPage;
@@ -62,16 +61,10 @@ export class AnswerReading {
         onTaken();
         return;
       }
-      this.#pool.run(
-        this.#subject,
-        'append',
-        handOver({ key: this.#keyed(), pieces: owned }, owned),
-        limits.listTaskMsMax,
-        (outcome) => {
-          if (typeof outcome === 'string') this.#failure = outcome;
-          onTaken();
-        },
-      );
+      this.#pool.run(this.#subject, 'append', { key: this.#keyed(), pieces: owned }, owned, (outcome) => {
+        if (typeof outcome === 'string') this.#failure = outcome;
+        onTaken();
+      });
     });
   }
 
@@ -101,9 +94,8 @@ export class AnswerReading {
       const isModern = this.#isModern;
       const kind = this.#kind.name;
       const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, isModern };
-      this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
-        this.#onRead(this.#failure ?? outcome, done),
-      );
+      const onRead = (outcome: ReadOutcome | ThreadFailure): void => this.#onRead(this.#failure ?? outcome, done);
+      this.#pool.run(this.#subject, 'read', task, owned, onRead, withinMs);
     });
   }
 

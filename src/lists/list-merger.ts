@@ -2,7 +2,7 @@
 // (`LIST_BYTES_INLINE_MAX` in list-memory.ts says from which size on, and why). Both ways give the same bytes.
 import type { ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
-import { limits, type Logger } from '../shared/index.js';
+import type { Logger } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
@@ -12,14 +12,11 @@ import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import {
-  handOver,
   joinedPieces,
   transferredPage,
   type FindTask,
-  type ThreadMessage,
   type LentRef,
   type MadeOutcome,
-  type MergeTask,
   type PagesTask,
   type TransferredPage,
 } from './thread-tasks.js';
@@ -75,7 +72,10 @@ export class ListMerger {
     }
     const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
     const key = this.#pool.mintKey();
-    this.#pool.run(subject, 'merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
+    const views: ArrayBufferView[] = [];
+    const { frame, searchTools } = job;
+    const task = { ...this.#pagesTask(key, job, views), frame, searchTools };
+    this.#pool.run(subject, 'merge', task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
         // A task that is only late may still leave a list there.
@@ -85,8 +85,7 @@ export class ListMerger {
       }
       this.#memory.take(subject, outcome.bytes);
       for (const page of keptPages) this.#giveBack(subject, page);
-      const parts = { pool: this.#pool, memory: this.#memory };
-      done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
+      done(new LargeList(this.#pool, this.#memory, { subject, key, form: frame.form, ...outcome }));
     });
   }
 
@@ -102,7 +101,7 @@ export class ListMerger {
     const key = this.#pool.mintKey();
     const views: ArrayBufferView[] = [];
     const task = this.#pagesTask(key, job, views);
-    this.#pool.run(subject, 'catalogue', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+    this.#pool.run(subject, 'catalogue', task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
         this.dropCatalogue(subject, key);
@@ -118,12 +117,12 @@ export class ListMerger {
   prepareCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
-    this.#pool.run(subject, 'prepare', handOver(undefined), limits.listTaskMsMax, () => {});
+    this.#pool.run(subject, 'prepare', undefined, [], () => {});
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
-    this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
+    this.#pool.run(subject, 'find', task, [], (outcome) =>
       done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
     );
   }
@@ -146,7 +145,7 @@ export class ListMerger {
     // Resources are never curated.
     const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
     const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
-    this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+    this.#pool.run(subject, 'grant', task, views, (outcome) => {
       this.dropPages(subject, pages);
       done(outcome);
     });
@@ -187,12 +186,6 @@ export class ListMerger {
 
   close(): Promise<void> {
     return this.#pool.close();
-  }
-
-  #task(key: number, job: MergeJob<ReadPage>): ThreadMessage<MergeTask> {
-    const views: ArrayBufferView[] = [];
-    const { frame, searchTools } = job;
-    return handOver({ ...this.#pagesTask(key, job, views), frame, searchTools }, views);
   }
 
   /** @param views receives the memory to be transferred with the task. */

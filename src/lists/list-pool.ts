@@ -6,7 +6,6 @@ import { Piscina } from 'piscina';
 import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import type { ListKeeper } from './list-keeper.js';
-import type { ThreadMessage } from './thread-tasks.js';
 
 /** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
@@ -24,7 +23,8 @@ export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 /** A task to be done when its turn comes. */
 interface Job {
   readonly task: { readonly name: TaskName; readonly task: unknown };
-  readonly memory: readonly ArrayBuffer[];
+  /** What is transferred with it. */
+  readonly memory: readonly ArrayBufferView[];
   finish(outcome: unknown): void;
 }
 
@@ -57,14 +57,16 @@ export class ListPool {
 
   /**
    * What an overdue task leaves in the thread must be dropped by the code that ran the task.
+   * @param memory in the task that is transferred, not copied.
    * @param done called once; synchronously when the pool is closed.
    */
   run<Name extends TaskName>(
     subject: string,
     name: Name,
-    { message, memory }: ThreadMessage<TaskOf<Name>>,
-    withinMs: number,
+    task: TaskOf<Name>,
+    memory: readonly ArrayBufferView[],
     done: (outcome: OutcomeOf<Name> | ThreadFailure) => void,
+    withinMs: number = limits.listTaskMsMax,
   ): void {
     let isOverdue = false;
     const deadline = this.#deadlines.after(withinMs, () => {
@@ -73,7 +75,7 @@ export class ListPool {
       done('overdue');
     });
     const leave = this.#submit(subject, {
-      task: { name, task: message },
+      task: { name, task },
       memory,
       finish: (outcome) => {
         deadline.cancel();
@@ -140,7 +142,8 @@ export class ListPool {
       this.#onTaskOver();
       job.finish(outcome);
     };
-    void this.#piscina.run(job.task, { transferList: [...job.memory] }).then(finish, (error: unknown) => {
+    const transferList = job.memory.map(({ buffer }) => buffer as ArrayBuffer);
+    void this.#piscina.run(job.task, { transferList }).then(finish, (error: unknown) => {
       if (!this.#isClosed) this.#logger.error({ err: error, task: job.task.name }, 'the list thread failed');
       finish('failed');
     });

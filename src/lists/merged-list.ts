@@ -1,12 +1,11 @@
 // A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
 // Exactly one of `respondTo` and `drop` is called, once.
 import { largeMemory } from '../fair/index.js';
-import { limits } from '../shared/index.js';
 import { LIST_PART_BYTES } from '../upstream/index.js';
 import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
-import { handOver, type MadeOutcome, type NextOutcome } from './thread-tasks.js';
+import { type MadeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {
   /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
@@ -21,12 +20,6 @@ export interface MergedList {
 }
 
 const NO_MEMORY = new Uint8Array(0);
-
-/** What all large lists share. */
-interface LargeListParts {
-  readonly pool: ListPool;
-  readonly memory: ListMemory;
-}
 
 /** A list that the thread keeps. */
 interface ListInThread extends MadeOutcome {
@@ -63,7 +56,8 @@ type State = 'asking' | 'waiting' | 'over';
  *   asking, waiting ── the caller went away, or its exchange refused the list ──> over
  */
 export class LargeList implements MergedList {
-  readonly #parts: LargeListParts;
+  readonly #pool: ListPool;
+  readonly #shares: ListMemory;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
   /** The memory of the part that waits for room. */
@@ -72,8 +66,9 @@ export class LargeList implements MergedList {
   #state: State = 'asking';
 
   /** @param list whose bytes have already been taken from the share. */
-  constructor(parts: LargeListParts, list: ListInThread) {
-    this.#parts = parts;
+  constructor(pool: ListPool, shares: ListMemory, list: ListInThread) {
+    this.#pool = pool;
+    this.#shares = shares;
     this.#list = list;
   }
 
@@ -100,7 +95,7 @@ export class LargeList implements MergedList {
   drop(): void {
     if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
     const { subject, key } = this.#list;
-    this.#parts.pool.drop(subject, [key], this.#parts.memory.returning(subject, this.#list.bytes));
+    this.#pool.drop(subject, [key], this.#shares.returning(subject, this.#list.bytes));
   }
 
   #ask(memory: Uint8Array): void {
@@ -111,7 +106,7 @@ export class LargeList implements MergedList {
     }
     if (this.#state === 'waiting') this.#transition('waiting', 'asking');
     const task = { key: this.#list.key, memory };
-    this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
+    this.#pool.run(this.#list.subject, 'next', task, [memory], (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
         if (typeof outcome !== 'string') largeMemory.giveBack(outcome.memory, true);
         return;
@@ -134,7 +129,7 @@ export class LargeList implements MergedList {
     } else if (this.#at === this.#list.bytes) {
       if (hasRoom) largeMemory.giveBack(memory, true);
       this.#transition('asking', 'over');
-      this.#parts.memory.give(this.#list.subject, this.#list.bytes);
+      this.#shares.give(this.#list.subject, this.#list.bytes);
       exchange.end();
     } else if (hasRoom) {
       this.#ask(memory);

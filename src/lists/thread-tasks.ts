@@ -4,12 +4,6 @@ import type { ListKindName, PageMirrors, ListPage } from '../mcp/index.js';
 import type { UnavailableBackend } from '../messages/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
-/** A message to another thread, and the memory in it that is transferred. */
-export interface ThreadMessage<Message> {
-  readonly message: Message;
-  readonly memory: readonly ArrayBuffer[];
-}
-
 /** Append pieces of a response to a list request, which is kept under the key. */
 export interface AppendTask {
   readonly key: number;
@@ -104,10 +98,6 @@ export interface NextTask {
 export interface NextOutcome {
   readonly memory: Uint8Array;
   readonly bytes: number;
-}
-
-export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): ThreadMessage<Message> {
-  return { message, memory: views.map(({ buffer }) => buffer as ArrayBuffer) };
 }
 
 /** The same page, in memory that can be transferred. */

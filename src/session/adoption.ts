@@ -1,6 +1,6 @@
 // Adoption: another process opened the session, and this process continues it from its record in the session directory. The requests
 // of one session share a look-up and then proceed in order. Cold path: once per session and process.
-import type { FoundSession, LookUp, SessionDirectory } from './directory/session-directory.js';
+import type { LookUp, SessionDirectory } from './directory/session-directory.js';
 import { type Accounts, wokenTurns, fullRequestShare } from '../fair/index.js';
 import { refusals, type Refusal } from '../shared/index.js';
 import type { Caller } from '../exchange/index.js';
@@ -61,20 +61,9 @@ export class Adoption {
     return adopted;
   }
 
-  #adopt(sessionId: string, caller: Caller, outcome: LookUp): Session | Refusal {
-    switch (outcome) {
-      case 'unknown':
-      case 'ended':
-        return refusals.sessionUnknown;
-      case 'failed':
-      case 'full':
-        return refusals.directoryFailed;
-      default:
-        return this.#goOn(sessionId, caller, outcome);
-    }
-  }
-
-  #goOn(sessionId: string, { subject, virtualHost }: Caller, found: FoundSession): Session | Refusal {
+  #adopt(sessionId: string, { subject, virtualHost }: Caller, found: LookUp): Found {
+    if (found === 'unknown' || found === 'ended') return refusals.sessionUnknown;
+    if (found === 'failed' || found === 'full') return refusals.directoryFailed;
     const { protocolVersion, clientInfo, capabilities } = found.record;
     const account = this.#accounts.of(subject);
     const introduction = { clientInfo, capabilities };

@@ -9,7 +9,7 @@ export { lowerLogLevel, trySetLogLevel } from './log-level.js';
 export { backendOfMethod, unheardBackends } from './named.js';
 export { type OpeningMeans, openSession } from './open-session.js';
 export { openStream } from './open-stream.js';
-export { cancelHere, passAnswered, passCancellation } from './peer-notices.js';
+export { cancelRequest, passAnswered } from './peer-notices.js';
 export { LEASE_SHARE_OF_FREE, hasRoom } from './request-room.js';
 export type { PassOn, SessionMeans } from './session-plan.js';
 export { Session } from './session.js';

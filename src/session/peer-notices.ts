@@ -2,17 +2,22 @@
 // has answered here what a backend asked there, or has opened its stream here, which replaces the one that it had there. Notices get
 // no response, and no other process can read them. Cold path.
 import { readClientMessage, type ClientMessage } from '../mcp/index.js';
-import { NO_MIRROR, type ExchangeRequest, UnheardExchange, type Exchange } from '../exchange/index.js';
+import { NO_MIRROR, UnheardExchange, type Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
 import { KIB, limits } from '../shared/index.js';
 import { idKey } from '../bytes/index.js';
 
-/**
- * The client no longer wants an answer.
- * @param exchange of the cancellation notification.
- * @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read.
- */
-export function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
+/** The client no longer wants an answer: the request is cancelled here, or wherever else it may be in flight. @param exchange of its notice. */
+export function cancelRequest(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
+  session.passBack(exchange.request);
+  const { body, passthroughHeaders, requestId } = exchange.request;
+  if (body.length >= SESSION_NOTICE_BYTES_MAX) return;
+  pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
+}
+
+/** @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read. */
+function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
   const tryIt = (): boolean => {
     const work = session.inFlight.find(key);
@@ -44,12 +49,6 @@ interface AnsweredNotice {
 }
 
 type PeerNotice = CancellationNotice | AnsweredNotice | { readonly kind: 'stream-opened' };
-
-/** The client has cancelled a request that is not in flight here. */
-export function passCancellation(session: Session, { body, passthroughHeaders, requestId }: ExchangeRequest): void {
-  if (body.length >= SESSION_NOTICE_BYTES_MAX) return;
-  pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
-}
 
 /** The client has answered a request that another process sent it, and the answer has gone to the backend. */
 export function passAnswered(session: Session, key: string): void {

@@ -42,7 +42,7 @@ export class SessionMemory implements SessionShare {
    */
   tryKeepText(text: string): number | undefined {
     const bytes = text.length * CHAR_BYTES;
-    if (this.#account.sessionBytes.boundAgainst(bytes) !== undefined) return undefined;
+    if (!this.hasRoomFor(bytes)) return undefined;
     this.keep(bytes);
     return bytes;
   }

@@ -249,12 +249,7 @@ export class SessionUpstreams {
 
   /** What another process needs to continue the upstream sessions. */
   recorded(): UpstreamRecord[] {
-    const records: UpstreamRecord[] = [];
-    for (const upstream of this.#byBackend.values()) {
-      const record = upstreamRecordOf(upstream);
-      if (record !== undefined) records.push(record);
-    }
-    return records;
+    return [...this.#byBackend.values()].flatMap((upstream) => upstreamRecordOf(upstream) ?? []);
   }
 
   /**

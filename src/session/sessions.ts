@@ -1,7 +1,7 @@
 // The sessions that this worker owns, by id. `Sessions` mints ids, ends idle sessions, and enforces the shares of sessions and of their
 // memory. With a session directory, each session has an entry there, renewed while the session is used. No session is ended to make
 // room for another: a client that opens sessions endlessly would cost other clients of its subject theirs.
-import { type Account, fullSessionShare, type DeadlineWheel } from '../fair/index.js';
+import { type Account, fullSessionShare, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { Refusal } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 import {
@@ -41,7 +41,7 @@ export class EntryRenewal {
   #turns: Iterator<RenewedSession>;
   #roundEndMs: number;
   #lastStepMs: number;
-  #isStopped = false;
+  readonly #next: Deadline;
 
   constructor(deadlines: DeadlineWheel, sessions: ReadonlyMap<string, RenewedSession>, roundMs: number) {
     this.#deadlines = deadlines;
@@ -50,18 +50,17 @@ export class EntryRenewal {
     this.#turns = sessions.values();
     this.#lastStepMs = deadlines.nowMs();
     this.#roundEndMs = this.#lastStepMs + roundMs;
-    const next = deadlines.after(Math.min(SESSION_RENEWAL_STEP_MS, roundMs), () => {
+    this.#next = deadlines.after(Math.min(SESSION_RENEWAL_STEP_MS, roundMs), () => {
       this.#takeStep();
-      if (!this.#isStopped) next.restart();
+      this.#next.restart();
     });
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#next.cancel();
   }
 
   #takeStep(): void {
-    if (this.#isStopped) return;
     const nowMs = this.#deadlines.nowMs();
     // After a pause, such as a sleeping machine, sessions that missed their turns do not all have them at once.
     const passedMs = Math.min(nowMs - this.#lastStepMs, SESSION_RENEWAL_STEP_MS_MAX);

@@ -94,11 +94,6 @@ export class Subscriptions {
     this.#uris.delete(backendName);
   }
 
-  /** Whether the backend has any subscription. */
-  isAnyOf(backendName: string): boolean {
-    return (this.#uris.get(backendName)?.size ?? 0) > 0;
-  }
-
   /** The subscribed URIs as the backend has them. */
   of(backendName: string): readonly string[] {
     return [...(this.#uris.get(backendName) ?? [])];

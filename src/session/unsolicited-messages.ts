@@ -322,8 +322,10 @@ export class UnsolicitedMessages {
 
   /** Whether the backend may send anything unasked that the client would hear of. */
   #maySpeak(upstream: UpstreamSession): boolean {
-    const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
-    return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;
+    const { offersAnything, madeSubscriptions } = this.#session;
+    return (
+      upstream.declares(SPEAKING) || offersAnything || (madeSubscriptions?.of(upstream.backend.name) ?? []).length > 0
+    );
   }
 
   /** Another process has opened the upstream session anew: from now on the backend is listened to in the new session. */

@@ -103,15 +103,9 @@ export class StreamKeeper implements EventRoom {
       if (this.#releaseFirst(this.#delivered, stream)) continue;
       if (!isAnswer || !this.#releaseFirst(this.#undelivered, stream)) return false;
     }
-    this.take(bytes);
-    return true;
-  }
-
-  /** Takes room whatever the bounds, for small data that must be kept. */
-  take(bytes: number): void {
-    if (this.#isOver) return;
     this.#heldBytes += bytes;
     this.#account.sessionBytes.take(bytes);
+    return true;
   }
 
   give(bytes: number): void {

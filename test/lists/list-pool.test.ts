@@ -2,12 +2,12 @@
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { ListPool, type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../src/lists/list-pool.js';
-import { handOver, type ReadOutcome } from '../../src/lists/thread-tasks.js';
+import type { ReadOutcome } from '../../src/lists/thread-tasks.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
-import { LIST_ID, run, startPool } from './merge-ways.js';
+import { handOver, LIST_ID, run, startPool } from './merge-ways.js';
 
 const LONG_MS = 60_000;
 const EMPTY_PAGE = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[]}}`);
@@ -269,7 +269,7 @@ t.test('at the end pending tasks fail, later ones fail at once, and no thread is
   await end;
   let outcome: ReadOutcome | ThreadFailure | undefined;
   const task = { key: 1, pieces: [], bytes: 0, id: LIST_ID, kind: 'tools' } as const;
-  pool.run('ada', 'read', handOver(task), LONG_MS, (it) => (outcome = it));
+  pool.run('ada', 'read', task, [], (it) => (outcome = it), LONG_MS);
   t.equal(outcome, 'failed');
   await until(() => threads.every(({ threadId }) => threadId === -1), 'the exit of the thread');
   t.same(lines, [], 'an end is no failure');

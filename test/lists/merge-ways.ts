@@ -6,7 +6,6 @@ import { ListPool, type OutcomeOf, type TaskName, type TaskOf, type ThreadFailur
 import { encodeRules, type ListRules, type RuledBackend } from '../../src/user-config/list-rules.js';
 import { mergeLists, type MergeResult } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
-import { handOver, type ThreadMessage } from '../../src/lists/thread-tasks.js';
 import type { UnavailableBackend } from '../../src/messages/unavailable.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { logInto } from '../support/log-lines.js';
@@ -82,19 +81,30 @@ export async function takeList(pool: ListPool, key: number, bytes: number): Prom
   return list;
 }
 
+/** A task, and the memory that is transferred with it. */
+interface HandedOver<Task> {
+  readonly task: Task;
+  readonly memory: readonly ArrayBufferView[];
+}
+
+export function handOver<Task>(task: Task, memory: readonly ArrayBufferView[] = []): HandedOver<Task> {
+  return { task, memory };
+}
+
 /** Runs a task in the thread; rejects with an error whose message is the failure. */
 export function run<Name extends TaskName>(
   pool: ListPool,
   name: Name,
-  handover: ThreadMessage<TaskOf<Name>>,
+  { task, memory }: HandedOver<TaskOf<Name>>,
   withinMs = WITHIN_MS,
   subject = 'ada',
 ): Promise<Exclude<OutcomeOf<Name>, ThreadFailure>> {
   return new Promise((resolve, reject) => {
-    pool.run(subject, name, handover, withinMs, (outcome) => {
+    const done = (outcome: OutcomeOf<Name> | ThreadFailure): void => {
       if (typeof outcome === 'string') reject(new Error(outcome));
       else resolve(outcome as Exclude<OutcomeOf<Name>, ThreadFailure>);
-    });
+    };
+    pool.run(subject, name, task, memory, done, withinMs);
   });
 }
 

@@ -36,9 +36,8 @@ import {
   onSubscribing,
   hasRoom,
   type Session,
-  cancelHere,
+  cancelRequest,
   passAnswered,
-  passCancellation,
 } from '../../session/index.js';
 import { answerToolError, findTools, readQuestion } from '../find-tools.js';
 import { Gate } from '../gate.js';
@@ -62,7 +61,7 @@ function onClientNotice(session: Session, exchange: Exchange, message: ClientMes
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
     case 'notifications/cancelled':
-      onCancelled(session, exchange, message);
+      cancelRequest(session, exchange, message);
       break;
     case 'notifications/progress':
       session.backendRequests.onProgress(exchange, message);
@@ -88,12 +87,6 @@ function onResponse(session: Session, exchange: Exchange, message: ClientMessage
   if (outcome !== 'asked-elsewhere') return outcome;
   passAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
   return undefined;
-}
-
-function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {
-  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
-  session.passBack(exchange.request);
-  passCancellation(session, exchange.request);
 }
 
 function onRootsChanged(session: Session, exchange: Exchange): void {

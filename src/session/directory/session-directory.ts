@@ -304,8 +304,8 @@ export class SessionDirectory {
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
     const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity;
-    const outcome = await this.#remove(sessionKeys(sessionId).place, true, leftMsMax);
-    return typeof outcome === 'object' ? 'removed' : outcome;
+    const removed = await this.#remove(sessionKeys(sessionId).place, true, leftMsMax);
+    return removed === 'failed' ? removed : removed === false ? 'kept' : 'removed';
   }
 
   async #remove(
@@ -313,13 +313,12 @@ export class SessionDirectory {
     wasShared: boolean,
     leftMsMax: number,
     version?: number,
-  ): Promise<'removed' | 'kept' | 'failed' | SealedSession> {
+  ): Promise<boolean | SealedSession | 'failed'> {
     // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
     const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
     const known = version === undefined ? undefined : { version, laterMarkMs: this.#lifeMs };
     try {
-      const removed = await this.#sessions.remove(key, markMs, leftMsMax, known);
-      return typeof removed === 'object' ? removed : removed ? 'removed' : 'kept';
+      return await this.#sessions.remove(key, markMs, leftMsMax, known);
     } catch (error) {
       return this.#failed(reasonOf(error));
     }

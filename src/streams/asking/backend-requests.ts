@@ -176,13 +176,10 @@ export class BackendRequests {
     const detail = readRequestDetail(bytes, message);
     const { tokenKey, asksForTask } = detail;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
-    const error =
-      this.#notOffered(message.method, upstream, detail) ??
-      stream.askingObstacle ??
-      this.#noRoomFor(upstream, backendId.length, tokenKey);
+    const unoffered = this.#notOffered(message.method, upstream, detail);
+    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, backendId.length, tokenKey);
+    if (unoffered !== undefined) stream.onUnoffered?.(message.method, detail.mode);
     if (error !== undefined || taskEdits === undefined) {
-      const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
-      if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
       upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
