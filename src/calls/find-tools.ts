@@ -4,12 +4,12 @@ import { listKinds, type ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import { hashOfShown, type UpstreamContext } from '../upstream/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import { answer, answerInForm, type Exchange, metadataFor } from '../exchange/index.js';
+import { answer, answerInForm, type Exchange, idSpanOf, metadataFor, resultMessage } from '../exchange/index.js';
 import type { CatalogueIdentity, ListMerger } from '../lists/index.js';
 import { readLists, type ListInFlight } from './listing.js';
 import { argumentsIn, FIND_TOOLS } from '../messages/index.js';
 import type { RequestForm } from './request-form.js';
-import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
+import { FOUND_TOOLS_DEFAULT } from './search-tools.js';
 import type { Session } from '../session/index.js';
 
 interface FindToolsPlan {
@@ -45,11 +45,14 @@ export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion
 
 const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
-/** Answers with a tool result that says `isError`. */
+/** Answers with the result of a failed tool: a text for the model. */
 export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: RequestForm): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
-  const id = { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
-  answer(exchange, toolErrorMessage(id, text, form));
+  const { members = '', meta } = form.resultExtras() ?? {};
+  const content = JSON.stringify([{ type: 'text', text }]);
+  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
+  const result = `{${members}"content":${content},"isError":true${tail}}`;
+  answer(exchange, resultMessage(idSpanOf(exchange, message), result));
 }
 
 export function findTools(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
@@ -124,9 +127,9 @@ function fail({ session, work }: FindToolsPlan): void {
 }
 
 function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {
-  const { subject, era, protocolVersion, introduction } = session.identity;
+  const { subject, protocolVersion, introduction } = session.identity;
   const headers = Array.from(virtualHost.backends.values(), (backend) =>
     session.upstream(backend).shownHeaders(metadataFor(backend, exchange.request)),
   );
-  return { subject, virtualHost, shown: hashOfShown(introduction, [era, protocolVersion, headers]) };
+  return { subject, virtualHost, shown: hashOfShown(introduction, [protocolVersion, headers]) };
 }

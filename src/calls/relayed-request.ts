@@ -406,13 +406,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
-    const { form, upstream, bareName, message } = this.plan;
+    const { form, upstream, bareName, message, exchange } = this.plan;
     const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
     if ('code' in formed) return formed;
     if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const traced = tracedMessage(this.plan, formed, this.id);
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
-    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) {
+    if (!upstream.isModern || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
       this.#modern?.end();
       this.#modern = undefined;
       return traced;

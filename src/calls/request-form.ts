@@ -20,8 +20,6 @@ export interface RequestForm {
   readonly hasSession: boolean;
   /** Why the client cannot be asked during this request, if it cannot. */
   readonly askingObstacle: RpcError | undefined;
-  /** Whether it came inside a call of `call_tool`, whose headers do not repeat its arguments: the gateway must make the headers. */
-  readonly isWrapped: boolean;
   /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentToken: Buffer | undefined;
 
@@ -137,7 +135,6 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   hasSession: true,
   askingObstacle: undefined,
   resultExtras: () => undefined,
-  isWrapped: false,
   sentToken: undefined,
   outgoing: (message: OutgoingMessage) => message,
   sentId: (callers: IdSpan) => callers,
@@ -151,9 +148,6 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   ownError: (error: RpcError) => ({ error, status: 200 }),
   onOver: () => undefined,
 });
-
-/** The form of legacy calls that came inside a call of `call_tool`. */
-export const LEGACY_WRAPPED_FORM: RequestForm = Object.freeze({ ...LEGACY_FORM, isWrapped: true });
 
 /** Answers with an error of the gateway's. */
 export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: RequestForm): void {

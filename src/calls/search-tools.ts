@@ -3,10 +3,7 @@ import { isString } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import { resultMessage } from '../exchange/index.js';
 import { CALL_TOOL, FIND_TOOLS } from '../messages/index.js';
-import type { RequestForm } from './request-form.js';
-import type { IdSpan } from '../upstream/index.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
 
@@ -68,12 +65,4 @@ export function isForSearchTool(
 ): boolean {
   if (exposure !== 'search' || method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
   return isString(body, nameStart, nameEnd, tool);
-}
-
-/** The result of a failed tool: a text for the model. */
-export function toolErrorMessage(id: IdSpan, text: string, form: RequestForm): Buffer {
-  const { members = '', meta } = form.resultExtras() ?? {};
-  const content = JSON.stringify([{ type: 'text', text }]);
-  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
-  return resultMessage(id, `{${members}"content":${content},"isError":true${tail}}`);
 }

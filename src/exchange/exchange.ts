@@ -116,6 +116,8 @@ export interface ExchangeRequest {
   readonly passthroughHeaders: readonly string[];
   /** Changes together with the body when a wrapped call is replaced by the call in it (wrapped-call.ts). */
   mirror: MirrorHeaders;
+  /** Whether that has happened: the headers of a call of `call_tool` do not repeat its arguments, so the gateway must make those headers. */
+  isWrapped?: boolean;
   /** The whole request body; empty when there is none. Owned by the exchange; only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
 }

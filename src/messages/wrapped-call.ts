@@ -60,6 +60,7 @@ export function unwrapCall(
   const isLarge = body.length > limits.readAtOnceBytesMax;
   const finish = (reading: ReturnType<typeof readClientMessage>): void => {
     if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
+    request.isWrapped = true;
     // The mirror must repeat the name that the body has now, for code and processes that rely on the headers.
     const { mirror } = request;
     if (mirror.name !== '') {

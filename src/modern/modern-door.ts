@@ -140,25 +140,19 @@ export class ModernDoor {
   /** A call of `call_tool` is served as the call inside it. */
   #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     if (!isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL))
-      return this.#serve(caller, exchange, message, envelope, false);
+      return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));
-      else this.#serve(caller, exchange, call, call.envelope ?? envelope, true);
+      else this.#serve(caller, exchange, call, call.envelope ?? envelope);
     });
   }
 
-  #formOf(exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false): ModernForm {
+  #formOf(exchange: Exchange, message: ClientMessage, isAnew = false): ModernForm {
     const { context, heldCalls } = this.#parts;
-    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isWrapped, isAnew);
+    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isAnew);
   }
 
-  #serve(
-    caller: Caller,
-    exchange: Exchange,
-    message: ClientMessage,
-    envelope: ModernEnvelope,
-    isWrapped: boolean,
-  ): void {
+  #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
     const goesOn = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
     if (goesOn === true) return;
@@ -179,7 +173,7 @@ export class ModernDoor {
     if (logLevelStart !== -1)
       lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
-    const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
+    const form = this.#formOf(exchange, message, goesOn === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, form };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);

@@ -100,7 +100,6 @@ export class ModernForm implements RequestForm {
   readonly #parts: ModernFormParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
-  readonly isWrapped: boolean;
   readonly #isAnew: boolean;
   /** The arguments of a large message, located at once because its tape is valid only now. */
   readonly #args: Buffer | undefined;
@@ -111,12 +110,8 @@ export class ModernForm implements RequestForm {
   /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
   #lacking: Record<string, unknown> | undefined;
 
-  /**
-   * @param isWrapped whether the message came inside a `call_tool` call, to which the headers belong.
-   * @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone.
-   */
-  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false) {
-    this.isWrapped = isWrapped;
+  /** @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone. */
+  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
     this.#isAnew = isAnew;
     this.#parts = parts;
     this.#exchange = exchange;
@@ -181,9 +176,9 @@ export class ModernForm implements RequestForm {
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
     // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
     if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
-    const known = this.isWrapped ? undefined : upstream.mirroredBy(this.#message.method, bareName);
+    const { body, mirror, isWrapped } = this.#exchange.request;
+    const known = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
     if (known === undefined) return undefined;
-    const { body, mirror } = this.#exchange.request;
     const values = read?.known === known ? read.own : valuesIn({ body }, known);
     const fault = values && disagreement(known, values, mirror.params);
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);

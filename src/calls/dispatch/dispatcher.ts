@@ -46,7 +46,7 @@ import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
-import { answerOwnError, type Incoming, LEGACY_FORM, LEGACY_WRAPPED_FORM } from '../request-form.js';
+import { answerOwnError, type Incoming, LEGACY_FORM } from '../request-form.js';
 import { isForSearchTool } from '../search-tools.js';
 import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetReading } from '../targets.js';
 import { visitBackends } from '../../streams/index.js';
@@ -192,8 +192,7 @@ export class Dispatcher {
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
       else {
         const virtualHost = session.virtualHost ?? caller.virtualHost;
-        const form = LEGACY_WRAPPED_FORM;
-        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form });
+        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form: LEGACY_FORM });
       }
       session.readings.end(number);
     });
@@ -294,7 +293,7 @@ export class Dispatcher {
       this.#findTools(incoming);
       return true;
     }
-    if (!form.isWrapped) return false;
+    if (exchange.request.isWrapped !== true) return false;
     const { target, name, nameKind } = readTarget('tools/call', virtualHost, body, message);
     if (!('error' in target) || target.isUnknownTool !== true) return false;
     exchange.watcher?.onIdentified(message.method, '', name, nameKind);

@@ -47,6 +47,8 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
+const NOTHING = Buffer.alloc(0);
+
 interface Ration {
   bytesLeft: number;
   /** The time spent reading so far. */
@@ -68,7 +70,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #hint = '';
   /** The length that the response's head states; -1 when it does not. */
   #bodyBytes = -1;
-  readonly #received: BodyCollector;
+  #received: BodyCollector | undefined;
   /** A whole answer in one piece, for a handler that reads it in place: valid until the response ends, which is at once. */
   #whole: Buffer | undefined;
   /** Used in place of `#received` for handlers that read large answers elsewhere. */
@@ -98,7 +100,6 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#handler = handler;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    this.#received = new BodyCollector(this.#answerBytesMax, passingMemory);
     if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#http = http;
     this.#call = this.#send(http);
@@ -257,7 +258,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#unread.end(() => this.#finish());
       return;
     }
-    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.#plan);
+    const bytes = jsonOf(this.#whole ?? this.#received?.bytes ?? NOTHING, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -365,7 +366,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #onRefusal(): void {
-    const bytes = jsonOf(this.#received.bytes, this.#plan);
+    const bytes = jsonOf(this.#received?.bytes ?? NOTHING, this.#plan);
     const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint);
     if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
@@ -373,8 +374,9 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
-    const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
-    if (bytes <= bytesMax) this.#received.add(chunk, this.#bodyBytes);
+    const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, passingMemory));
+    const bytes = Math.max(received.length + chunk.length, this.#bodyBytes);
+    if (bytes <= bytesMax) received.add(chunk, this.#bodyBytes);
     else if (this.#state !== 'refused') this.#fail(upstreamFault('answer-too-large'));
     else this.#fail(statusFault(this.#status, this.#plan.carriesSession));
     if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
@@ -535,7 +537,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#deadline.cancel();
     this.#reading?.cancel();
     this.#events = undefined;
-    this.#received.clear();
+    this.#received?.clear();
     this.#room?.release();
     this.#unread?.drop();
     return true;
