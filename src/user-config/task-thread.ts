@@ -1,5 +1,5 @@
-// A thread for the few tasks that would block the event loop for long: started with the first task, ended after some idle time. Tasks run
-// one after another, and the number of waiting tasks is bounded. Cold path.
+// A thread for the few tasks that would block the event loop for long: started with the first task, ended after some idle time. Unless
+// said otherwise, tasks run one after another, and the number of waiting tasks is bounded. Cold path.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { limits } from '../shared/index.js';
@@ -7,23 +7,27 @@ import { limits } from '../shared/index.js';
 /** Time that the idle config thread is kept; configs change seldom. It is started again when needed. */
 const CONFIG_THREAD_IDLE_MS = 10_000;
 
+type ThreadOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
+
 export class TaskThread<Task, Outcome> {
-  readonly #filename: string;
+  readonly #options: ThreadOptions;
   #piscina: Piscina | undefined;
 
   /** @param file its default export runs one task. */
-  constructor(file: URL) {
-    this.#filename = fileURLToPath(file);
+  constructor(file: URL, options: ThreadOptions = {}) {
+    this.#options = { filename: fileURLToPath(file), ...options };
+  }
+
+  /** Whether a task was ever run. */
+  get isStarted(): boolean {
+    return this.#piscina !== undefined;
   }
 
   /** Rejects when too many tasks wait, when the thread dies during the task, and when the thread is closed before it is done. */
   async run(task: Task): Promise<Outcome> {
     this.#piscina ??= new Piscina({
-      filename: this.#filename,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: CONFIG_THREAD_IDLE_MS,
-      maxQueue: limits.waitingMax,
+      ...{ minThreads: 0, maxThreads: 1, idleTimeout: CONFIG_THREAD_IDLE_MS, maxQueue: limits.waitingMax },
+      ...this.#options,
     });
     return (await this.#piscina.run(task)) as Outcome;
   }

@@ -1,11 +1,13 @@
 // From a composition to the backends of its virtual host, by the current registry. A server that was removed may have
 // been registered again under its name. A disabled or never reached server is not a backend: nobody has verified what
 // is there.
+import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
+import type { Registry } from '../registry/registry.js';
 import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition.js';
-import { namesAll } from './tool-patterns.js';
+import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
 
 /** A server of a composition, with its current registry entry. */
 export interface Match {
@@ -64,4 +66,54 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
     allowed_prompt_names: [...prompts],
     exposes: (['tools', 'prompts', 'resources'] as const).filter((kind) => named[kind].length > 0),
   };
+}
+
+/** Servers whose tool names are cached. Beyond that, the least recently used are read again when needed. */
+const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
+/** Characters of all cached tool names. Beyond that, the least recently used are read again when needed. */
+const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
+
+interface KnownTools {
+  /** Digest of the server's tools when their names were read. */
+  readonly digest: string;
+  readonly names: ReadonlySet<string>;
+  readonly chars: number;
+}
+
+/** The tool names of servers, as the registry last read them: cached until the server's tools change. */
+export class ToolNames {
+  readonly #registry: Pick<Registry, 'toolNames'>;
+  /** By the server's id. */
+  readonly #tools = new RecentMap<KnownTools>(
+    TOOL_NAMES_CACHE_ENTRIES_MAX,
+    TOOL_NAMES_CACHE_CHARS_MAX,
+    ({ chars }) => chars,
+  );
+
+  constructor(registry: Pick<Registry, 'toolNames'>) {
+    this.#registry = registry;
+  }
+
+  /** Read again when the server's tools have changed. */
+  async of({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
+    const known = this.#tools.get(id);
+    if (known?.digest === toolsDigest) return known.names;
+    const names = new Set(await this.#registry.toolNames(id));
+    let chars = 0;
+    for (const { length } of names) chars += length;
+    this.#tools.set(id, { digest: toolsDigest, names, chars });
+    return names;
+  }
+
+  /** The matches with each pattern replaced by the tools that it matches now, unless it is all. */
+  async resolved(matches: readonly Match[]): Promise<readonly Match[]> {
+    if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
+    return Promise.all(
+      matches.map(async (match) => {
+        const { server, tools } = match;
+        if (namesAll(tools) || !tools.some(isPattern)) return match;
+        return { ...match, tools: matchedTools(tools, isServed(server) ? await this.of(server) : []) };
+      }),
+    );
+  }
 }

@@ -4,7 +4,7 @@ import { encodeStoreKey } from '../../store/index.js';
 import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';
-import { descriptionFault, nameFault, NO_UNICODE } from '../common/said-texts.js';
+import { descriptionFault, nameFault, NO_UNICODE } from '../common/schema-parts.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 

@@ -14,7 +14,7 @@ import { FreshRuns } from '../mirror/fresh-runs.js';
 import { Collection } from '../registry/collection.js';
 import type { Directory } from '../registry/directory.js';
 import type { Registry } from '../registry/registry.js';
-import { composeBackends, findClash, matchServers, isServed, type Match } from './composed-backends.js';
+import { composeBackends, findClash, matchServers, isServed, type Match, ToolNames } from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import {
@@ -27,9 +27,8 @@ import {
   type StoredComposedServer,
   type StoredComposition,
 } from './composition.js';
-import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
+import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication.js';
 import { Publisher, virtualHostJson } from './publisher.js';
-import { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
 
 /** A pattern is present if it matches something, or is all. */
@@ -67,15 +66,10 @@ interface ComposedHost {
 }
 
 export class Compositions {
-  readonly #records: RecordStore;
+  readonly #options: CompositionsOptions;
   readonly #compositions: Collection<StoredComposition, StoredComposition>;
-  readonly #directory: Directory;
   readonly #names: ToolNames;
-  readonly #registry: Registry;
   readonly #publisher: Publisher;
-  readonly #shares: ComposerShares;
-  readonly #logger: Logger;
-  readonly #repairIntervalMs: number;
   readonly #repairs = new FreshRuns(() => this.#repair());
   /** Publication jobs of this process, by key. */
   readonly #underway = new Map<string, Promise<void>>();
@@ -83,8 +77,8 @@ export class Compositions {
   #isStopping = false;
 
   constructor(options: CompositionsOptions) {
-    const { records, directory, registry, logger, repairIntervalMs = PUBLISH_REPAIR_MS } = options;
-    this.#records = records;
+    const { records, registry } = options;
+    this.#options = options;
     this.#compositions = new Collection<StoredComposition, StoredComposition>(records, {
       ...{ noun: 'composition', prefix: COMPOSITIONS, indices: ['composition-names/'] },
       thingOf: (composition) => composition,
@@ -92,13 +86,8 @@ export class Compositions {
       tagOf: compositionTag,
       taken: (name) => `A composition named ${name} already exists`,
     });
-    this.#directory = directory;
     this.#names = new ToolNames(registry);
-    this.#registry = registry;
-    this.#publisher = new Publisher({ records, directory, names: this.#names, logger, shares: options.shares });
-    this.#shares = options.shares;
-    this.#logger = logger;
-    this.#repairIntervalMs = repairIntervalMs;
+    this.#publisher = new Publisher({ ...options, names: this.#names });
     registry.onChange(async (job, note) => {
       if (job !== undefined) await this.#run(job, note);
     });
@@ -106,8 +95,8 @@ export class Compositions {
 
   /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
-    await this.#directory.sync();
-    const { compositions } = this.#directory;
+    await this.#options.directory.sync();
+    const { compositions } = this.#options.directory;
     const page = compositions.page({ ...query, limit });
     let bytesLeft: number = limits.listPageBytesMax;
     const count = page.items.findIndex((each) => (bytesLeft -= compositions.bytesOf(each)) <= 0) + 1;
@@ -120,7 +109,7 @@ export class Compositions {
   /** By id, else by name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
     const found = await this.#compositions.find(reference);
-    await this.#directory.sync();
+    await this.#options.directory.sync();
     return found && this.#describe(found.row);
   }
 
@@ -128,8 +117,8 @@ export class Compositions {
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
     const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
-    await this.#directory.sync();
-    const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
+    await this.#options.directory.sync();
+    const matches = await this.#names.resolved(matchServers(composition, this.#options.directory.servers));
     const { id, exposure = 'all' } = composition;
     return { id, backends: composeBackends(matches), exposure };
   }
@@ -141,9 +130,9 @@ export class Compositions {
   async create(input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { exposure, subjects = [maker], description = '', team, ...checked } = checkCompositionInput(input);
     refuseGivenAway(change.caller, team);
-    await this.#directory.sync();
-    const { compositionsMax } = this.#shares;
-    if (this.#directory.compositions.size >= compositionsMax) {
+    await this.#options.directory.sync();
+    const { compositionsMax } = this.#options.shares;
+    if (this.#options.directory.compositions.size >= compositionsMax) {
       throw new ControlPlaneFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
     }
     const id = randomBytes(16).toString('hex');
@@ -184,18 +173,19 @@ export class Compositions {
       const changes = this.#compositions.changes(before, undefined);
       return { after: undefined, changes, job: createJob({ subjects: removed.subjects }), removed };
     });
-    this.#logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
+    this.#options.logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
     await this.#run(job, change.note);
   }
 
   /** Counts the changes, of all control planes, that are not in all user configs yet; at most `RECORDS_AT_ONCE_MAX` are counted. */
   async countUnpublished(): Promise<number> {
-    return (await this.#records.listKeys(PUBLICATION_JOBS, '', RECORDS_AT_ONCE_MAX)).length;
+    return (await this.#options.records.listKeys(PUBLICATION_JOBS, '', RECORDS_AT_ONCE_MAX)).length;
   }
 
   /** Publishes what is not published, now and at intervals. */
   start(): void {
-    this.#timer = setInterval(() => void this.#repairs.run(''), this.#repairIntervalMs);
+    const { repairIntervalMs = PUBLISH_REPAIR_MS } = this.#options;
+    this.#timer = setInterval(() => void this.#repairs.run(''), repairIntervalMs);
     void this.#repairs.run('');
   }
 
@@ -215,9 +205,9 @@ export class Compositions {
     this.#underway.set(job.key, done);
     await note.waitFor(done);
     if (note.unpublished === 0) return;
-    this.#logger.info({ left: note.unpublished }, 'a change was answered before it was published to everybody');
+    this.#options.logger.info({ left: note.unpublished }, 'a change was answered before it was published to everybody');
     void done.catch((error: unknown) => {
-      this.#logger.warn({ err: error }, 'a change could not be published to everybody; retrying');
+      this.#options.logger.warn({ err: error }, 'a change could not be published to everybody; retrying');
     });
   }
 
@@ -227,15 +217,15 @@ export class Compositions {
    */
   async #repair(): Promise<void> {
     try {
-      for await (const records of walkRecords(this.#records, PUBLICATION_JOBS)) {
+      for await (const records of walkRecords(this.#options.records, PUBLICATION_JOBS)) {
         for (const { key, value } of records) {
           if (this.#isStopping) return;
           // Another process may be doing the job right now: doing it twice is harmless.
           if (!this.#underway.has(key)) await this.#run(readJob(key, value));
         }
       }
-      await this.#directory.sync();
-      const subjects = [...this.#directory.compositions.subjects];
+      await this.#options.directory.sync();
+      const subjects = [...this.#options.directory.compositions.subjects];
       for (let start = 0; start < subjects.length; start += PUBLICATION_CHECKS_AT_ONCE_MAX) {
         if (this.#isStopping) return;
         await this.#publisher.check(subjects.slice(start, start + PUBLICATION_CHECKS_AT_ONCE_MAX));
@@ -243,7 +233,7 @@ export class Compositions {
       }
     } catch (error) {
       // Most likely a store failure: the next repair is soon.
-      this.#logger.warn({ err: error }, 'the check of all compositions failed');
+      this.#options.logger.warn({ err: error }, 'the check of all compositions failed');
     }
   }
 
@@ -254,9 +244,9 @@ export class Compositions {
     { note }: Change,
   ): Promise<Composition> {
     const { id, name } = composition;
-    this.#logger.info({ composition: id, name }, words);
+    this.#options.logger.info({ composition: id, name }, words);
     await this.#run(job, note);
-    await this.#directory.sync();
+    await this.#options.directory.sync();
     return this.#describe(composition);
   }
 
@@ -268,10 +258,10 @@ export class Compositions {
   ): Promise<StoredComposition> {
     const servers = await this.#resolve(said.servers, known?.servers ?? []);
     // The directory must be as recent as the composition.
-    await this.#directory.sync();
+    await this.#options.directory.sync();
     if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
     const composition = { ...said, servers };
-    const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
+    const matches = await this.#names.resolved(matchServers(composition, this.#options.directory.servers));
     const json = virtualHostJson(matches, composition);
     const measured = { ...composition, hostBytes: Buffer.byteLength(json) };
     await this.#refuseUnpublishable(measured, matches, json, known?.subjects ?? []);
@@ -287,7 +277,7 @@ export class Compositions {
     for (const [index, { name, ...given }] of servers.entries()) {
       const member = `servers.${index}.name`;
       const isSameName = (server: StoredComposedServer): boolean => server.name.toLowerCase() === name.toLowerCase();
-      const server = (await this.#registry.find(name)) ?? known.find(isSameName);
+      const server = (await this.#options.registry.find(name)) ?? known.find(isSameName);
       if (server === undefined) refuseMember(member, 'must be the name of a registered server');
       if (resolved.some(({ id }) => id === server.id)) refuseMember(member, 'must not name a server twice');
       resolved.push({ id: server.id, name: server.name, ...given });
@@ -304,7 +294,7 @@ export class Compositions {
     known: readonly StoredComposedServer[],
   ): Promise<void> {
     for (const [index, { id, name, tools }] of servers.entries()) {
-      const server = this.#directory.servers.byId(id);
+      const server = this.#options.directory.servers.byId(id);
       // The tools of a server that was never reached are unknown.
       if (server === undefined || server.lastSeen === null) continue;
       const names = await this.#names.of(server);
@@ -328,13 +318,13 @@ export class Compositions {
   ): Promise<void> {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuseMember('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
-    const { compositions } = this.#directory;
-    refuseAboveQuota(composition, compositions, this.#shares);
+    const { compositions } = this.#options.directory;
+    refuseAboveQuota(composition, compositions, this.#options.shares);
     const clash = findClash(matches);
     if (clash !== '') refuseMember('servers', `have a conflict: ${clash}`);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
-        findShareObstacle(subject, composition, compositions, this.#shares) ??
+        findShareObstacle(subject, composition, compositions, this.#options.shares) ??
         (published.includes(subject) ? undefined : await this.#publisher.findObstacle(subject, composition.id, json));
       if (obstacle !== undefined) refuseMember(`subjects.${index}`, `cannot be published to: ${obstacle}`);
     }
@@ -342,7 +332,7 @@ export class Compositions {
 
   /** What people see of it, by the directory: servers under their current names, and the tools that are missing. */
   async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
-    const matches = matchServers(composition, this.#directory.servers);
+    const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
     const servers = matches.map((match) => {
       const { id: _, ...given } = match.composed;

@@ -10,18 +10,18 @@ import { type RecordStore, retrySwap } from '../../store/index.js';
 import { CONFIG_INLINE_BYTES_MAX, mapsAsObjects, publicationKey, TaskThread } from '../../user-config/index.js';
 import type { ChangeNote } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
-import { composeBackends, matchServers, type Match } from './composed-backends.js';
+import { composeBackends, matchServers, type Match, type ToolNames } from './composed-backends.js';
 import type { StoredComposition } from './composition.js';
 import { hostsWithinShares } from './composition-quota.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
-import { jobDone, type PublicationJob } from './publication-job.js';
-import type { ToolNames } from './tool-names.js';
 import type { PublicationTask } from './publication-thread.js';
 import {
   changesOf,
+  jobDone,
   ownedBuffer,
   planPublication,
   userConfigKey,
+  type PublicationJob,
   type PublicationPlan,
   type PublicationState,
 } from './publication.js';

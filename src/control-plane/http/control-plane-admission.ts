@@ -40,32 +40,26 @@ const NOBODY: KnownCaller = { subject: '', caller: undefined };
 /** Must not be repeated: two programs on the path might each use a different copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
-export class ControlPlaneAdmission {
-  readonly #hosts: HostPolicy;
-  readonly #tokens: TokenVerifier;
-  readonly #resource: ProtectedResource;
-  readonly #rates: RateLimiter;
-  readonly #overload: Overload;
+export interface AdmissionParts {
+  readonly hosts: HostPolicy;
+  readonly tokens: TokenVerifier;
+  readonly resource: ProtectedResource;
+  readonly rates: RateLimiter;
+  readonly overload: Overload;
+}
 
-  constructor(
-    hosts: HostPolicy,
-    tokens: TokenVerifier,
-    resource: ProtectedResource,
-    rates: RateLimiter,
-    overload: Overload,
-  ) {
-    this.#hosts = hosts;
-    this.#tokens = tokens;
-    this.#resource = resource;
-    this.#rates = rates;
-    this.#overload = overload;
+export class ControlPlaneAdmission {
+  readonly #parts: AdmissionParts;
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
   }
 
   /** Throws when the host or origin is not allowed, or when a header is repeated that must not be. */
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
-    const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
+    const refusal = this.#parts.hosts.check(host, isMetadata(request) ? '' : origin);
     if (refusal !== undefined) throw refusedBy(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
@@ -74,12 +68,12 @@ export class ControlPlaneAdmission {
   /** @returns the caller; the subject is `''` where no token is needed. Throws when the request is refused. */
   async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<KnownCaller> {
     const verified: Verified | undefined =
-      routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
+      routeConfig.isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
       const refusal = tokenRefusals[verified.reason];
-      throw refusedBy(this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)), {
+      throw refusedBy(this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request)), {
         why: verified.cause,
       });
     }
@@ -92,7 +86,7 @@ export class ControlPlaneAdmission {
   checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
     const { caller } = request;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
-    const refusal = this.#resource.challenge(
+    const refusal = this.#parts.resource.challenge(
       roleRefusal(role, caller.role),
       resourcePath(request),
       this.#originOf(request),
@@ -102,16 +96,16 @@ export class ControlPlaneAdmission {
 
   /** The metadata as JSON; `undefined` where none is published. */
   metadata(request: FastifyRequest): string | undefined {
-    return this.#resource.metadata(resourcePath(request), this.#originOf(request));
+    return this.#parts.resource.metadata(resourcePath(request), this.#originOf(request));
   }
 
   #originOf({ headers: { host = '' } }: FastifyRequest): RequestOrigin {
-    return { isTls: false, host, isHostTrusted: this.#hosts.isHostTrusted };
+    return { isTls: false, host, isHostTrusted: this.#parts.hosts.isHostTrusted };
   }
 
   /** Throws under overload. Open routes, such as health and documentation, are exempt: they cost next to nothing. */
   checkLoad({ method }: FastifyRequest, routeConfig: FastifyContextConfig): void {
-    const refusal = routeConfig.isOpen === true ? undefined : this.#overload.requestRefusalOf(method);
+    const refusal = routeConfig.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 
@@ -121,13 +115,13 @@ export class ControlPlaneAdmission {
     if (isMetadata(request)) return metadataCorsHeaders;
     if (origin === '') return [];
     return [
-      ...this.#hosts.corsHeaders(origin),
-      ...(isPreflight(request) ? this.#hosts.preflightHeaders(asked, METHODS) : []),
+      ...this.#parts.hosts.corsHeaders(origin),
+      ...(isPreflight(request) ? this.#parts.hosts.preflightHeaders(asked, METHODS) : []),
     ];
   }
 
   #checkRate(key: string): void {
-    const waitS = this.#rates.admit(key);
+    const waitS = this.#parts.rates.admit(key);
     if (waitS > 0)
       throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
   }

@@ -8,15 +8,14 @@
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import type { Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { TokenVerifier } from '../../auth/index.js';
-import { type Overload, keepRoom } from '../../fair/index.js';
+import { keepRoom } from '../../fair/index.js';
 import type { Role } from '../../config/index.js';
-import { type HostPolicy, limits, type Logger } from '../../shared/index.js';
-import type { RequestIds, ProtectedResource } from '../../edge/index.js';
+import { limits, type Logger } from '../../shared/index.js';
+import type { RequestIds } from '../../edge/index.js';
 import type { AccessLog } from '../../observation/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isAdmin, type Principal } from '../common/principal.js';
-import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
+import { type AdmissionParts, ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { faultOf } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import { compileValidators, mountMcpRoutes, mountOperation, type MountParts, type ServedMcp } from './mount.js';
@@ -24,7 +23,6 @@ import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { createOpenApiDocument } from './open-api.js';
 import { operations } from './operations.js';
-import type { RateLimiter } from './rate-limiter.js';
 import { mountConnectPages } from './routes/connect-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 
@@ -85,14 +83,9 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
 /** Connections at once. Beyond that, the one longest without a request is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
-export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document'> {
-  readonly overload: Overload;
+export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' | 'overload'>, AdmissionParts {
   readonly mcp: ServedMcp;
   readonly console: Pick<ConsoleFiles, 'find'>;
-  readonly hosts: HostPolicy;
-  readonly tokens: TokenVerifier;
-  readonly resource: ProtectedResource;
-  readonly rates: RateLimiter;
   readonly bodyBytesMax: number;
   readonly requestIds: RequestIds;
   readonly accessLog: AccessLog;
@@ -124,7 +117,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
-  const admission = new ControlPlaneAdmission(parts.hosts, parts.tokens, parts.resource, parts.rates, parts.overload);
+  const admission = new ControlPlaneAdmission(parts);
   letIn(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { cookieIn, setCookie } from './cookies.js';
+import { cookieIn, setCookie } from './browser-parts.js';
 import { operationsOf } from './operation.js';
 import { json } from './operation-parts.js';
 

@@ -1,32 +1,27 @@
-// The entry of the probe thread: one prober, driven by messages.
-import { parentPort, workerData } from 'node:worker_threads';
-import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
+// The entry of the probe thread, called by piscina: one prober.
+import type { ProbeTask } from './probe-thread.js';
 import { Prober, type Probe } from './prober.js';
 import { ProberClosedError } from './probe-fault.js';
 
-type ProbeMessage = Extract<ToProbeThread, { readonly kind: 'probe' }>;
+let prober: Prober | undefined;
+const running = new Set<Promise<unknown>>();
 
-const port = parentPort;
-if (port === null) throw new Error('to be started as a thread');
-const prober = new Prober(workerData as ProbeThreadOptions);
-
-port.on('message', (message: ToProbeThread) => {
-  if (message.kind === 'probe') {
-    void answer(message);
-  } else {
-    prober.close();
-    // Probes under way are still answered; then nothing keeps the thread alive.
-    port.unref();
+/** @returns `closed` when the prober was closed before the probe was over; of a close, when every probe is over. */
+export default async function run(task: ProbeTask | 'close'): Promise<Probe | 'closed'> {
+  if (task === 'close') {
+    prober?.close();
+    await Promise.allSettled(running);
+    return 'closed';
   }
-});
-
-async function answer({ id, url, authHeaders, transport }: ProbeMessage): Promise<void> {
-  let probe: Probe | 'closed';
+  prober ??= new Prober(task.options);
+  const probe = prober.probe(task.url, task.authHeaders, task.transport);
+  running.add(probe);
   try {
-    probe = await prober.probe(url, authHeaders, transport);
+    return await probe;
   } catch (error) {
     if (!(error instanceof ProberClosedError)) throw error;
-    probe = 'closed';
+    return 'closed';
+  } finally {
+    running.delete(probe);
   }
-  port?.postMessage({ id, probe } satisfies FromProbeThread);
 }

@@ -5,7 +5,7 @@ import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '
 import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseGivenAway, refuseUnowned, type Ownership } from '../common/principal.js';
-import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
+import { jobAdded, type PublicationJob } from '../compositions/publication.js';
 
 interface Thing extends Ownership {
   readonly id: string;

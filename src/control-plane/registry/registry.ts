@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_PER_READ_MAX, type RecordStore } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
-import { createJob, type PublicationJob } from '../compositions/publication-job.js';
+import { createJob, type PublicationJob } from '../compositions/publication.js';
 import { type Change, ChangeNote } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -52,27 +52,21 @@ type ChangeListener = (job: PublicationJob | undefined, note: ChangeNote) => voi
 
 export class Registry {
   readonly #servers: ServerStorage;
-  readonly #directory: Directory;
-  readonly #prober: Pick<CredentialedProber, 'probe' | 'close'>;
-  readonly #logger: Logger;
-  readonly #serversMax: number;
+  readonly #options: RegistryOptions;
   readonly #healthChecks: HealthChecks<KnownServer>;
   readonly #settlements: Settlements;
   readonly #listeners: ChangeListener[] = [];
   /** Ids of the servers whose refresh is under way. */
   readonly #refreshing = new Set<string>();
 
-  constructor({ records, directory, prober, logger, healthIntervalMs, serversMax }: RegistryOptions) {
-    this.#serversMax = serversMax;
+  constructor(options: RegistryOptions) {
+    const { records, logger, healthIntervalMs: intervalMs } = options;
+    this.#options = options;
     this.#servers = new ServerStorage(records);
-    this.#directory = directory;
-    this.#prober = prober;
-    this.#logger = logger;
     const tellChange = this.#tellChange.bind(this);
-    this.#settlements = new Settlements(records, this.#servers, directory, logger, tellChange);
+    this.#settlements = new Settlements({ ...options, servers: this.#servers, tellChange });
     this.#healthChecks = new HealthChecks({
-      intervalMs: healthIntervalMs,
-      logger,
+      ...{ intervalMs, logger },
       listTargets: async () => this.#listForHealthCheck(),
       check: async (server) => this.#checkHealth(server),
     });
@@ -80,9 +74,9 @@ export class Registry {
 
   /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
-    await this.#directory.sync();
+    await this.#options.directory.sync();
     const query = { limit, ...(cursor === undefined ? {} : { cursor }) };
-    const page = this.#directory.servers.page(
+    const page = this.#options.directory.servers.page(
       query,
       (server) =>
         (tags === undefined || server.tags.some((tag) => tags.includes(tag))) &&
@@ -102,8 +96,8 @@ export class Registry {
   }
 
   async count(): Promise<ServerCounts> {
-    await this.#directory.sync();
-    return this.#directory.servers.count();
+    await this.#options.directory.sync();
+    return this.#options.directory.servers.count();
   }
 
   /** By id, by name in any case, or by slug, in this order. */
@@ -135,7 +129,7 @@ export class Registry {
     const checked = checkServerInput(input);
     await this.#servers.refuseTakenName(checked.name);
     const named = await this.#named(blankServer(checked, ''));
-    const probe = await this.#prober.probe(checked);
+    const probe = await this.#options.prober.probe(checked);
     const { id: _, ...server } = afterProbe(named, probe, 'at-once', named.record.createdAt).record;
     return { server, toolsJson: listsOf(probe).tools?.json ?? Buffer.from('[]') };
   }
@@ -150,11 +144,12 @@ export class Registry {
     refuseGivenAway(caller, checked.team);
     // Checked before the probe, which takes a while; the swap decides.
     await this.#servers.refuseTakenName(checked.name);
-    await this.#directory.sync();
-    if (this.#directory.servers.size >= this.#serversMax) {
-      throw new ControlPlaneFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
+    await this.#options.directory.sync();
+    const { directory, serversMax } = this.#options;
+    if (directory.servers.size >= serversMax) {
+      throw new ControlPlaneFault('registry-full', `No more than ${serversMax} servers can be registered`);
     }
-    const probe = await this.#prober.probe(checked);
+    const probe = await this.#options.prober.probe(checked);
     const blank = blankServer(checked, randomBytes(16).toString('hex'), ownershipOfNew(caller, checked.team));
     const { id, name, createdAt } = blank.record;
     const job = createJob({ servers: [id, name] });
@@ -176,13 +171,13 @@ export class Registry {
     const { after, job } = await this.#servers.change(reference, change, checked.team, async (before) => {
       const { record } = before.row;
       const { id, name, slug } = record;
-      await this.#directory.sync();
+      await this.#options.directory.sync();
       await this.#servers.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
       const said = saidAfter(record, checked);
       const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
       // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
-      if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
+      if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#options.directory.servers.sorted);
       const ownership = ownershipAfter(record, checked.team);
       const anew = {
         slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
@@ -192,7 +187,7 @@ export class Registry {
       if (isSamePlace(record, said)) {
         after = { ...before.row, record: recordAfter(record, said, { ...ownership, ...anew }) };
       } else {
-        probe ??= await this.#prober.probe(said);
+        probe ??= await this.#options.prober.probe(said);
         const blank = blankServer(said, id, ownership).record;
         const moved = { record: { ...blank, ...anew, createdAt: record.createdAt }, failures: 0 };
         after = afterProbe(moved, probe, 'at-once', anew.updatedAt);
@@ -210,7 +205,7 @@ export class Registry {
       const changes = await this.#servers.allChanges(before, undefined);
       return { after: undefined, changes, job: createJob({ servers: [id, name] }), name };
     });
-    this.#logger.info({ server: name }, 'server removed');
+    this.#options.logger.info({ server: name }, 'server removed');
     await this.#tellChange(job, change.note);
   }
 
@@ -224,7 +219,7 @@ export class Registry {
     this.#refreshing.add(record.id);
     try {
       const startedAtMs = performance.now();
-      const probe = await this.#prober.probe(record);
+      const probe = await this.#options.prober.probe(record);
       const settlement = await this.#settlements.settle(record, probe, 'at-once', note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
@@ -247,17 +242,17 @@ export class Registry {
 
   /** Stops the health checks, and every probe under way. */
   async stop(): Promise<void> {
-    this.#prober.close();
+    this.#options.prober.close();
     await this.#healthChecks.stop();
   }
 
   /** With a slug of its own, and a prefix that no other server has. */
   async #named(blank: StoredServer): Promise<StoredServer> {
     // Synced first: anything newer makes the swap fail.
-    await this.#directory.sync();
+    await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withClientsPrefix({ ...blank.record, slug });
-    refuseTakenPrefix(record, this.#directory.servers.sorted);
+    refuseTakenPrefix(record, this.#options.directory.servers.sorted);
     return { ...blank, record };
   }
 
@@ -268,15 +263,15 @@ export class Registry {
     { note }: Change,
   ): Promise<ServerRecord> {
     const { name: server, status, lastError } = record;
-    this.#logger[levelOf(status)]({ server, status, error: lastError }, words);
+    this.#options.logger[levelOf(status)]({ server, status, error: lastError }, words);
     await this.#tellChange(job, note);
     return record;
   }
 
   /** Active servers come first, so that servers that hang do not delay them. */
   async #listForHealthCheck(): Promise<KnownServer[]> {
-    await this.#directory.sync();
-    return this.#directory.servers.sorted.toSorted(
+    await this.#options.directory.sync();
+    return this.#options.directory.servers.sorted.toSorted(
       (a, b) => Number(b.status === 'active') - Number(a.status === 'active'),
     );
   }
@@ -284,7 +279,7 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // The result of the refresh will be newer.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settlements.settle(server, await this.#prober.probe(server), 'patient');
+    await this.#settlements.settle(server, await this.#options.prober.probe(server), 'patient');
   }
 
   async #tellChange(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {

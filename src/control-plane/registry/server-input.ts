@@ -5,7 +5,7 @@ import { authFault, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault, readCuration } from '../common/curation.js';
-import { descriptionFault, nameFault } from '../common/said-texts.js';
+import { descriptionFault, nameFault } from '../common/schema-parts.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { KnownServer } from './server-directory.js';
 

@@ -3,7 +3,7 @@
 import { type Logger, RepeatedLog } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/change.js';
-import { createJob, jobAdded, type PublicationJob } from '../compositions/publication-job.js';
+import { createJob, jobAdded, type PublicationJob } from '../compositions/publication.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
@@ -55,26 +55,20 @@ type Settlement =
 /** Called with each change; the job is what is to be published for it, which `note` may wait for. */
 type TellChange = (job: PublicationJob | undefined, note: ChangeNote) => Promise<void>;
 
-export class Settlements {
-  readonly #records: Pick<RecordStore, 'swap'>;
-  readonly #storage: ServerStorage;
-  readonly #directory: Directory;
-  readonly #logger: Logger;
-  readonly #repeated = new RepeatedLog();
-  readonly #tellChange: TellChange;
+interface SettlementParts {
+  readonly records: Pick<RecordStore, 'swap'>;
+  readonly servers: ServerStorage;
+  readonly directory: Directory;
+  readonly logger: Logger;
+  readonly tellChange: TellChange;
+}
 
-  constructor(
-    records: Pick<RecordStore, 'swap'>,
-    storage: ServerStorage,
-    directory: Directory,
-    logger: Logger,
-    tellChange: TellChange,
-  ) {
-    this.#records = records;
-    this.#storage = storage;
-    this.#directory = directory;
-    this.#logger = logger;
-    this.#tellChange = tellChange;
+export class Settlements {
+  readonly #parts: SettlementParts;
+  readonly #repeated = new RepeatedLog();
+
+  constructor(parts: SettlementParts) {
+    this.#parts = parts;
   }
 
   /** Stores what a probe of the server found. */
@@ -85,7 +79,7 @@ export class Settlements {
     note = new ChangeNote(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
-      const before = await this.#storage.load(probed.id);
+      const before = await this.#parts.servers.load(probed.id);
       // The server was removed or replaced meanwhile: the probe says nothing about it.
       if (before === undefined || !isSamePlace(before.row.record, probed))
         return { kind: 'unsettled', record: before?.row.record };
@@ -93,15 +87,15 @@ export class Settlements {
       const lists = listsOf(probe);
       const after = afterProbe(row, probe, judgement, new Date().toISOString());
       const changes = await this.#compareLists(row, after, lists);
-      if (changes.has('tools')) await this.#directory.sync();
+      if (changes.has('tools')) await this.#parts.directory.sync();
       // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
       const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
-      const isFollowed = changes.has('tools') && this.#directory.compositions.areFollowing(row.record);
+      const isFollowed = changes.has('tools') && this.#parts.directory.compositions.areFollowing(row.record);
       const { id, name } = row.record;
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
       const swap = async (): Promise<boolean> => {
-        const all = await this.#storage.allChanges(before, after, lists);
-        return this.#records.swap(job === undefined ? all : [...all, jobAdded(job)]);
+        const all = await this.#parts.servers.allChanges(before, after, lists);
+        return this.#parts.records.swap(job === undefined ? all : [...all, jobAdded(job)]);
       };
       if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
@@ -114,7 +108,10 @@ export class Settlements {
   async #compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
     const changes = new Map<ListName, ItemChanges>();
     for (const name of listsChanged(before, after)) {
-      const found = compareItems(await this.#storage.loadList(before.record.id, name), lists[name]?.items ?? new Map());
+      const found = compareItems(
+        await this.#parts.servers.loadList(before.record.id, name),
+        lists[name]?.items ?? new Map(),
+      );
       if (found.added + found.updated + found.removed > 0) changes.set(name, found);
     }
     return changes;
@@ -124,7 +121,7 @@ export class Settlements {
     const lists = serverListNames.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
     const words = 'lists of a server were refused or are too long; the previous ones are kept';
-    this.#repeated.warn(this.#logger, server, { server, lists }, words);
+    this.#repeated.warn(this.#parts.logger, server, { server, lists }, words);
   }
 
   async #onSettled(
@@ -137,10 +134,11 @@ export class Settlements {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged)
-      this.#logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
-    for (const [list, counts] of changes) this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
+      this.#parts.logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
+    for (const [list, counts] of changes)
+      this.#parts.logger.info({ server: name, ...counts }, `server ${list} changed`);
     // Nothing depends on the contents of the other lists.
-    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#tellChange(job, note);
+    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#parts.tellChange(job, note);
   }
 }
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication-job.js';
+import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';
 import type { RecordStore } from '../../../src/store/record-store.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { documentationPage } from '../../../src/control-plane/http/routes/documentation-routes.js';
-import { html, prose } from '../../../src/control-plane/http/html.js';
+import { html, prose } from '../../../src/control-plane/http/browser-parts.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
 import { schemas } from '../../../src/control-plane/http/schemas.js';

@@ -6,8 +6,7 @@ import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type Connect, type ConsentPreview } from '../../connect/connect.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { CONNECT_OFF } from '../connection-operations.js';
-import { cookieIn, setCookie } from '../cookies.js';
-import { html, Html } from '../html.js';
+import { cookieIn, html, Html, setCookie } from '../browser-parts.js';
 
 // The HTML pages for a user who connects a backend: what will be granted, to whom, and the outcome. They run no script,
 // and everything from other parties is escaped. Cold path.

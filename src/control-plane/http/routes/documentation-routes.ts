@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '../../../shared/index.js';
 import type { OpenApiDocument } from '../open-api.js';
-import { html, Html, prose } from '../html.js';
+import { html, Html, prose } from '../browser-parts.js';
 
 const pageStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }

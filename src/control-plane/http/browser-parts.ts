@@ -1,0 +1,57 @@
+// What browsers get that is not JSON: HTML templates that escape everything inserted into them, and the cookies by which consents and sign-ins
+// are bound to the browser that began them; no script can read those. Cold path.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Text that is already HTML. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = string | number | Html | readonly Html[];
+
+/** The template's own text is HTML; inserted strings are escaped. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(texts.map((text, index) => text + written(parts[index] ?? '')).join(''));
+}
+
+/** Plain text in which backticks mark `code`. */
+export function prose(text: string): Html {
+  return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
+}
+
+function written(part: Part): string {
+  if (part instanceof Html) return part.text;
+  if (typeof part === 'object') return part.map(({ text }) => text).join('');
+  return escape(String(part));
+}
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/** @returns `''` when there is none of this form. */
+export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, form: RegExp): string {
+  for (const pair of cookie.split(/; */)) {
+    const [each, value = ''] = pair.split('=', 2);
+    if (each === name && form.test(value)) return value;
+  }
+  return '';
+}
+
+interface CookieRules {
+  readonly path: string;
+  readonly maxAgeMs: number;
+  /** Whether pages of other sites may lead here with it. */
+  readonly sameSite: 'Lax' | 'Strict';
+  readonly isTls: boolean;
+}
+
+export function setCookie(reply: FastifyReply, name: string, value: string, rules: CookieRules): void {
+  const { path, maxAgeMs, sameSite, isTls } = rules;
+  const written = `Path=${path}; Max-Age=${maxAgeMs / 1_000}; HttpOnly; SameSite=${sameSite}${isTls ? '; Secure' : ''}`;
+  reply.header('set-cookie', `${name}=${value}; ${written}`);
+}
