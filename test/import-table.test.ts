@@ -195,7 +195,13 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   ajv: 'control-plane/http/',
   // Parses what others have written: configs, what a control plane or a dataplane answers to commands and to each other, and what servers
   // answer to probes, where the SDK's client takes its schemas.
-  zod: ['user-config/', 'cli/', 'control-plane/prober/', 'shared/dataplane-answers.ts'],
+  zod: [
+    'user-config/',
+    'cli/',
+    'control-plane/prober/',
+    'control-plane/http/view-schemas.ts',
+    'shared/dataplane-answers.ts',
+  ],
   minisearch: 'lists/tool-catalogue.ts',
   'jsonc-parser': 'cli/input-file.ts',
   'smol-toml': 'cli/settings-text.ts',

@@ -2,78 +2,97 @@
 // that nothing unexpected in the responses of another version is passed on.
 import { z } from 'zod';
 
+// The control plane documents those that it passes on as what is said here of each member.
+const count = z.number().meta({ type: 'integer', minimum: 0 });
+const duration = z.number().meta({ minimum: 0 });
+const time = z.string().meta({ format: 'date-time' });
+const hash = z.string().meta({ pattern: '^[0-9a-f]{12}$', description: 'As in the log.' });
 const era = z.enum(['legacy', 'modern']).optional();
-const slots = z.array(z.number());
+const state = z.string().meta({ description: 'Of its upstream session; `unused`: there is none.' });
+const slots = z.array(count).meta({ description: 'Workers that did not answer in time.' });
 
 const sessionShape = z.object({
-  slot: z.number(),
-  session: z.string(),
-  subject: z.string(),
+  slot: count,
+  session: hash,
+  subject: hash,
   virtualHost: z.string(),
   protocolVersion: z.string(),
-  client: z.string(),
-  ageS: z.number(),
-  idleS: z.number(),
+  client: z.string().meta({ description: 'What it calls itself.' }),
+  ageS: duration,
+  idleS: duration,
   isBusy: z.boolean(),
-  backends: z.array(z.object({ name: z.string(), state: z.string(), era, reason: z.string().optional() })),
+  backends: z.array(z.object({ name: z.string(), state, era, reason: z.string().optional() })),
 });
 
 export const sessionsShape = z.object({
   sessions: z.array(sessionShape),
-  total: z.number(),
+  total: count.meta({ description: 'On all pages.' }),
   next: z.string().optional(),
   silent: slots,
 });
 
-export const requestsShape = z.object({
-  requests: z.array(
-    z.object({
-      slot: z.number(),
-      requestId: z.string(),
-      subject: z.string(),
-      virtualHost: z.string(),
-      method: z.string(),
-      backend: z.string(),
-      tool: z.string(),
-      outcome: z.string(),
-      detail: z.union([z.string(), z.number()]).optional(),
-      status: z.number(),
-      durationMs: z.number(),
-      backendMs: z.number().optional(),
-      endedAt: z.string(),
-    }),
-  ),
+export const requestShape = z.object({
+  slot: count,
+  requestId: z.string(),
+  subject: hash,
+  virtualHost: z.string(),
+  method: z.string(),
+  backend: z.string().meta({ description: 'Empty if no backend, or more than one, was asked.' }),
+  tool: z.string(),
+  outcome: z.string().meta({ description: 'ok, tool-error, rpc-error, fault, refused or gone.' }),
+  detail: z
+    .union([z.string(), z.number()])
+    .meta({
+      type: ['string', 'integer'],
+      description: 'The code of a refusal or an error, the kind of a fault.',
+    })
+    .optional(),
+  status: count.meta({ description: 'The HTTP status; 0 if no answer was sent.' }),
+  durationMs: duration.meta({ description: 'From the whole request to the whole answer.' }),
+  backendMs: duration
+    .meta({ description: 'Part of `durationMs`: from sending the request to the backend until its answer.' })
+    .optional(),
+  endedAt: time,
 });
 
-const names = z.union([z.literal('all'), z.array(z.string())]);
+export const requestsShape = z.object({ requests: z.array(requestShape) });
+
+const explainedBackend = z.object({
+  name: z.string(),
+  origin: z.string(),
+  prefix: z.string(),
+  obstacle: z.string().meta({ description: 'Why it is never reached.' }).optional(),
+  allowedTools: z.union([z.literal('all'), z.array(z.string())]).meta({ description: 'By their own names.' }),
+  circuit: z.string().meta({ description: 'Whether this worker can connect to it.' }),
+  reason: z.string().optional(),
+  forgiven: z
+    .record(z.string(), count)
+    .meta({ description: 'How often each oddity of its answers was overlooked.' })
+    .optional(),
+  lastFault: z
+    .object({ reason: z.string(), at: time })
+    .nullable()
+    .meta({ type: ['object', 'null'] }),
+  sessions: z.array(z.object({ session: hash, state, era, reason: z.string().optional() })),
+});
 
 export const explanationShape = z.object({
   workers: z.array(
     z.object({
-      slot: z.number(),
-      config: z.string().optional(),
-      /** With the config `kept`: the last known one, used while the store is lost. */
-      kept: z.object({ readAt: z.string(), usedUntil: z.string() }).optional(),
-      oddities: z.string().optional(),
-      verdict: z.string().optional(),
+      slot: count,
+      config: z
+        .string()
+        .meta({ description: 'read, missing or failed; kept: read before the store was lost.' })
+        .optional(),
+      kept: z.object({ readAt: time, usedUntil: time }).optional(),
+      oddities: z.string().meta({ description: 'Problems in the user config.' }).optional(),
+      verdict: z.string().meta({ description: 'What the outcome of a call of the tool would be, and why.' }).optional(),
       error: z.string().optional(),
-      virtualHosts: z.array(z.string()).optional(),
-      backends: z
-        .array(
-          z.object({
-            name: z.string(),
-            origin: z.string(),
-            prefix: z.string(),
-            obstacle: z.string().optional(),
-            allowedTools: names,
-            circuit: z.string(),
-            reason: z.string().optional(),
-            forgiven: z.record(z.string(), z.number()).optional(),
-            lastFault: z.object({ reason: z.string(), at: z.string() }).nullable(),
-            sessions: z.array(z.object({ session: z.string(), state: z.string(), era, reason: z.string().optional() })),
-          }),
-        )
-        .default([]),
+      virtualHosts: z
+        .array(z.string())
+        .meta({ description: 'The existing virtual hosts, if there is none with this id.' })
+        .optional(),
+      backends: z.array(explainedBackend).default([]),
     }),
   ),
   silent: slots,

@@ -6,6 +6,7 @@ export {
   explanationShape,
   figuresShape,
   readyShape,
+  requestShape,
   requestsShape,
   sessionsShape,
   workersShape,

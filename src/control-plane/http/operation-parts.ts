@@ -63,37 +63,6 @@ export function changedUnpublished(schema: SchemaName, headers: Readonly<Record<
   return { ...described, headers: { ...unpublished.headers, ...headers } };
 }
 
-export const mcpAnswers: readonly Answer[] = [
-  {
-    status: 200,
-    description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
-    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessages' }, { mediaType: 'text/event-stream' }],
-    headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
-  },
-  { status: 202, description: 'A notification or response was accepted.', contents: [] },
-];
-export const mcpEnded: Answer = { status: 200, description: 'The session has ended.', contents: [] };
-
-export const mcpStream: Answer = {
-  status: 200,
-  description:
-    'Messages of servers that belong to no request, until the session ends or another GET replaces this stream.',
-  contents: [{ mediaType: 'text/event-stream' }],
-};
-
-export const messageHeaders = {
-  'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
-  'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
-};
-export const sessionEndHeaders = {
-  ...messageHeaders,
-  'mcp-session-id': { isRequired: true, description: 'The session to end.' },
-} as const;
-export const streamHeaders = {
-  ...messageHeaders,
-  'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
-} as const;
-
 export const aggregateQuery = {
   exposure: {
     type: 'string',

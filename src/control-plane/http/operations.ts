@@ -6,16 +6,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation } from './operation.js';
-import {
-  aggregateQuery,
-  json,
-  mcpAnswers,
-  mcpEnded,
-  mcpStream,
-  messageHeaders,
-  sessionEndHeaders,
-  streamHeaders,
-} from './operation-parts.js';
+import { aggregateQuery, json } from './operation-parts.js';
 import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
@@ -151,63 +142,67 @@ const callerOperations = operationsOf('status', {
   },
 });
 
+const messageHeaders = {
+  'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
+  'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
+};
+
+function sessionHeaders(description: string) {
+  return { ...messageHeaders, 'mcp-session-id': { isRequired: true, description } } as const;
+}
+
+/** The three methods of an MCP endpoint. */
+const streamed = {
+  headers: sessionHeaders('The session that the stream belongs to.'),
+  answers: [
+    {
+      status: 200,
+      description:
+        'Messages of servers that belong to no request, until the session ends or another GET replaces this stream.',
+      contents: [{ mediaType: 'text/event-stream' }],
+    },
+  ],
+  refusals: [404],
+} as const satisfies Partial<Operation>;
+const posted = {
+  headers: messageHeaders,
+  body: 'JsonRpcMessages',
+  answers: [
+    {
+      status: 200,
+      description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
+      contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessages' }, { mediaType: 'text/event-stream' }],
+      headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
+    },
+    { status: 202, description: 'A notification or response was accepted.', contents: [] },
+  ],
+  refusals: [404],
+} as const satisfies Partial<Operation>;
+const ended = {
+  headers: sessionHeaders('The session to end.'),
+  answers: [{ status: 200, description: 'The session has ended.', contents: [] }],
+  refusals: [404],
+} as const satisfies Partial<Operation>;
+const aggregate = { role: 'reader', query: aggregateQuery } as const;
+
 /** For MCP: all servers as one, and each composition. `mount.ts` passes the requests on. */
 const mcpOperations = operationsOf('mcp', {
-  'GET /mcp': {
-    id: 'getAggregate',
-    role: 'reader',
-    summary: 'The stream of a session',
-    query: aggregateQuery,
-    headers: streamHeaders,
-    answers: [mcpStream],
-    refusals: [404],
-  },
+  'GET /mcp': { ...streamed, ...aggregate, id: 'getAggregate', summary: 'The stream of a session' },
   'POST /mcp': {
-    id: 'postAggregate',
-    role: 'reader',
-    summary: 'All active servers as one MCP server',
-    query: aggregateQuery,
-    headers: messageHeaders,
+    ...{ ...posted, ...aggregate, id: 'postAggregate', summary: 'All active servers as one MCP server' },
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
-    body: 'JsonRpcMessages',
-    answers: mcpAnswers,
-    refusals: [404],
   },
-  'DELETE /mcp': {
-    id: 'deleteAggregate',
-    role: 'reader',
-    summary: 'End a session',
-    query: aggregateQuery,
-    headers: sessionEndHeaders,
-    answers: [mcpEnded],
-    refusals: [404],
-  },
+  'DELETE /mcp': { ...ended, ...aggregate, id: 'deleteAggregate', summary: 'End a session' },
   'GET /servers/{composition}/mcp': {
-    id: 'getCompositionStream',
-    role: 'any',
-    summary: 'The stream of a session with a composition',
-    headers: streamHeaders,
-    answers: [mcpStream],
-    refusals: [404],
+    ...{ ...streamed, role: 'any', id: 'getCompositionStream', summary: 'The stream of a session with a composition' },
   },
   'POST /servers/{composition}/mcp': {
-    id: 'postComposition',
-    role: 'any',
-    summary: 'A composition as one MCP server',
-    headers: messageHeaders,
+    ...{ ...posted, role: 'any', id: 'postComposition', summary: 'A composition as one MCP server' },
     description: 'For its subjects.',
-    body: 'JsonRpcMessages',
-    answers: mcpAnswers,
-    refusals: [404],
   },
   'DELETE /servers/{composition}/mcp': {
-    id: 'deleteComposition',
-    role: 'any',
-    summary: 'End a session with a composition',
-    headers: sessionEndHeaders,
-    answers: [mcpEnded],
-    refusals: [404],
+    ...{ ...ended, role: 'any', id: 'deleteComposition', summary: 'End a session with a composition' },
   },
 });
 
