@@ -32,7 +32,9 @@ export class KnownLists {
     const known = this.#answers.get(key);
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, isModern);
-    if (answer.kind === 'page' && length <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
+    // A page that was mended is not what came.
+    const isKept = answer.kind === 'page' && length <= KNOWN_BYTES_MAX && answer.page.bytes.length === length;
+    if (isKept) this.#answers.set(key, answer);
     return answer;
   }
 

@@ -13,6 +13,7 @@ import {
   type PageMirrors,
   type ToolMirrors,
 } from './tool-mirrors.js';
+import { withSchemas } from './tool-schemas.js';
 
 /**
  * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
@@ -102,12 +103,21 @@ function readError(bytes: Buffer): ListAnswer {
   };
 }
 
-function readPage(bytes: Buffer, { idStart, idEnd }: BackendMessage, kind: ListKind, isModern: boolean): ListAnswer {
+function readPage(
+  bytes: Buffer,
+  { idStart, idEnd }: BackendMessage,
+  kind: ListKind,
+  isModern: boolean,
+  isMended = false,
+): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
   if (tape.kind(result) !== jsonKind.object) return INVALID;
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const mended = kind.name === 'tools' && !isMended ? withSchemas(bytes, tape, list, isModern) : undefined;
+  const again = mended && readBackendMessage(mended, ANSWER_DEPTH);
+  if (mended !== undefined && again !== undefined) return readPage(mended, again, kind, isModern, true);
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);
@@ -117,11 +127,11 @@ function readPage(bytes: Buffer, { idStart, idEnd }: BackendMessage, kind: ListK
   const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
   const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
   if (kind.name !== 'tools' || !hasMirrors(bytes)) {
-    const mirrors = apps.length === 0 ? undefined : { tools: [], invalid: [], apps };
+    const mirrors = apps.length === 0 && !isMended ? undefined : { tools: [], invalid: [], apps, isMended };
     return { ...read, page: { bytes, spans }, mirrors };
   }
   const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
-  return { ...read, page: { bytes, spans: left }, mirrors: { ...mirrors, apps } };
+  return { ...read, page: { bytes, spans: left }, mirrors: { ...mirrors, apps, isMended } };
 }
 
 /** @returns the rows of the tools that stay listed, and their mirrored headers. */

@@ -36,6 +36,8 @@ export interface PageMirrors {
   readonly invalid: readonly string[];
   /** What apps call the server by (list-page.ts). */
   readonly apps?: readonly string[];
+  /** Whether schemas of its tools were mended (tool-schemas.ts). */
+  readonly isMended?: boolean;
 }
 
 const ANNOTATION = 'x-mcp-header';

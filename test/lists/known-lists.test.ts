@@ -47,6 +47,13 @@ t.test('the same answer to another request is not read again', async (t) => {
   }
 });
 
+t.test('an answer whose schemas were mended is read each time', async (t) => {
+  const known = new KnownLists();
+  for (const member of ['"outputSchema":null', '"inputSchema":{}'])
+    for (const id of ['"g-1"', '"g-2"', '"g-3"'])
+      t.match(read(known, bytesOf(id, `{"tools":[{"name":"a",${member}}]}`), id), { mirrors: { isMended: true } });
+});
+
 t.test('an answer is that to its own request, whatever is known', async (t) => {
   const known = new KnownLists();
   read(known, bytesOf('"g-1"', listOf('g-2')), '"g-1"');

@@ -94,7 +94,7 @@ t.test('the number of backends does not slow down a list of many tools', async (
 async function rules(t: Test, way: MergeWay): Promise<void> {
   await t.test('a tool keeps every byte but the prefix of its name', async (t) => {
     const tool =
-      '{ "n":1.0,"n":2 , "inputSchema" : {"name":"inner","big":12345678901234567890,"e":"\\u00e9\\/é"},\n"name" : "x\\u002dy" ,"_meta":{} }';
+      '{ "n":1.0,"n":2 , "inputSchema" : {"type":"object","name":"inner","big":12345678901234567890,"e":"\\u00e9\\/é"},\n"name" : "x\\u002dy" ,"_meta":{} }';
     const { bytes } = await merge(way, { backends: { b: {} }, lists: { b: [[tool]] } });
     t.equal(bytes.toString(), `${FRAME.head}{"tools":[${tool.replace('"x\\u', '"b-x\\u')}]}}`);
   });
@@ -257,7 +257,7 @@ function randomPage(random: Random, toolNames: readonly string[]): string[] {
   return Array.from({ length: random.below(6) }, () => {
     const token = JSON.stringify(random.pick(toolNames));
     const name = /^"[ -~]*"$/.test(token) && !token.includes('\\') ? escapedToken(random, token.slice(1, -1)) : token;
-    const members = [`"name" : ${name}`, `"inputSchema":${randomJson(random, 3)}`];
+    const members = [`"name" : ${name}`, `"inputSchema":{"type" : "object","x":${randomJson(random, 3)}}`];
     return `{${(random.chance(0.5) ? members : members.toReversed()).join(' ,')}}`;
   });
 }

@@ -66,6 +66,79 @@ void t.test('a tool with a name too long to call is left out; a cursor that is t
   t.equal(read(`{"tools":[],"nextCursor":"${cursor}c"}`).kind, 'invalid');
 });
 
+const OBJECT = '{"type":"object"}';
+
+void t.test(
+  'what is not said to be an object is listed as one, since clients refuse a whole list for it',
+  async (t) => {
+    const rows: readonly [what: string, members: string, listed: string][] = [
+      [
+        'arguments without a type',
+        '"inputSchema":{"properties":{"v":{}}}',
+        '"inputSchema":{"type":"object","properties":{"v":{}}}',
+      ],
+      ['no word of arguments', '"inputSchema":{ }', '"inputSchema":{"type":"object" }'],
+      ['null', '"inputSchema":null', `"inputSchema":${OBJECT}`],
+      ['a schema that allows anything', '"inputSchema":true', `"inputSchema":${OBJECT}`],
+      ['another type', '"inputSchema":{"type":["object","null"]}', `"inputSchema":${OBJECT}`],
+      [
+        'a type within',
+        '"inputSchema":{"x":{"type":"object"}}',
+        '"inputSchema":{"type":"object","x":{"type":"object"}}',
+      ],
+      [
+        'a text that looks like a type',
+        '"inputSchema":{"$comment":"\\"type\\":\\"object\\"}"}',
+        '"inputSchema":{"type":"object","$comment":"\\"type\\":\\"object\\"}"}',
+      ],
+      ['results without a type', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object","$id":"x"}'],
+    ];
+    for (const [what, members, listed] of rows) {
+      t.same(textsOf(read(`{"tools":[{"name":"a",${members}}]}`))?.tools, [`{"name":"a",${listed}}`], what);
+      t.same(textsOf(read(`{"tools":[{${members},"name":"a"}]}`))?.tools, [`{${listed},"name":"a"}`], what);
+    }
+    for (const schema of ['null', '{"type":"array"}', '[]']) {
+      const tools = `[{"name":"a","outputSchema":${schema},"n":1.0},{"outputSchema":${schema},"name":"b"}]`;
+      const listed = ['{"name":"a","n":1.0}', '{"name":"b"}'];
+      t.same(textsOf(read(`{"tools":${tools}}`))?.tools, listed, `results by ${schema} are not checked`);
+    }
+    const modern = readListAnswer(
+      answerWith('{"tools":[{"name":"a","outputSchema":{"type":"array"}}]}'),
+      ID,
+      listKinds.tools,
+      true,
+    );
+    t.same(
+      textsOf(modern)?.tools,
+      ['{"name":"a","outputSchema":{"type":"array"}}'],
+      'without sessions, results may be of any type',
+    );
+  },
+);
+
+void t.test('whatever says that it is an object keeps its bytes', async (t) => {
+  const schemas = [
+    OBJECT,
+    '{ "type" : "object" , "x":1.0}',
+    '{"$schema":"http://json-schema.org/draft-07/schema#","title":"T","type":"object"}',
+    '{"properties":{"type":{"type":"string"}},"type":"object"}',
+    '{"properties":{},"type":"object","required":[]}',
+    '{"t\\u0079pe":"obj\\u0065ct"}',
+    '{"type":"object","type":"string"}',
+  ];
+  for (const schema of schemas) {
+    const tool = `{"name":"a","inputSchema":${schema},"outputSchema":${schema}}`;
+    const answer = read(`{"tools":[${tool}]}`);
+    t.same(textsOf(answer)?.tools, [tool]);
+    t.equal(answer.kind === 'page' && answer.mirrors, undefined);
+  }
+  t.match(
+    read('{"tools":[{"name":"a","inputSchema":{}}]}'),
+    { mirrors: { isMended: true } },
+    'told where one does not',
+  );
+});
+
 void t.test('an error is reported by its code', async (t) => {
   const read = (error: string): ListAnswer =>
     readListAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID, listKinds.tools);
@@ -136,7 +209,7 @@ void t.test('fuzz: agrees with the parsed page', async (t) => {
     const tools = Array.from({ length: random.below(5) }, () => {
       const members = [
         `${escapedToken(random, 'name')}:${randomStringToken(random)}`,
-        `"inputSchema":${randomJson(random, 4)}`,
+        `"inputSchema":{"x":${randomJson(random, 4)},"type":"object"}`,
         `"description" : ${randomStringToken(random, 60)}`,
       ];
       return `{${(random.chance(0.5) ? members : members.toReversed()).join(' , ')}}`;

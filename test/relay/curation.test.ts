@@ -254,7 +254,7 @@ t.test('a listed tool keeps every byte that the config does not change', async (
   };
   const backends = { b: { prefix: 'p', tools: { echo } } };
   const tool = (name: string, description: string, title: string, schema: string): string =>
-    `{ ${title}"n":1.0,${description} "name" : ${name} ,"inputSchema":{"x":[ 1.50 ],${schema}},"outputSchema":{"properties":{"v":{}},"required":["v"]}}`;
+    `{ ${title}"n":1.0,${description} "name" : ${name} ,"inputSchema":{"x":[ 1.50 ],"type":"object",${schema}},"outputSchema":{"type":"object","properties":{"v":{}},"required":["v"]}}`;
   const before = tool(
     '"ec\\u0068o"',
     '"description":"old",',
@@ -265,7 +265,7 @@ t.test('a listed tool keeps every byte that the config does not change', async (
     '{',
     '{"title":"Say \\"it\\"",',
   );
-  const other = '{"inputSchema":{"properties":{"v":1},"required":["v"]},"name":"\\u006fther"}';
+  const other = '{"inputSchema":{"type":"object","properties":{"v":1},"required":["v"]},"name":"\\u006fther"}';
   t.equal(listed(backends, { b: [before, other] }).text, `${other.replace('"\\u006f', '"p-\\u006f')},${after}`);
 });
 

@@ -21,6 +21,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
 import { forEachDeployment } from '../support/deployment.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
 import { McpCaller } from '../support/mcp-caller.js';
 import { callTool, envelope } from '../support/modern-caller.js';
 import { EventReader } from '../support/event-reader.js';
@@ -424,6 +425,28 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.same(await use(client, 'odd-'), expected, 'through the gateway');
     });
   }
+
+  await t.test('as directly: a server’s tools, beside another whose schemas clients refuse', async (t) => {
+    const direct = await startOddServer(t, {});
+    const expected = await use((await connectSdkClient(t, direct.url, undefined)).client, '');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+    const sloppy = await startMcpBackend({
+      tools: [
+        { name: 'untyped', inputSchema: { properties: {} }, outputSchema: { $id: 'x' } },
+        { name: 'none', inputSchema: null, outputSchema: null },
+        { name: 'listing', inputSchema: {}, outputSchema: { type: 'array' } },
+      ],
+    });
+    t.teardown(() => sloppy.close());
+    const alone = await connectSdkClient(t, sloppy.url, undefined);
+    await t.rejects(alone.client.listTools(), 'its own tools are refused directly');
+    const behind = await startOddServer(t, {});
+    const caller = await deployment.caller({ odd: { url: behind.url }, sloppy: { url: sloppy.url } });
+    const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    const { tools, counted } = await use(client, 'odd-');
+    t.same({ tools: tools.filter((name) => expected.tools.includes(name)), counted }, expected, 'through the gateway');
+    t.equal(tools.length, 5, 'the others are listed, too');
+  });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
     const direct = await startNodes(t);

@@ -10,6 +10,9 @@ export const FORGIVEN = {
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',
+  'tool-schema':
+    'a listed tool whose arguments, or results in a session, are not said to be an object: ' +
+    'listed as an object, or without the schema of its results, since clients would refuse the tools of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;

@@ -1,0 +1,121 @@
+// The schemas of listed tools. MCP has nothing but objects as arguments, and as results of servers with sessions, but many servers do not
+// say so. Official clients refuse a whole list for it: all tools of all backends. Hot path: most schemas show their type at once; a page is
+// written anew only if one does not.
+import { ABSENT, cutsOf, findMember, isString, JsonScanner, jsonKind } from '../bytes/index.js';
+
+interface Mend {
+  readonly start: number;
+  readonly end: number;
+  readonly putIn: string;
+}
+
+const schemaTape = new JsonScanner();
+
+/**
+ * @param tape that of the page, with the members of its items.
+ * @param list its array of tools.
+ * @param isModern whether the backend has no sessions: its results may be of any type.
+ * @returns the page as clients can read it; `undefined` where they can.
+ */
+export function withSchemas(bytes: Buffer, tape: JsonScanner, list: number, isModern: boolean): Buffer | undefined {
+  const mends: Mend[] = [];
+  const past = tape.next(list);
+  for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
+    if (tape.kind(tool) !== jsonKind.object) return undefined;
+    const input = findMember(tape, bytes, tool, 'inputSchema');
+    if (input > 0) noteSchema(mends, bytes, tape, input, tape.start(input), OBJECT_SCHEMA);
+    const output = findMember(tape, bytes, tool, 'outputSchema');
+    if (output < 0 || (isModern && tape.kind(output) === jsonKind.object)) continue;
+    // Without it the results are not checked. With any other one, a client would expect them to be of it.
+    for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
+      noteSchema(mends, bytes, tape, output, start, '', end);
+  }
+  return mends.length === 0 ? undefined : mended(bytes, mends);
+}
+
+/** @param start,end what is put in place of a schema that cannot be one of an object. */
+function noteSchema(
+  mends: Mend[],
+  bytes: Buffer,
+  tape: JsonScanner,
+  schema: number,
+  start: number,
+  putIn: string,
+  end = tape.end(schema),
+): void {
+  const from = tape.start(schema);
+  const isObject = tape.kind(schema) === jsonKind.object;
+  if (isObject && showsType(bytes, from, tape.end(schema))) return;
+  const text = bytes.subarray(from, tape.end(schema));
+  const type = isObject && schemaTape.scan(text, 1) ? findMember(schemaTape, text, 0, 'type') : NONE;
+  if (type === ABSENT) {
+    const more = schemaTape.count > 1 ? ',' : '';
+    mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });
+  } else if (type === NONE || !isObjectType(text, type)) mends.push({ start, end, putIn });
+}
+
+function isObjectType(text: Buffer, type: number): boolean {
+  // Said twice, it is left to the client.
+  if (type < 0) return true;
+  const [start, end] = [schemaTape.start(type), schemaTape.end(type)];
+  return schemaTape.kind(type) === jsonKind.string && isString(text, start, end, 'object');
+}
+
+function mended(bytes: Buffer, mends: readonly Mend[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { start, end, putIn } of mends.toSorted((one, other) => one.start - other.start)) {
+    parts.push(bytes.subarray(at, start), Buffer.from(putIn));
+    at = end;
+  }
+  return Buffer.concat([...parts, bytes.subarray(at)]);
+}
+
+/** Whether the schema's bytes show its type: as the last member, or behind others at the beginning that are short texts. */
+function showsType(bytes: Buffer, start: number, end: number): boolean {
+  if (bytes[end - LAST.length - 1] === COMMA && isAt(bytes, end - LAST.length, LAST)) return true;
+  let at = pastSpace(bytes, start + 1);
+  for (let member = 0; member < LEADING_MEMBERS_MAX; member++) {
+    const isType = isAt(bytes, at, TYPE);
+    at = pastSpace(bytes, pastText(bytes, at));
+    if (bytes[at] !== COLON) return false;
+    at = pastSpace(bytes, at + 1);
+    if (isType) return isAt(bytes, at, OBJECT);
+    at = pastSpace(bytes, pastText(bytes, at));
+    if (bytes[at] !== COMMA) return false;
+    at = pastSpace(bytes, at + 1);
+  }
+  return false;
+}
+
+function isAt(bytes: Buffer, at: number, text: Uint8Array): boolean {
+  for (let index = 0; index < text.length; index++) if (bytes[at + index] !== text[index]) return false;
+  return true;
+}
+
+function pastSpace(bytes: Buffer, at: number): number {
+  let past = at;
+  while (bytes[past]! <= SPACE) past++;
+  return past;
+}
+
+/** @returns where it was, for anything but a short text without escapes. */
+function pastText(bytes: Buffer, at: number): number {
+  if (bytes[at] !== QUOTE) return at;
+  for (let past = at + 1; past < at + TEXT_BYTES_MAX; past++) {
+    if (bytes[past] === QUOTE) return past + 1;
+    if (bytes[past] === BACKSLASH) return at;
+  }
+  return at;
+}
+
+const OBJECT_SCHEMA = '{"type":"object"}';
+const NONE = -3;
+const LEADING_MEMBERS_MAX = 3;
+const TEXT_BYTES_MAX = 128;
+const [SPACE, QUOTE, COMMA, COLON, BACKSLASH] = [0x20, 0x22, 0x2c, 0x3a, 0x5c];
+const [TYPE, OBJECT, LAST] = ['"type"', '"object"', '"type":"object"}'].map((text) => Buffer.from(text)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+];
