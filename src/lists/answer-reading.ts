@@ -1,24 +1,15 @@
 // Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
 // to the list thread as they arrive, and the page stays there.
-import { type ListKind, type PageMirrors, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
+import { type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
-import { bytesOf, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
+import { type AroundPage, bytesOf, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
 /** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
-export type ReadAnswer =
-  | Exclude<ListAnswer, { kind: 'page' }>
-  | {
-      readonly kind: 'page';
-      readonly page: ReadPage;
-      readonly nextCursor: string | undefined;
-      readonly isComplete: boolean;
-      readonly ttlMs: number;
-      readonly mirrors: PageMirrors | undefined;
-    };
+export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (AroundPage & { readonly page: ReadPage });
 
 /** Why a response was not read. A bound: that of the share which has no room for it. */
 export type ReadFailure = ThreadFailure | ShareBound;
@@ -121,8 +112,7 @@ export class AnswerReading {
         return;
       }
       this.#bytes += itemBytes;
-      const { nextCursor, isComplete, ttlMs, mirrors } = outcome;
-      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete, ttlMs, mirrors });
+      done({ ...outcome, page: { key: this.#keyed(), bytes: this.#bytes } });
     });
   }
 

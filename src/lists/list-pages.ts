@@ -187,8 +187,11 @@ export class ListPages implements RequestHandler {
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error' && this.#cursor === '') this.#end();
     else if (answer.kind === 'error') this.#onError(answer.code);
-    else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
-    else {
+    else if (!answer.isComplete && this.#sentIn?.era === 'modern') {
+      // The backend says so in `resultType`, which means nothing in the response of a legacy backend.
+      this.#dropRead(answer);
+      this.#fail(upstreamFault('answer-invalid'));
+    } else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
       if (answer.mirrors !== undefined) this.#take(answer.mirrors);
       this.#onPage(answer, answer.nextCursor);
@@ -201,12 +204,6 @@ export class ListPages implements RequestHandler {
     this.#mirrors = this.#mirrors.concat(tools);
     this.#apps = this.#apps.concat(apps);
     if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
-  }
-
-  /** The backend says so in `resultType`, which means nothing in the response of a legacy backend. */
-  #onIncomplete(answer: ReadAnswer): void {
-    this.#dropRead(answer);
-    this.#fail(upstreamFault('answer-invalid'));
   }
 
   /**

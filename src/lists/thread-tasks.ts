@@ -1,6 +1,6 @@
 // The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
 // keeps between tasks has a key, which the event loop assigns.
-import type { ListKindName, PageMirrors, ListPage } from '../mcp/index.js';
+import type { ListAnswer, ListKindName, ListPage } from '../mcp/index.js';
 import type { UnavailableBackend } from '../messages/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
@@ -20,17 +20,10 @@ export interface ReadTask extends AppendTask {
   readonly isModern?: boolean;
 }
 
-export type ReadOutcome =
-  | {
-      readonly kind: 'page';
-      readonly itemCount: number;
-      readonly nextCursor: string | undefined;
-      readonly isComplete: boolean;
-      readonly ttlMs: number;
-      readonly mirrors: PageMirrors | undefined;
-    }
-  | { readonly kind: 'error'; readonly code: number | undefined }
-  | { readonly kind: 'invalid' };
+/** What a response says beside its items. */
+export type AroundPage = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
+
+export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (AroundPage & { readonly itemCount: number });
 
 /** Pages of all backends, to be made into a list or catalogue that is kept under the key; only lent pages are kept any longer. */
 export interface PagesTask {

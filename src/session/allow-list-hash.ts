@@ -9,12 +9,15 @@ export function allowListHash({ allowedNames: { resources } }: CompiledBackend):
   if (resources === undefined) return undefined;
   let hash = hashes.get(resources);
   if (hash === undefined) {
-    hash = createHash('sha256')
-      .update(JSON.stringify([...resources].sort()))
-      .digest('base64');
+    hash = hashOf([...resources].sort());
     hashes.set(resources, hash);
   }
   return hash;
+}
+
+/** So that what decides about a list can be compared, or recorded, without being kept. */
+export function hashOf(rules: unknown): string {
+  return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
 }
 
 /** The hashes of the named backends that have an allow-list, by backend name. */

@@ -1,5 +1,5 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
-import { createHash } from 'node:crypto';
+import { hashOf } from './allow-list-hash.js';
 import { UPSTREAM_SESSION_BYTES_EACH, type SessionMemory } from './session-memory.js';
 import {
   type CompiledBackend,
@@ -101,7 +101,7 @@ function rulesOf(backend: CompiledBackend): readonly string[] {
     [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
     [uriName, sorted(allowedNames.resources)],
   ];
-  const hashes = parts.map((part) => createHash('sha256').update(JSON.stringify(part)).digest('base64'));
+  const hashes = parts.map(hashOf);
   rules.set(backend, hashes);
   return hashes;
 }
@@ -149,10 +149,6 @@ export class SessionUpstreams {
   readonly #byBackend = new Map<string, UpstreamSession>();
   /** What the client must be told about its lists. */
   readonly news = new ListNews();
-  readonly #onOpened: NonNullable<Listener['onOpened']> = (upstream, metadata) => {
-    this.news.onOpened(upstream);
-    this.#listener.onOpened?.(upstream, metadata);
-  };
   #virtualHost: CompiledVirtualHost | undefined;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, listener: Listener) {
@@ -174,7 +170,7 @@ export class SessionUpstreams {
       this.#memory.keep(UPSTREAM_SESSION_BYTES_EACH);
       const { subject, introduction, protocolVersion } = this.#identity;
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, protocolVersion);
-      upstream.onOpened = this.#onOpened;
+      upstream.onOpened = this.#listener.onOpened;
       upstream.onDropped = this.#listener.onDropped;
       upstream.onProgress = this.#listener.onProgress;
       this.#byBackend.set(backend.name, upstream);

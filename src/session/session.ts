@@ -88,6 +88,7 @@ export class Session {
 
   /** Repeats to the backend what it has forgotten with its old session, or never heard. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    this.upstreams.news.onOpened(upstream);
     this.#unsolicited?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();

@@ -185,12 +185,7 @@ export class RequestsInFlight extends ListNode {
 
   /** Gives up requests whose callers are gone and that wait for the same as a new one: they would only take up its room. */
   giveUpAbandoned(wait: string): void {
-    const abandoned: RequestInFlight[] = [];
-    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      if (work.abandonedWait === wait) abandoned.push(work);
-    }
-    // Giving up one may end others too.
-    for (const work of abandoned) if (work.isLinked) work.giveUp?.();
+    for (const work of this.#those((each) => each.abandonedWait === wait)) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
@@ -236,21 +231,20 @@ export class RequestsInFlight extends ListNode {
 
   /** Another process continues the session. */
   retire(): void {
-    const works: RequestInFlight[] = [];
-    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) works.push(work);
-    // Each may end others too.
-    for (const work of works) if (work.isLinked) work.onRetired?.();
+    for (const work of this.#those(() => true)) work.onRetired?.();
   }
 
   /** For `SlowRequests`. @param turn requests that began in this turn or before are slow. */
   tellSlow(turn: number): void {
-    const slow: RequestInFlight[] = [];
-    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      if (work.begunInTurn > turn) break;
-      slow.push(work);
-    }
-    // Each may end others too.
-    for (const work of slow) if (work.isLinked) work.onSlow?.();
+    for (const work of this.#those((each) => each.begunInTurn <= turn)) work.onSlow?.();
+  }
+
+  /** The requests in flight that are meant, for what may end any of them: one that is over by its turn is left out. */
+  *#those(isMeant: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
+    const those: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
+      if (isMeant(work)) those.push(work);
+    for (const work of those) if (work.isLinked) yield work;
   }
 
   /**
