@@ -5,9 +5,7 @@
 // `stop` may come at any time after `start`, and a worker exits by itself when the channel closes.
 import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
-import { isSeries } from '../metrics/index.js';
-import { isLogLevel } from '../shared/index.js';
-import { type FromWorker, type ToWorker, isViewQuestion } from './messages.js';
+import { isFromWorker, isToWorker, type FromWorker, type ToWorker } from './messages.js';
 
 // A worker's heartbeat: a message from its event loop, which a hung worker does not send. Primary and worker compute the same
 // period, so that the primary never expects a heartbeat before it is due. Cold path.
@@ -81,60 +79,4 @@ export function connectToPrimary(): PrimaryChannel {
       else queueMicrotask(handler);
     },
   };
-}
-
-/** Exported for tests only, like `isToWorker`. */
-export function isFromWorker(value: unknown): value is FromWorker {
-  return isOneOf(fromWorkerChecks, value);
-}
-
-export function isToWorker(value: unknown): value is ToWorker {
-  return isOneOf(toWorkerChecks, value);
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-type Checks<Kind extends string> = Readonly<Record<Kind, (fields: Fields) => boolean>>;
-
-// A table by kind instead of a switch: a message kind without its check does not compile.
-const fromWorkerChecks: Checks<FromWorker['kind']> = {
-  listening: ({ version }) => version === undefined || typeof version === 'string',
-  'start-failed': (fields) => typeof fields.reason === 'string',
-  left: () => true,
-  drained: () => true,
-  heartbeat: () => true,
-  report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),
-  store: (fields) => typeof fields.obstacle === 'string',
-  keys: ({ obstacle, isInTheWay }) => typeof obstacle === 'string' && typeof isInTheWay === 'boolean',
-  view: ({ ticket, answer }) => typeof ticket === 'number' && typeof answer === 'string',
-  written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
-  forgotten: (fields) => typeof fields.ticket === 'number',
-};
-
-const toWorkerChecks: Checks<ToWorker['kind']> = {
-  // The options were checked where they were created (config), in the same build of the program.
-  start: (fields) =>
-    typeof fields.slot === 'number' &&
-    typeof fields.slotCount === 'number' &&
-    typeof fields.options === 'object' &&
-    fields.options !== null &&
-    typeof fields.hopDirectory === 'string' &&
-    fields.hopSecret instanceof Uint8Array &&
-    (fields.bootstrapModule === undefined || typeof fields.bootstrapModule === 'string'),
-  retire: () => true,
-  'announce-drain': () => true,
-  drain: () => true,
-  stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
-  forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
-  'all-forgotten': (fields) => typeof fields.ticket === 'number',
-  report: ({ ticket, series }) => typeof ticket === 'number' && series === undefined,
-  view: ({ ticket, question }) => typeof ticket === 'number' && isViewQuestion(question),
-  'log-level': ({ level }) => isLogLevel(level),
-  readiness: (fields) => typeof fields.isReady === 'boolean',
-};
-
-function isOneOf<Kind extends string>(checks: Checks<Kind>, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const fields = value as Fields;
-  // Only own properties: `toString` is not a message.
-  return typeof fields.kind === 'string' && Object.hasOwn(checks, fields.kind) && checks[fields.kind as Kind](fields);
 }

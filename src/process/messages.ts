@@ -1,114 +1,150 @@
-// The closed set of messages between the primary and a worker. Plain data, sent over Node's IPC channel with the
-// `advanced` serialization.
+// The closed set of messages between the primary and a worker: plain data, sent over Node's IPC channel with the `advanced` serialization.
+// A table for each direction says what the members of each message are; the types and the checks of what arrives follow from it.
 import type { DataplaneOptions } from '../config/index.js';
-import type { Series } from '../metrics/index.js';
+import { isSeries, type Series } from '../metrics/index.js';
+import { isLogLevel, type LogLevel } from '../shared/index.js';
 
-/** The questions that an operator may ask a worker: a closed set. The primary combines the answers, which are JSON text. */
-export type ViewQuestion =
+/** What members can be. One with a question mark may be absent. */
+interface Members {
+  readonly text: string;
+  readonly 'text?': string | undefined;
+  readonly number: number;
+  readonly flag: boolean;
+  readonly bytes: Uint8Array;
+  readonly level: LogLevel;
+  readonly options: DataplaneOptions;
+  readonly series: readonly Series[];
+  readonly question: ViewQuestion;
+  readonly 'nothing?': undefined;
+}
+
+const is: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  'text?': (value) => value === undefined || typeof value === 'string',
+  number: (value) => typeof value === 'number',
+  flag: (value) => typeof value === 'boolean',
+  bytes: (value) => value instanceof Uint8Array,
+  level: isLogLevel,
+  // They were checked where they were created (config), in the same build of the program.
+  options: (value) => typeof value === 'object' && value !== null,
+  series: (value) => Array.isArray(value) && value.every(isSeries),
+  question: (value) => isOneOf(viewQuestions, 'view', value),
+  'nothing?': (value) => value === undefined,
+};
+
+type Table = Readonly<Record<string, Readonly<Record<string, keyof Members>>>>;
+
+type MembersOf<Row extends Table[string]> = {
+  readonly [Name in keyof Row as Row[Name] extends `${string}?` ? never : Name]: Members[Row[Name]];
+} & { readonly [Name in keyof Row as Row[Name] extends `${string}?` ? Name : never]?: Members[Row[Name]] };
+
+type OneOf<Kinds extends Table, Label extends string> = {
+  [Kind in keyof Kinds]: { readonly [Name in Label]: Kind } & MembersOf<Kinds[Kind]>;
+}[keyof Kinds];
+
+/** @param label the member that says which of the table's rows applies. */
+function isOneOf(table: Table, label: string, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const kind = fields[label];
+  // Only own rows: `toString` is not a message.
+  const row = typeof kind === 'string' && Object.hasOwn(table, kind) ? table[kind] : undefined;
+  return row !== undefined && Object.entries(row).every(([name, what]) => is[what](fields[name]));
+}
+
+/** The questions that an operator may ask a worker. The primary combines the answers, which are JSON text. */
+const viewQuestions = {
   /** The state of the worker. */
-  | { readonly view: 'worker' }
+  worker: {},
   /**
    * Sessions in the order in which they began here: all, those of one subject, or the one with this hash,
    * where `''` means any. Slots before `firstSlot` list none, and `firstSlot` lists those from `offset` on.
    */
-  | {
-      readonly view: 'sessions';
-      readonly subject: string;
-      readonly session: string;
-      readonly firstSlot: number;
-      readonly offset: number;
-      readonly countMax: number;
-    }
+  sessions: { subject: 'text', session: 'text', firstSlot: 'number', offset: 'number', countMax: 'number' },
   /** The origins of backends, and whether they can be reached from here. */
-  | { readonly view: 'backends' }
+  backends: {},
   /** A recent request. */
-  | { readonly view: 'request'; readonly requestId: string }
+  request: { requestId: 'text' },
   /** What a subject may reach at a virtual host, and why. `tool` is `''` when no tool is asked about. */
-  | { readonly view: 'explain'; readonly subject: string; readonly virtualHost: string; readonly tool: string };
+  explain: { subject: 'text', virtualHost: 'text', tool: 'text' },
+} as const satisfies Table;
 
-type Fields = Readonly<Record<string, unknown>>;
+export type ViewQuestion = OneOf<typeof viewQuestions, 'view'>;
 
-const checks: Readonly<Record<ViewQuestion['view'], (fields: Fields) => boolean>> = {
-  worker: () => true,
-  sessions: ({ subject, session, firstSlot, offset, countMax }) =>
-    isText(subject) && isText(session) && [firstSlot, offset, countMax].every((count) => typeof count === 'number'),
-  backends: () => true,
-  request: ({ requestId }) => isText(requestId),
-  explain: ({ subject, virtualHost, tool }) => isText(subject) && isText(virtualHost) && isText(tool),
-};
-
-export function isViewQuestion(value: unknown): value is ViewQuestion {
-  if (typeof value !== 'object' || value === null) return false;
-  const fields = value as Fields;
-  const { view } = fields;
-  return typeof view === 'string' && Object.hasOwn(checks, view) && checks[view as ViewQuestion['view']](fields);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-/** The first message to a worker, once. */
-export interface StartMessage {
-  readonly kind: 'start';
-  readonly slot: number;
-  readonly slotCount: number;
-  readonly options: DataplaneOptions;
-  /** The private directory (mode 0700) of the slots' hop sockets, `slot-<n>.sock`. */
-  readonly hopDirectory: string;
-  /** 32 random bytes that both ends of a hop must know; generated at each start of the primary. */
-  readonly hopSecret: Uint8Array;
-  /** Module URL of the bootstrap feature; `undefined` in a build without it. */
-  readonly bootstrapModule: string | undefined;
-}
-
-export type ToWorker =
-  | StartMessage
+const toWorker = {
+  /**
+   * The first message, once. `hopDirectory`: the private directory (mode 0700) of the slots' hop sockets, `slot-<n>.sock`. `hopSecret`: 32
+   * random bytes that both ends of a hop must know, generated at each start of the primary. `bootstrapModule`: module URL of the bootstrap
+   * feature, in a build that has it.
+   */
+  start: {
+    slot: 'number',
+    slotCount: 'number',
+    options: 'options',
+    hopDirectory: 'text',
+    hopSecret: 'bytes',
+    bootstrapModule: 'text?',
+  },
   /**
    * A successor has the slot: stop accepting and answer `left`; finish what is in flight and forward what still
    * arrives to the successor; then answer `drained`. Sessions continue there, so none is ended. `stop` follows.
    */
-  | { readonly kind: 'retire' }
+  retire: {},
   /** A drain is coming: the health check says so from now on, and everything is served as before. */
-  | { readonly kind: 'announce-drain' }
+  'announce-drain': {},
   /** Stop accepting, finish what is in flight, answer `drained`. The worker still serves hops of other workers. */
-  | { readonly kind: 'drain' }
+  drain: {},
   /**
    * Every worker has drained, or the time is up: end the upstream sessions and exit with 0, or be killed after `withinMs`.
    * `farewellsMs` of that is for telling the backends.
    */
-  | { readonly kind: 'stop'; readonly withinMs: number; readonly farewellsMs: number }
+  stop: { withinMs: 'number', farewellsMs: 'number' },
   /** A worker wrote this subject's config: drop what is kept of it and answer `forgotten`. */
-  | { readonly kind: 'forget'; readonly subject: string; readonly ticket: number }
+  forget: { subject: 'text', ticket: 'number' },
   /** Every worker has forgotten the subject that this worker announced. */
-  | { readonly kind: 'all-forgotten'; readonly ticket: number }
+  'all-forgotten': { ticket: 'number' },
   /** Whether the gateway as a whole can serve, for the health check on the public address. */
-  | { readonly kind: 'readiness'; readonly isReady: boolean }
+  readiness: { isReady: 'flag' },
   /** The figures were requested: answer `report`. */
-  | { readonly kind: 'report'; readonly ticket: number }
+  report: { ticket: 'number', series: 'nothing?' },
   /** An operator asks a question: answer `view`. */
-  | { readonly kind: 'view'; readonly ticket: number; readonly question: ViewQuestion }
+  view: { ticket: 'number', question: 'question' },
   /** From now on log only lines of this level and above. */
-  | { readonly kind: 'log-level'; readonly level: DataplaneOptions['logLevel'] };
+  'log-level': { level: 'level' },
+} as const satisfies Table;
 
-export type FromWorker =
+export type ToWorker = OneOf<typeof toWorker, 'kind'>;
+export type StartMessage = Extract<ToWorker, { readonly kind: 'start' }>;
+
+const fromWorker = {
   /** Every listener is open. After a reload the worker's version may differ from the primary's; some versions do not send theirs. */
-  | { readonly kind: 'listening'; readonly version?: string }
+  listening: { version: 'text?' },
   /** The worker cannot start, and exits by itself after this. The reason is one line for an operator. */
-  | { readonly kind: 'start-failed'; readonly reason: string }
+  'start-failed': { reason: 'text' },
   /** New connections go only to the successor. */
-  | { readonly kind: 'left' }
-  | { readonly kind: 'drained' }
-  /** The event loop is running: a listening worker that does not send this for too long counts as hung (heartbeat.ts). */
-  | { readonly kind: 'heartbeat' }
+  left: {},
+  drained: {},
+  /** The event loop is running: a listening worker that does not send this for too long counts as hung (channel.ts). */
+  heartbeat: {},
   /** Whether this worker can read user configs from now on, as `StoreObstacles` says it. Until the first such message, it counts as able to. */
-  | { readonly kind: 'store'; readonly obstacle: string; readonly staleness?: string | undefined }
+  store: { obstacle: 'text', staleness: 'text?' },
   /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
-  | { readonly kind: 'keys'; readonly obstacle: string; readonly isInTheWay: boolean }
+  keys: { obstacle: 'text', isInTheWay: 'flag' },
   /** This worker's counts since its start, and its current gauges. */
-  | { readonly kind: 'report'; readonly ticket: number; readonly series: readonly Series[] }
+  report: { ticket: 'number', series: 'series' },
   /** JSON; `null` for nothing. Bounded: an answer says what it leaves out. */
-  | { readonly kind: 'view'; readonly ticket: number; readonly answer: string }
+  view: { ticket: 'number', answer: 'text' },
   /** This worker wrote a subject's config: make every worker drop it, then answer `all-forgotten`. */
-  | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
-  | { readonly kind: 'forgotten'; readonly ticket: number };
+  written: { subject: 'text', ticket: 'number' },
+  forgotten: { ticket: 'number' },
+} as const satisfies Table;
+
+export type FromWorker = OneOf<typeof fromWorker, 'kind'>;
+
+export function isToWorker(value: unknown): value is ToWorker {
+  return isOneOf(toWorker, 'kind', value);
+}
+
+export function isFromWorker(value: unknown): value is FromWorker {
+  return isOneOf(fromWorker, 'kind', value);
+}

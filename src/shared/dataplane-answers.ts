@@ -133,4 +133,3 @@ export const readyShape = z.object({ obstacles: troubles, degraded: troubles });
 
 export type DataplaneSessions = z.infer<typeof sessionsShape>;
 export type DataplaneRequest = z.infer<typeof requestsShape>['requests'][number];
-export type Explanation = z.infer<typeof explanationShape>;

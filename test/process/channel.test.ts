@@ -1,8 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import t, { type Test } from 'tap';
-import { isFromWorker, isToWorker, receiveFromWorker, sendToWorker } from '../../src/process/channel.js';
-import type { FromWorker, ToWorker } from '../../src/process/messages.js';
+import { receiveFromWorker, sendToWorker } from '../../src/process/channel.js';
+import { isFromWorker, isToWorker, type FromWorker, type ToWorker } from '../../src/process/messages.js';
 
 function forkEcho(t: Test): ChildProcess {
   const worker = fork(new URL('echo-worker.js', import.meta.url), {
