@@ -14,6 +14,9 @@ import { workerBounds } from '../../src/primary/worker-bounds.js';
 
 const FLEET_BOUNDS = { ...limits, ...workerBounds };
 
+// These tests mostly wait for processes to start.
+t.jobs = 2;
+
 function createFleet(
   t: Test,
   stubs: readonly StubPlan[],
@@ -115,6 +118,30 @@ t.test('a start that keeps failing is tried less and less often, but always agai
   t.same(longest, [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000]);
   t.equal(startRetryDelayMs(5_000, FLEET_BOUNDS, 1), 15_000, 'however long it goes on; slots do not try in step');
   t.end();
+});
+
+t.test('a slot that cannot start is tried until it can, and the others serve on', async (t) => {
+  const obstacle = join(createScratchDirectory(t), 'obstacle');
+  writeFileSync(obstacle, '');
+  const { fleet, journal } = createFleet(t, [{}, { obstacle }, {}], { workerStartRetryMsMax: 50 });
+  let failure: string | undefined;
+  void fleet.failure.then((reason) => (failure = reason));
+  fleet.start();
+  t.equal(await fleet.ready, 2, 'nobody waits for it');
+  const starts = () => journal.entries('start', 1).length;
+  await until('it is tried more often than ends a program of which nothing listens', () => starts() > 6);
+  t.equal(journal.entries('start', 0).length, 1, 'the others are left alone');
+  rmSync(obstacle);
+  process.kill((await journal.entry('listening', 1)).pid, 'SIGKILL');
+  await journal.entry('listening', 1, 2);
+  writeFileSync(obstacle, '');
+  const before = starts();
+  process.kill((await journal.entry('listening', 1, 2)).pid, 'SIGKILL');
+  await until('its starts have failed once more', () => starts() > before + workerBounds.workerStartTriesMax);
+  t.ok(isAlive((await journal.entry('listening', 0)).pid));
+  rmSync(obstacle);
+  t.ok(await journal.entry('listening', 1, 3));
+  t.equal(failure, undefined);
 });
 
 t.test('a worker that does not stop is killed', async (t) => {
