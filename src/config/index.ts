@@ -50,7 +50,6 @@ export { type IssuerKeySource, isKeyUrl } from './issuer-key-sources.js';
 export { nameLike } from './likeness.js';
 export { type Schema, type ValuesOf, mayStandAlone, option, optionsOf, required } from './option.js';
 export { readRequest } from './read-request.js';
-export { type Role, isRoleEnough, roles } from './roles.js';
 export {
   HOSTS_FILE_SUFFIX,
   SECRET_NAME_RULE,
@@ -61,7 +60,7 @@ export {
 } from './secret-name.js';
 export { startInWords } from './start-check.js';
 export { type RedisPlace, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
-export { hasKeys, mintingOptions } from './table/token-options.js';
+export { type Role, hasKeys, isRoleEnough, mintingOptions, roles } from './table/token-options.js';
 export {
   type ListenAddress,
   PORT_MAX,

@@ -3,7 +3,7 @@ import t from 'tap';
 import { standingOf, CLAIM_VALUES_MAX, TokenVerifier } from '../../src/auth/token-verifier.js';
 import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/table/token-options.js';
 import { limits } from '../../src/shared/limits.js';
-import type { Role } from '../../src/config/roles.js';
+import type { Role } from '../../src/config/table/token-options.js';
 import { mint } from '../support/tokens.js';
 import { tokenOptions } from './token-options.js';
 

@@ -15,7 +15,7 @@ import { checkPage } from '../docs/page-check.js';
 import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
-import { hopBounds } from '../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../src/worker/hop/frames.js';
 import { NAME_STALE_AFTER_MS, NAMES_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
 import { FAREWELLS_MS_MAX } from '../../src/relay/relay.js';
 import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/session/farewells.js';

@@ -1,5 +1,5 @@
 // Options for processes: number, memory, logging, tracing and shutdown; and for what the control plane does on its own.
-import { MIB } from '../../shared/index.js';
+import { LOG_LEVELS, MIB } from '../../shared/index.js';
 import {
   WORKERS_MAX,
   WORKER_MEMORY_BYTES_LEAST,
@@ -77,7 +77,7 @@ export const processOptions = {
   logLevel: option(
     'log-level <level>',
     'fatal, error, warn, info, debug, trace or silent; logs are JSON lines on standard output',
-    oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    oneOf(...LOG_LEVELS),
     'info',
   ),
   accessLog: option(

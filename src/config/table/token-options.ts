@@ -5,10 +5,19 @@ import { option, section, type ValueOf, type OptionReader } from '../option.js';
 import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList } from '../values.js';
 import { upstreamMode } from './backend-options.js';
 import { limits } from '../../shared/index.js';
-import { roles, type Role } from '../roles.js';
 import { InvalidValue } from '../faults.js';
 
 // `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
+
+/** What a token can grant for servers and compositions: each role includes those before it. */
+export const roles = ['reader', 'editor', 'admin'] as const;
+
+export type Role = (typeof roles)[number];
+
+/** @param has `undefined`: no role. */
+export function isRoleEnough(has: Role | undefined, wanted: Role): boolean {
+  return has !== undefined && roles.indexOf(has) >= roles.indexOf(wanted);
+}
 
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 

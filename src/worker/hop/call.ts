@@ -10,7 +10,7 @@ import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import { limits } from '../../shared/index.js';
 import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { HopBody } from './body.js';
-import { HopFault, StreamFault, type FrameKind } from './frames.js';
+import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
 import { Inflow, Outflow } from './flow.js';
 import {
   readCredit,
@@ -21,8 +21,7 @@ import {
   type ForwardedIdentity,
   type RespondHead,
 } from './heads.js';
-import type { HopSocket } from './socket.js';
-import { hopBounds } from './hop-bounds.js';
+import type { HopSocket, HopStream } from './socket.js';
 
 /**
  * Why there is no answer. `owner-absent`: nothing was sent, because no process listens in the owner's slot. `owner-lost`: the
@@ -33,7 +32,7 @@ export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-
 
 type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
 
-export class HopCall implements RoomWaiter {
+export class HopCall implements HopStream, RoomWaiter {
   readonly #socket: HopSocket;
   readonly stream: number;
   readonly #exchange: Exchange;

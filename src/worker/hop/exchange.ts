@@ -22,26 +22,28 @@ import {
 } from '../../fair/index.js';
 import { HopBody } from './body.js';
 import { Outflow } from './flow.js';
+import { HopFault, type FrameKind } from './frames.js';
 import {
   type ForwardedIdentity,
   type ForwardedRequestHead,
+  readCredit,
   sendOpenBody,
   sendText,
   trySendRespondHead,
 } from './heads.js';
-import type { HopSocket } from './socket.js';
+import type { HopSocket, HopStream } from './socket.js';
 
 const NO_BODY = Buffer.alloc(0);
 
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
 
-export class HopExchange extends ExchangeHooks implements Exchange {
+export class HopExchange extends ExchangeHooks implements Exchange, HopStream {
   readonly stream: number;
   readonly hop: ForwardedIdentity;
   /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
-  isLeft = false;
+  #isLeft = false;
   readonly #socket: HopSocket;
-  readonly #forget: (stream: number) => void;
+  readonly #onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void;
   readonly #outflow: Outflow;
   readonly #request: ForwardedRequestHead['request'];
   /** The request's body, until it is complete. */
@@ -59,14 +61,14 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   #room: AnswerRoom | undefined;
 
   /**
-   * @param forget is called once, when the stream's frames no longer matter.
+   * @param onExchange is called once the body has arrived, if there is one.
    * @param answerMemory in which the subject's large answers count while they wait for credit.
    */
   constructor(
     socket: HopSocket,
     stream: number,
     { hop, request, bodyBytes }: ForwardedRequestHead,
-    forget: (stream: number) => void,
+    onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void,
     answerMemory?: MessageMemory,
   ) {
     super();
@@ -75,7 +77,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     this.hop = hop;
     this.#request = request;
     this.#arriving = bodyBytes === 0 ? undefined : new HopBody(socket, stream, bodyBytes);
-    this.#forget = forget;
+    this.#onExchange = onExchange;
     this.#answerMemory = answerMemory;
     this.#outflow = new Outflow(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
@@ -85,17 +87,32 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     return this.#request;
   }
 
-  /** Whether it is not yet the relay's. */
-  get isArriving(): boolean {
-    return this.#arriving !== undefined;
+  onFrame(kind: FrameKind, payload: Buffer): void {
+    switch (kind) {
+      case 'data':
+        return this.#receive(payload);
+      case 'credit':
+        return this.#onCredit(readCredit(payload));
+      case 'abort':
+        return this.#abort();
+      case 'reset':
+        return this.fail();
+      // A link fault, not a stream fault: later frames and answers could no longer be attributed.
+      case 'request':
+        throw new HopFault('stream in use');
+      default:
+        throw new HopFault(`${kind} frame at the owner`);
+    }
   }
 
-  /** @throws {StreamFault} when the body is longer than its head says. */
-  receive(part: Buffer): void {
-    this.#arriving?.add(part);
-    if (this.#arriving?.isComplete !== true) return;
+  #receive(part: Buffer): void {
+    if (this.#arriving === undefined) return;
+    this.#arriving.add(part);
+    if (!this.#arriving.isComplete) return;
     this.#request.body = this.#arriving.bytes;
     this.#arriving = undefined;
+    this.#onExchange(this.hop, this);
+    if (this.#isLeft) this.#abort();
   }
 
   get isAborted(): boolean {
@@ -176,7 +193,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   /** The peer worker has passed on or dropped bytes. */
-  onCredit(creditBytes: number): void {
+  #onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     if (this.#state !== 'streaming') {
       this.#tryComplete();
@@ -188,15 +205,15 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   /** Nothing more comes, not even of a body, and nothing more is wanted. */
-  drop(): void {
-    if (this.isArriving) this.#forget(this.stream);
-    else this.abort();
+  fail(): void {
+    if (this.#arriving === undefined) this.#abort();
+    else this.#socket.streams.delete(this.stream);
   }
 
   /** The caller went away, or the peer worker did. */
-  abort(): void {
-    this.isLeft = true;
-    if (this.isArriving) return;
+  #abort(): void {
+    this.#isLeft = true;
+    if (this.#arriving !== undefined) return;
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
@@ -236,7 +253,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
 
   #settle(): void {
     this.#room?.release();
-    this.#forget(this.stream);
+    this.#socket.streams.delete(this.stream);
   }
 
   /** An answer has begun. If the caller is gone, this ends the exchange: `unheard` is reported. */

@@ -1,10 +1,9 @@
 // Flow control of one stream in one direction: at most `hopWindowBytes` are in transit or waiting at the receiver, which returns
 // credit for the bytes that it has passed on or dropped. So a large body leaves room on the link for other hops, and a slow reader
 // costs both workers a bounded amount of memory.
-import { StreamFault } from './frames.js';
+import { StreamFault, hopBounds } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket } from './socket.js';
-import { hopBounds } from './hop-bounds.js';
 
 /** Credit is returned in quarters of the window: often enough to keep the sender going, without a frame per piece. */
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;

@@ -8,9 +8,8 @@ import {
   type MirrorHeaders,
   mirrorOfVersion,
 } from '../../exchange/index.js';
-import { StreamFault } from './frames.js';
+import { StreamFault, hopBounds } from './frames.js';
 import type { HopSocket } from './socket.js';
-import { hopBounds } from './hop-bounds.js';
 
 /** What admission found out about a request. */
 export interface ForwardedIdentity {

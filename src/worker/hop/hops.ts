@@ -9,7 +9,7 @@ import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 import { Quota } from '../../fair/index.js';
-import { hopBounds } from './hop-bounds.js';
+import { hopBounds } from './frames.js';
 
 /**
  * Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the

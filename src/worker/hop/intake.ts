@@ -5,11 +5,9 @@ import type { Exchange } from '../../exchange/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import type { MessageMemory } from '../../fair/index.js';
 import { HopExchange } from './exchange.js';
-import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { readCredit, readRequestHead, type ForwardedIdentity } from './heads.js';
+import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
+import { readRequestHead, type ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
-import { StreamTable } from './streams.js';
-import { hopBounds } from './hop-bounds.js';
 
 export interface HopIntakeOptions {
   /** The limit for request bodies; the peer worker has the same one. */
@@ -22,7 +20,7 @@ export interface HopIntakeOptions {
 export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void;
 
 export class HopIntake implements HopSocketHandler {
-  readonly #socket: HopSocket;
+  readonly #socket: HopSocket<HopExchange>;
   readonly #secret: Uint8Array;
   readonly #bodyBytesMax: number;
   readonly #answerMemory: MessageMemory | undefined;
@@ -30,11 +28,6 @@ export class HopIntake implements HopSocketHandler {
   readonly #onClosed: (intake: HopIntake) => void;
   readonly #helloTimer: NodeJS.Timeout;
   #isTrusted = false;
-
-  readonly #exchanges = new StreamTable<HopExchange>();
-  readonly #forget = (stream: number): void => {
-    this.#exchanges.delete(stream);
-  };
 
   constructor(
     socket: Socket,
@@ -68,30 +61,15 @@ export class HopIntake implements HopSocketHandler {
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
+      // They may cross the end of the answer, and the rest of a request that was refused may still arrive.
       case 'data':
-        return this.#onBodyPart(stream, payload);
-      // Credit and aborts may cross the end of the answer; then no exchange is found, and that is no fault.
       case 'credit':
-        return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
       case 'abort':
-        return this.#exchanges.get(stream)?.abort();
       case 'reset':
-        return this.#exchanges.get(stream)?.drop();
-      case 'hello':
-      case 'sessionless':
-      case 'respond':
-      case 'open-stream':
-      case 'open-body':
-      case 'end':
-      case 'cut':
-      case 'leave':
+        return;
+      default:
         throw new HopFault(`${kind} frame at the owner`);
     }
-  }
-
-  /** The peer worker answers its caller, and the link's other hops go on. */
-  onStreamFault(stream: number): void {
-    this.#exchanges.get(stream)?.drop();
   }
 
   onClose(): void {
@@ -101,7 +79,7 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #abortAll(): void {
-    for (const exchange of this.#exchanges.values()) exchange.drop();
+    for (const exchange of this.#socket.streams.values()) exchange.fail();
   }
 
   #checkSecret(kind: FrameKind, payload: Buffer): void {
@@ -113,23 +91,11 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #onRequest(stream: number, payload: Buffer): void {
-    // A link fault, not a stream fault: later frames and answers could no longer be attributed.
-    if (this.#exchanges.get(stream)) throw new HopFault('stream in use');
     const head = readRequestHead(payload);
-    if (this.#exchanges.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
+    if (this.#socket.streams.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
     if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
-    const exchange = new HopExchange(this.#socket, stream, head, this.#forget, this.#answerMemory);
-    if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
+    const exchange = new HopExchange(this.#socket, stream, head, this.#onExchange, this.#answerMemory);
+    if (!this.#socket.streams.add(exchange)) throw new HopFault('stream in use');
     if (head.bodyBytes === 0) this.#onExchange(head.hop, exchange);
-  }
-
-  #onBodyPart(stream: number, part: Buffer): void {
-    const exchange = this.#exchanges.get(stream);
-    // The rest of a request that was refused may still arrive.
-    if (exchange?.isArriving !== true) return;
-    exchange.receive(part);
-    if (exchange.isArriving) return;
-    this.#onExchange(exchange.hop, exchange);
-    if (exchange.isLeft) exchange.abort();
   }
 }

@@ -8,11 +8,10 @@ import { connect } from 'node:net';
 import type { Exchange } from '../../exchange/index.js';
 import { limits, type Logger, KIB } from '../../shared/index.js';
 import { HopCall, type HopFailure } from './call.js';
-import type { FrameKind } from './frames.js';
+import { type FrameKind, hopBounds } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
-import { StreamNumbers, StreamTable } from './streams.js';
-import { hopBounds } from './hop-bounds.js';
+import { StreamNumbers } from './streams.js';
 
 /** The buffer that a worker reads the answers of all its hops into, one after another. */
 const HOP_READ_BYTES = 64 * KIB;
@@ -23,16 +22,15 @@ type State = 'connecting' | 'open' | 'leaving' | 'closed';
 const readBuffer = Buffer.allocUnsafeSlow(HOP_READ_BYTES);
 
 export class HopLink implements HopSocketHandler {
-  readonly #socket: HopSocket;
+  readonly #socket: HopSocket<HopCall>;
   readonly #connectTimer: NodeJS.Timeout;
   #state: State = 'connecting';
 
-  readonly #calls = new StreamTable<HopCall>();
   /** Calls to start once connected: requests are retried often while an owner starts, and should not be copied for each try. */
   readonly #unsent: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
-    this.#calls.delete(stream);
+    this.#socket.streams.delete(stream);
     this.#numbers.giveBack(stream);
     this.#endIfLeft();
   };
@@ -64,12 +62,12 @@ export class HopLink implements HopSocketHandler {
   }
 
   forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
-    if (this.#calls.size >= hopBounds.hopsPerLinkMax) {
+    if (this.#socket.streams.size >= hopBounds.hopsPerLinkMax) {
       onFailure('owner-lost');
       return;
     }
     const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
-    this.#calls.add(call);
+    this.#socket.streams.add(call);
     if (this.#state === 'connecting') this.#unsent.push(() => call.start(hop));
     else call.start(hop);
   }
@@ -79,30 +77,23 @@ export class HopLink implements HopSocketHandler {
     this.#socket.destroy();
   }
 
-  onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
-    if (kind === 'leave') {
-      this.#transition('open', 'leaving');
-      this.#endIfLeft();
-      return;
-    }
-    // A frame may cross the end of its hop, for example when the caller went away: then no call is found.
-    this.#calls.get(stream)?.onFrame(kind, payload);
-  }
-
-  onStreamFault(stream: number): void {
-    this.#calls.get(stream)?.fail();
+  /** A frame may also cross the end of its hop, for example when the caller went away. */
+  onFrame(kind: FrameKind): void {
+    if (kind !== 'leave') return;
+    this.#transition('open', 'leaving');
+    this.#endIfLeft();
   }
 
   onClose(): void {
     clearTimeout(this.#connectTimer);
     const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';
     this.#transition(this.#state, 'closed');
-    for (const call of this.#calls.values()) call.onLost(failure);
-    this.#calls.clear();
+    for (const call of this.#socket.streams.values()) call.onLost(failure);
+    this.#socket.streams.clear();
   }
 
   #endIfLeft(): void {
-    if (this.#state === 'leaving' && this.#calls.size === 0) this.#socket.end();
+    if (this.#state === 'leaving' && this.#socket.streams.size === 0) this.#socket.end();
   }
 
   /** The only place that changes the state. */

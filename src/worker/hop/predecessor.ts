@@ -5,7 +5,7 @@ import { type ExchangeRequest, UnheardExchange } from '../../exchange/index.js';
 import type { Logger } from '../../shared/index.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
-import { hopBounds } from './hop-bounds.js';
+import { hopBounds } from './frames.js';
 
 /**
  * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After that, they are

@@ -6,25 +6,41 @@
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/index.js';
-import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, StreamFault, writeFrameHeader, type FrameKind } from './frames.js';
-import { hopBounds } from './hop-bounds.js';
+import { StreamTable } from './streams.js';
+import {
+  FRAME_HEADER_BYTES,
+  FrameDecoder,
+  HopFault,
+  StreamFault,
+  writeFrameHeader,
+  type FrameKind,
+  hopBounds,
+} from './frames.js';
 
 /** The stream number of frames that concern the whole link. */
 export const LINK_STREAM = 0;
 
-export interface HopSocketHandler {
+/** One hop, as its end here. */
+export interface HopStream {
+  readonly stream: number;
   /**
    * @throws {HopFault} when the peer can no longer be followed: the socket is closed.
-   * @throws {StreamFault} when only the frame's stream ends over it: the peer is told, and `onStreamFault` is called.
+   * @throws {StreamFault} when only this stream ends over it: the peer is told, and `fail` is called.
    */
+  onFrame(kind: FrameKind, payload: Buffer): void;
+  fail(): void;
+}
+
+export interface HopSocketHandler {
+  /** A frame of a stream that is not open here. Throws as `HopStream.onFrame` does. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
-  onStreamFault(stream: number): void;
   /** The last call, made once, whichever side closed. */
   onClose(): void;
 }
 
-export class HopSocket {
+export class HopSocket<Stream extends HopStream = HopStream> {
   readonly logger: Logger;
+  readonly streams = new StreamTable<Stream>();
   readonly #socket: Socket;
 
   /** Frames are written back to back into `#batch`; the bytes before `#batchSent` were already given to the socket. */
@@ -42,13 +58,15 @@ export class HopSocket {
     this.#decoder = new FrameDecoder((kind, stream, payload) => {
       // The handler may have closed the socket because of an earlier frame in the same piece.
       if (socket.destroyed) return;
+      const open = this.streams.get(stream);
       try {
-        handler.onFrame(kind, stream, payload);
+        if (open === undefined) handler.onFrame(kind, stream, payload);
+        else open.onFrame(kind, payload);
       } catch (fault) {
         if (!(fault instanceof StreamFault)) throw fault;
         logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
         this.reserve('reset', stream, 0);
-        handler.onStreamFault(stream);
+        open?.fail();
       }
     });
     socket.on('data', (piece) => this.onPiece(piece));

@@ -3,12 +3,11 @@ import { Socket } from 'node:net';
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { HopCall } from '../../../src/worker/hop/call.js';
-import { StreamFault, type FrameKind } from '../../../src/worker/hop/frames.js';
+import { StreamFault, type FrameKind, hopBounds } from '../../../src/worker/hop/frames.js';
 import { HopSocket } from '../../../src/worker/hop/socket.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { HOP, logger } from './pair.js';
 import { respondHead, u32 } from './raw-peer.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const STREAM = 1;
 const QUARTER = hopBounds.hopWindowBytes / 4;
@@ -27,7 +26,6 @@ class Scene {
   readonly exchange: RecordedExchange;
   readonly socket = new SaidFrames(new Socket(), logger, {
     onFrame: () => undefined,
-    onStreamFault: () => undefined,
     onClose: () => undefined,
   });
   readonly call: HopCall;

@@ -11,7 +11,7 @@ import { until } from '../../support/until.js';
 import { startHopPair, type HopPair } from './pair.js';
 import { RawPeer, requestHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 const LARGE_ANSWER = Buffer.alloc(2 * hopBounds.hopWindowBytes, 120);
 const TOO_MUCH = Buffer.alloc(hopBounds.hopWindowBytes + 1);

@@ -1,8 +1,13 @@
 import t from 'tap';
-import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader } from '../../../src/worker/hop/frames.js';
+import {
+  FRAME_HEADER_BYTES,
+  FrameDecoder,
+  HopFault,
+  writeFrameHeader,
+  hopBounds,
+} from '../../../src/worker/hop/frames.js';
 import { Random } from '../../support/random.js';
 import { encodeFrame, type Frame } from './raw-peer.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 const KINDS = [
   'hello',

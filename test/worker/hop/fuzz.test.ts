@@ -13,7 +13,7 @@ import { HOP, startHopPair, type HopPair } from './pair.js';
 import { connectRaw, startRawOwner } from './raw-ends.js';
 import { encodeFrame, head, requestHead, respondHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 const SEED = 20261121;
 const INPUTS = fuzzInputs(20_000);

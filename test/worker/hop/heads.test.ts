@@ -1,5 +1,5 @@
 import t from 'tap';
-import { StreamFault } from '../../../src/worker/hop/frames.js';
+import { StreamFault, hopBounds } from '../../../src/worker/hop/frames.js';
 import {
   readCredit,
   readOpenBody,
@@ -11,7 +11,6 @@ import {
 import type { HopSocket } from '../../../src/worker/hop/socket.js';
 import { Random } from '../../support/random.js';
 import { head, requestHead, respondHead, u32 } from './raw-peer.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 // That heads are decoded as they were encoded is tested over real sockets, in hops.test.ts.
 

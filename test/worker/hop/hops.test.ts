@@ -11,7 +11,7 @@ import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
 import { HOP, HopPair, OWNER_SLOT, startHopPair } from './pair.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 const MIB = 1024 * 1024;
 

@@ -7,7 +7,7 @@ import type { HopPair } from './pair.js';
 import { startRawOwner } from './raw-ends.js';
 import { type RawPeer, requestHead, respondHead, u32, type Frame } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 import { LARGE_MEMORY_FROM_BYTES } from '../../../src/fair/large-memory.js';
 
 const numbers = new StreamNumbers();

@@ -9,7 +9,7 @@ import { BODY_BYTES_MAX, startHopPair } from './pair.js';
 import { connectRaw } from './raw-ends.js';
 import { encodeFrame, RawPeer, requestHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 t.test('the socket is private, and gone after the close', async (t) => {
   const pair = await startHopPair(t);

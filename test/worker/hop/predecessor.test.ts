@@ -7,7 +7,7 @@ import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { BODY_BYTES_MAX, HOP, logger } from './pair.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 interface Stage {
   readonly predecessor: Predecessor;

@@ -3,12 +3,11 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { createLogger } from '../../../src/shared/logger.js';
-import { HopFault, type FrameKind } from '../../../src/worker/hop/frames.js';
+import { HopFault, type FrameKind, hopBounds } from '../../../src/worker/hop/frames.js';
 import { HopSocket, type HopSocketHandler } from '../../../src/worker/hop/socket.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { RawPeer } from './raw-peer.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
 
 class Handler implements HopSocketHandler {
   readonly kinds: FrameKind[] = [];
@@ -19,8 +18,6 @@ class Handler implements HopSocketHandler {
     this.kinds.push(kind);
     this.onKind(kind);
   }
-
-  onStreamFault(): void {}
 
   onClose(): void {
     this.closedCount++;

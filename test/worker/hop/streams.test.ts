@@ -1,7 +1,7 @@
 import t from 'tap';
 import { StreamNumbers, STREAMS_MAX, StreamTable } from '../../../src/worker/hop/streams.js';
 import { Random } from '../../support/random.js';
-import { hopBounds } from '../../../src/worker/hop/hop-bounds.js';
+import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 t.test('numbers are never 0, and none is in use twice', async (t) => {
   const numbers = new StreamNumbers();
