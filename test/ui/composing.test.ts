@@ -98,7 +98,13 @@ t.test('composing and registering', async (t) => {
     await tabTo(page, /^Search servers/);
     await page.keyboard.type('book');
     await page.getByRole('checkbox', { name: 'read_book' }).waitFor();
-    await tabTo(page, /^read_book$/);
+    // The list is one stop of Tab: the arrow keys move within it.
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page
+      .locator(':focus')
+      .and(page.getByRole('checkbox', { name: 'read_book' }))
+      .waitFor();
     await page.keyboard.press('Space');
     await tabTo(page, /^How clients see read_book/);
     await page.keyboard.press('Enter');
@@ -123,7 +129,9 @@ t.test('composing and registering', async (t) => {
     await open('/compose/new');
     await page.getByLabel('Name', { exact: true }).fill('all');
     await page.getByText('library', { exact: false }).first().click();
-    await page.getByLabel('Pattern of tools of library').fill('*');
+    await page.getByText('Choose by a pattern').click();
+    await page.locator('.by-pattern select').selectOption('library');
+    await page.getByLabel(/^Pattern of tools/).fill('*');
     await page.getByRole('button', { name: 'Add the pattern' }).click();
     await page.getByRole('checkbox', { name: 'review' }).check();
     await page.getByRole('checkbox', { name: 'book://1' }).check();
@@ -131,7 +139,7 @@ t.test('composing and registering', async (t) => {
     const seen = page.locator('section', { has: page.getByRole('heading', { name: 'What clients will see' }) });
     t.match(await seen.textContent(), /3 tools, 1 prompts, 2 resources.*about \d+ tokens.*estimate.*1 to check/s);
     t.match(await seen.textContent(), /library-odd\.name\s*This name has \.: Claude Desktop/);
-    await page.getByText('How clients see read_book').click();
+    await page.locator('summary', { hasText: 'How clients see read_book' }).click();
     await page.getByLabel('Argument number of read_book').selectOption('Always this value');
     await page.getByLabel('Value of number').fill('se7en');
     await page.getByRole('button', { name: 'Publish' }).click();
@@ -163,6 +171,41 @@ t.test('composing and registering', async (t) => {
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByText('its tools are searched').waitFor({ state: 'detached' });
     t.match((await ask('all', 'tools/list'))['tools'], [{ name: 'call_tool' }, { name: 'find_tools' }]);
+  });
+
+  await t.test('of a long list only a part exists, and the keyboard reaches all of it', async (t) => {
+    const tools = Array.from({ length: 1_500 }, (_, index) => `tool_${index}`);
+    const large = await startMcpBackend({ tools });
+    t.teardown(() => large.close());
+    await caller.post('/servers', { name: 'large', url: large.url });
+    await open('/compose/new');
+    await page.getByLabel(/^Search servers/).fill('large');
+    await page.getByRole('checkbox', { name: 'tool_0', exact: true }).waitFor();
+    const list = page.getByRole('list', { name: 'Servers and what they have' });
+    t.ok((await list.getByRole('listitem').count()) < 100);
+    await page.keyboard.press('ArrowDown');
+    await page
+      .locator(':focus')
+      .and(page.getByRole('checkbox', { name: 'All tools of large' }))
+      .waitFor();
+    await page.keyboard.press('End');
+    await page
+      .locator(':focus')
+      .and(page.getByRole('checkbox', { name: 'tool_1499' }))
+      .waitFor();
+    await page.keyboard.press('Space');
+    await page.getByRole('button', { name: 'Remove tool_1499 of large' }).waitFor();
+    await page.keyboard.press('Home');
+    await page
+      .locator(':focus')
+      .and(page.getByRole('checkbox', { name: 'All tools of large' }))
+      .waitFor();
+    await page.keyboard.press('Space');
+    await page.getByText('1500 tools; about').waitFor();
+    await page.keyboard.press('Space');
+    await page.getByText('Nothing is chosen yet').first().waitFor();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByRole('checkbox', { name: 'tool_0', exact: true }).waitFor({ state: 'detached' });
   });
 
   await t.test('typed text survives somebody else’s change, which is reported', async (t) => {
@@ -278,7 +321,7 @@ t.test('composing and registering', async (t) => {
       await open(path);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
       if (path === '/compose/all') {
-        await page.getByText('How clients see read_book').click();
+        await page.locator('summary', { hasText: 'How clients see read_book' }).click();
         for (const summary of await page.locator('section[aria-labelledby=settings] summary').all())
           await summary.click();
       } else await page.getByRole('button', { name: 'Change' }).click();

@@ -16,10 +16,14 @@ export interface SeenItem {
   readonly faults: readonly string[];
   /** The size of its entry in the listing. */
   readonly bytes: number;
+  /** Selected, but left out by its curation. */
+  readonly isLeftOut?: true;
 }
 
 export interface Seen {
   readonly items: readonly SeenItem[];
+  /** What clients will not see although it is selected. */
+  readonly left: readonly SeenItem[];
   /** Patterns that match nothing, as far as the lists are known. */
   readonly idle: readonly { readonly server: string; readonly pattern: string }[];
 }
@@ -40,6 +44,7 @@ export function seenOf(
   compositionName: string,
 ): Seen {
   const items: SeenItem[] = [];
+  const left: SeenItem[] = [];
   const idle: { server: string; pattern: string }[] = [];
   const names = new Set<string>();
   const prefixes = new Set<string>();
@@ -53,12 +58,16 @@ export function seenOf(
     for (const kind of itemKinds) {
       const { named, unmatched } = resolved(server, kind, list);
       idle.push(...unmatched.map((pattern) => ({ server: server.name, pattern })));
+      const byName = new Map(list?.[kind].flatMap((each) => [[each.key, each] as const, ...aliasOf(kind, each)]));
       for (const item of named) {
-        const told = list?.[kind].find(({ key, alias }) => key === item || (kind === 'resources' && alias === item));
+        const told = byName.get(item);
         const curated = kind === 'resources' ? {} : mergedItem(server, record, kind, item);
-        if (curated.hidden === true) continue;
         const bare = curated.name ?? item;
         const name = kind === 'resources' ? bare : `${prefix}${bare}`;
+        if (curated.hidden === true) {
+          left.push({ kind, name, server: server.name, item, faults: [], bytes: 0, isLeftOut: true });
+          continue;
+        }
         const key = `${kind} ${kind === 'resources' ? `${server.name}+` : ''}${name}`;
         const faults: string[] = [];
         if (isPrefixTaken && kind !== 'resources')
@@ -73,7 +82,11 @@ export function seenOf(
       }
     }
   }
-  return { items, idle };
+  return { items, left, idle };
+}
+
+function aliasOf(kind: ItemKind, item: ServerItem): readonly (readonly [string, ServerItem])[] {
+  return kind === 'resources' && item.alias !== '' ? [[item.alias, item]] : [];
 }
 
 /** An estimate of the tokens that the listing takes of a model's context. */

@@ -5,8 +5,9 @@ import { Link, useSearchParams } from 'wouter-preact';
 import { ask, faultWords } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { AuditEntry } from '../api/view-types.js';
-import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../model/audit-words.js';
+import { doneWords, memberChanges, outcomeWords, pageOfChanged, type MemberChange } from '../model/audit-words.js';
 import { Empty } from '../parts/empty.js';
+import { Icon, type IconName } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
@@ -113,51 +114,80 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
   );
 }
 
+/** Changes of more members than this are folded, and so is all that a new or removed record had. */
+const SHOWN_MEMBERS_MAX = 3;
+
+const MEMBER_WORDS: Readonly<Record<string, string>> = {
+  ...{ url: 'address', servers: 'contents', auth: 'credentials', exposure: 'many tools' },
+  ...{ enabled: 'in service', curation: 'names and arguments', requestId: 'request' },
+};
+
+function iconOf({ operation }: AuditEntry): IconName {
+  if (/^(?:remove|delete|disconnect)/.test(operation)) return 'remove';
+  if (/^(?:register|create)/.test(operation)) return 'add';
+  return operation === 'refreshServer' ? 'refresh' : 'edit';
+}
+
 function ChangeItem({ entry }: { readonly entry: AuditEntry }): JSX.Element {
-  const { at, subject, name = '', requestId } = entry;
+  const { at, subject, name = '', before, after, requestId } = entry;
   const page = pageOfChanged(entry);
-  const changes = memberChanges(entry);
+  // Who made it is its owner, mostly.
+  const changes = memberChanges(entry).filter(({ member }) => member !== 'maker');
   const outcome = outcomeWords(entry);
+  const isWhole = before === undefined || after === undefined;
+  const isFolded = isWhole || changes.length > SHOWN_MEMBERS_MAX;
+  const request = requestId === undefined ? [] : [{ member: 'requestId', before: undefined, after: requestId }];
+  const folded = [...(isFolded ? changes : []), ...request];
   return (
     <li>
-      <p class="change">
-        <strong>
-          <Said text={subject} max={100} />
-        </strong>{' '}
-        {doneWords(entry)}{' '}
-        {page === '' ? <Said text={name} max={100} /> : <Link href={page}>{<Said text={name} max={100} />}</Link>},{' '}
-        <Since time={at} />
-      </p>
-      {outcome !== '' && <p class="bad">{outcome}</p>}
-      {changes.length > 0 && (
-        <ul class="differences">
-          {changes.map(({ member, before, after }) => (
-            <li key={member}>
-              <span class="sign">
-                <Said text={member} max={60} />
-              </span>{' '}
-              <span>
-                {before !== undefined && (
-                  <del>
-                    <Said text={before} max={300} />
-                  </del>
-                )}
-                {before !== undefined && after !== undefined && <span aria-hidden="true"> → </span>}
-                {after !== undefined && (
-                  <ins>
-                    <Said text={after} max={300} />
-                  </ins>
-                )}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {requestId !== undefined && (
-        <p class="note">
-          request <Said text={requestId} max={140} />
+      <Icon name={iconOf(entry)} />
+      <div>
+        <p class="change">
+          <strong>
+            <Said text={subject} max={100} />
+          </strong>{' '}
+          {doneWords(entry)}{' '}
+          {page === '' ? <Said text={name} max={100} /> : <Link href={page}>{<Said text={name} max={100} />}</Link>}
         </p>
-      )}
+        {outcome !== '' && <p class="bad">{outcome}</p>}
+        {!isFolded && changes.length > 0 && <MemberList changes={changes} />}
+        {folded.length > 0 && (
+          <details>
+            <summary>Details</summary>
+            <MemberList changes={folded} />
+          </details>
+        )}
+      </div>
+      <span class="when from-end">
+        <Since time={at} />
+      </span>
     </li>
+  );
+}
+
+function MemberList({ changes }: { readonly changes: readonly MemberChange[] }): JSX.Element {
+  return (
+    <ul class="differences">
+      {changes.map(({ member, before, after }) => (
+        <li key={member}>
+          <span class="sign">
+            <Said text={MEMBER_WORDS[member] ?? member} max={60} />
+          </span>{' '}
+          <span>
+            {before !== undefined && (
+              <del>
+                <Said text={before} max={300} />
+              </del>
+            )}
+            {before !== undefined && after !== undefined && <span aria-hidden="true"> → </span>}
+            {after !== undefined && (
+              <ins>
+                <Said text={after} max={300} />
+              </ins>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -5,7 +5,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
-import type { Composition } from '../api/types.js';
+import type { Composition, Server } from '../api/types.js';
 import {
   BLANK_COMPOSITION,
   compositionDraftOf,
@@ -24,12 +24,14 @@ import { Field } from '../parts/field.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
 import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
+import { ChosenList } from './compose/chosen-list.js';
 import { ClientSettingsList } from './compose/client-settings.js';
 import { DifferenceList } from './compose/differences.js';
 import { ItemPicker } from './compose/item-picker.js';
-import { SeenList } from './compose/seen-list.js';
 import { useLists } from './compose/use-lists.js';
 import { useServers } from './servers.js';
+
+const NO_SERVERS: readonly Server[] = [];
 
 export function ComposePage({ reference }: { readonly reference: string }): JSX.Element {
   return reference === 'new' ? <Composer /> : <KnownComposition reference={reference} />;
@@ -165,15 +167,43 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
           </div>
         )}
       </div>
-      <section class="card" aria-labelledby="itself">
-        <h2 id="itself">What it is</h2>
+      <section class="card itself" aria-labelledby="itself">
+        <h2 id="itself">What it is, and for whom</h2>
         <div class="columns fields">
-          <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
+          <div>
+            <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
+            <Field
+              label="Description"
+              value={draft.description}
+              onChange={(description) => setDraft({ ...draft, description })}
+            />
+          </div>
           <Field
-            label="Description"
-            value={draft.description}
-            onChange={(description) => setDraft({ ...draft, description })}
+            label="Subjects"
+            rows={4}
+            value={draft.subjects}
+            help="Who may use it: one subject per line, as in their tokens (sub). Empty: only you."
+            onChange={(subjects) => setDraft({ ...draft, subjects })}
           />
+          <div>
+            <TeamField
+              caller={caller}
+              value={draft.team}
+              known={published?.value.team}
+              isNew={published === undefined}
+              onChange={(team) => setDraft({ ...draft, team })}
+            />
+            <label class="choice">
+              <input
+                type="checkbox"
+                checked={draft.exposure === 'search'}
+                onChange={({ currentTarget }) =>
+                  setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })
+                }
+              />
+              Many tools: clients see only two, find_tools and call_tool, and search for the others
+            </label>
+          </div>
         </div>
       </section>
       <div class="composer">
@@ -182,51 +212,16 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             {(read) => <ItemPicker servers={read} draft={draft} lists={lists} onChange={setDraft} />}
           </Loaded>
         </div>
-        <SeenList seen={seen} />
+        <ChosenList {...{ seen, draft }} servers={all ?? NO_SERVERS} lists={lists.known} onChange={setDraft} />
       </div>
-      <div class="columns">
-        <section class="card" aria-labelledby="whose">
-          <h2 id="whose">For whom</h2>
-          <Field
-            label="Subjects"
-            rows={3}
-            value={draft.subjects}
-            help={
-              <>
-                One subject (<code>sub</code> of a token) per line. Empty: only you.
-              </>
-            }
-            onChange={(subjects) => setDraft({ ...draft, subjects })}
-          />
-          <TeamField
-            caller={caller}
-            value={draft.team}
-            known={published?.value.team}
-            isNew={published === undefined}
-            onChange={(team) => setDraft({ ...draft, team })}
-          />
-          <label class="choice">
-            <input
-              type="checkbox"
-              checked={draft.exposure === 'search'}
-              onChange={({ currentTarget }) =>
-                setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })
-              }
-            />
-            Many tools: clients see only two, find_tools and call_tool, and search for the others
-          </label>
-        </section>
-        <div>
-          {theirs.length > 0 && (
-            <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
-          )}
-          <DifferenceList
-            id="differences"
-            title={published === undefined ? 'What will be published' : 'Differences from the published version'}
-            differences={differences}
-          />
-        </div>
-      </div>
+      {theirs.length > 0 && (
+        <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
+      )}
+      <DifferenceList
+        id="differences"
+        title={published === undefined ? 'What will be published' : 'Differences from the published version'}
+        differences={differences}
+      />
       {published !== undefined && <ClientSettingsList id={published.value.id} name={published.value.name} />}
       {isChangeable && (
         <div class="bar">

@@ -1,17 +1,20 @@
 // All compositions: the servers and the subjects of each.
 import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { askAll } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
+import { counted } from '../model/counted.js';
 import { mayMake } from '../model/permission.js';
 import { itemKinds } from '../model/server-items.js';
-import { subjectWords } from '../model/subject-words.js';
 import { Empty } from '../parts/empty.js';
 import { Icon } from '../parts/icon.js';
 import { Loaded } from '../parts/notices.js';
-import { LongSaid } from '../parts/said.js';
+import { Said } from '../parts/said.js';
+import { Since } from '../parts/since.js';
+import { Table, type Order, type Row } from '../parts/table.js';
 
 export const useCompositions = () => useQuery('compositions', () => askAll<Composition>('/compositions'));
 
@@ -45,11 +48,7 @@ export function CompositionsPage(): JSX.Element {
               </Empty>
             </section>
           ) : (
-            <ul class="grid">
-              {all.map((composition) => (
-                <CompositionRow key={composition.id} composition={composition} />
-              ))}
-            </ul>
+            <CompositionTable compositions={all} />
           )
         }
       </Loaded>
@@ -57,32 +56,128 @@ export function CompositionsPage(): JSX.Element {
   );
 }
 
-function CompositionRow({ composition }: { readonly composition: Composition }): JSX.Element {
-  const { id, name, description, servers, subjects, missingTools, exposure } = composition;
+const COLUMNS = [
+  { name: 'Name', isSorted: true },
+  { name: 'Contents' },
+  { name: 'For', isSorted: true },
+  { name: 'Team', isSorted: true },
+  { name: 'Changed', isSorted: true },
+] as const;
+
+function CompositionTable({ compositions }: { readonly compositions: readonly Composition[] }): JSX.Element {
+  const [order, setOrder] = useState<Order>({ column: 'Name', isDown: false });
+  const [words, setWords] = useState('');
+  const found = useMemo(() => {
+    const sought = words.trim().toLowerCase();
+    const all = compositions.filter((composition) => textOf(composition).includes(sought));
+    const sign = order.isDown ? -1 : 1;
+    const valueOf = VALUES[order.column] ?? nameOf;
+    return all.sort((a, b) => sign * compare(valueOf(a), valueOf(b)) || compare(a.name, b.name));
+  }, [compositions, words, order]);
+  const rows = useMemo(() => found.map(rowOf), [found]);
+  return (
+    <>
+      <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Search
+          <input
+            type="search"
+            value={words}
+            placeholder="name, server, person or team"
+            onInput={(event) => setWords(event.currentTarget.value)}
+          />
+        </label>
+      </form>
+      <section class="card table-card" aria-label="Compositions">
+        <p class="top note" role="status">
+          {found.length === compositions.length ? '' : `${found.length} of `}
+          {counted(compositions.length, 'compositions')}
+        </p>
+        {rows.length === 0 ? (
+          <Empty icon="search" title="No composition matches">
+            <p>Search for the name of a composition, or of somebody who may use it.</p>
+          </Empty>
+        ) : (
+          <Table label="Table of compositions" {...{ columns: COLUMNS, rows, order }} onOrder={setOrder} />
+        )}
+      </section>
+    </>
+  );
+}
+
+const nameOf = ({ name }: Composition): string => name.toLowerCase();
+
+const VALUES: Readonly<Record<string, (composition: Composition) => string | number>> = {
+  Name: nameOf,
+  For: ({ subjects }) => subjects.length,
+  Team: ({ team = '\uffff' }) => team.toLowerCase(),
+  Changed: ({ updatedAt }) => -Date.parse(updatedAt),
+};
+
+function compare<Value extends string | number>(one: Value, other: Value): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function textOf({ name, description, servers, subjects, team = '' }: Composition): string {
+  return [name, description, team, ...servers.map((server) => server.name), ...subjects].join('\n').toLowerCase();
+}
+
+function rowOf({
+  id,
+  name,
+  description,
+  servers,
+  subjects,
+  missingTools,
+  exposure,
+  team,
+  updatedAt,
+}: Composition): Row {
   const counts = itemKinds.map(
     (kind) => [kind, servers.reduce((sum, each) => sum + (each[kind] ?? []).length, 0)] as const,
   );
-  const told = counts
-    .filter(([kind, count]) => kind === 'tools' || count > 0)
-    .map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`);
-  return (
-    <li class="card">
-      <Link href={`/compose/${id}`}>{name}</Link>
-      <LongSaid text={description} max={200} />
-      {exposure === 'search' && <p class="note">Clients search its tools</p>}
-      <p class="note">
-        {told.join(', ')} of {servers.map((server) => server.name).join(', ')}; {subjectWords(subjects.length)}
-      </p>
-      {missingTools.length > 0 && (
-        <p class="bad">
-          Missing:{' '}
-          {missingTools
-            .slice(0, 5)
-            .map(({ server, tool }) => `${server} ${tool}`)
-            .join(', ')}
-          {missingTools.length > 5 && ` and ${missingTools.length - 5} more`}
+  const told = counts.filter(([kind, count]) => kind === 'tools' || count > 0);
+  return {
+    key: id,
+    cells: [
+      <>
+        <Link href={`/compose/${id}`}>{name}</Link>
+        {description !== '' && (
+          <p class="note one-line">
+            <Said text={description} max={160} />
+          </p>
+        )}
+      </>,
+      <div>
+        {told.map(([kind, count]) => counted(count, kind)).join(', ')}
+        <p class="note one-line">
+          of {servers.map((server) => server.name).join(', ')}
+          {exposure === 'search' && '; clients search them'}
         </p>
-      )}
-    </li>
-  );
+        {missingTools.length > 0 && (
+          <p class="note bad">
+            Missing:{' '}
+            {missingTools
+              .slice(0, 5)
+              .map(({ server, tool }) => `${server} ${tool}`)
+              .join(', ')}
+            {missingTools.length > 5 && ` and ${missingTools.length - 5} more`}
+          </p>
+        )}
+      </div>,
+      <div>
+        {counted(subjects.length, 'subjects')}
+        <p class="note one-line">
+          <Said text={subjects.slice(0, 5).join(', ')} max={100} />
+        </p>
+      </div>,
+      team !== undefined && (
+        <span class="owner">
+          <Icon name="people" />
+          <Said text={team} max={60} />
+        </span>
+      ),
+      <Since time={updatedAt} />,
+    ],
+  };
 }

@@ -9,12 +9,14 @@ import type { RefreshReport, Server } from '../api/types.js';
 import { mayChange } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
 import { announce } from '../parts/announcements.js';
+import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid } from '../parts/said.js';
 import { Status } from '../parts/status.js';
 import { keptDraft, mayLeave } from '../parts/unsaved.js';
 import { RemovalQuestion } from './server/removal-question.js';
-import { ServerFacts, ServerHealth } from './server/server-facts.js';
+import { ServerFacts, ServerHealth, ServerObstacle } from './server/server-facts.js';
+import { ServerUsers } from './server/server-users.js';
 import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
 import { ServerLists } from './server-lists.js';
@@ -55,6 +57,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           isEdited={isEdited}
         />
       </div>
+      <ServerObstacle server={server} />
       {isEdited && (
         <ServerForm
           known={read}
@@ -67,6 +70,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
       )}
       <div class="server">
         <div>
+          <ServerUsers server={server} />
           <ServerHealth server={server} />
           <ServerFacts server={server} />
         </div>
@@ -74,11 +78,15 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
           <ServerTools server={server} />
           <ServerLists server={server} />
-          <section class="card" aria-labelledby="itself">
-            <h2 id="itself">Its own description</h2>
-            <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
-            <h3>Capabilities</h3>
-            <CodeBlock label="Capabilities" text={server.capabilities} />
+          <section class="card folded" aria-labelledby="itself">
+            <details>
+              <summary>
+                <h2 id="itself">Its own description</h2>
+              </summary>
+              <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
+              <h3>Capabilities</h3>
+              <CodeBlock label="Capabilities" text={server.capabilities} />
+            </details>
           </section>
         </div>
       </div>
@@ -133,20 +141,25 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
     <>
       <div class="actions">
         <Link class="button main" href={`/playground?server=${server.id}`}>
+          <Icon name="playground" />
           Try its tools
         </Link>
         {isChangeable && (
           <>
             <button type="button" disabled={isBusy} onClick={() => void refresh()}>
+              <Icon name="refresh" />
               {underway === 'refresh' ? 'Probing it …' : 'Refresh'}
             </button>
             <button type="button" disabled={isBusy} onClick={() => void setEnabled(!server.enabled)}>
+              <Icon name={server.enabled ? 'disable' : 'enable'} />
               {server.enabled ? 'Disable' : 'Enable'}
             </button>
             <button type="button" aria-expanded={isEdited} onClick={onEdit}>
+              <Icon name="edit" />
               Change
             </button>
             <button type="button" class="danger" disabled={isBusy} onClick={() => setRemoving(true)}>
+              <Icon name="remove" />
               Delete
             </button>
           </>

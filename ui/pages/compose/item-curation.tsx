@@ -1,5 +1,5 @@
 // The curation of one tool or prompt: another name, another description, arguments that clients do not see.
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import {
   curatedItem,
@@ -21,9 +21,11 @@ interface CurationProps {
   readonly item: ServerItem;
   readonly curation: Curation | undefined;
   readonly onChange: (curation: Curation | undefined) => void;
+  /** What stands on the line that opens it. */
+  readonly children: ComponentChildren;
 }
 
-export function ItemCuration({ kind, item, curation, onChange }: CurationProps): JSX.Element {
+export function ItemCuration({ kind, item, curation, onChange, children }: CurationProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   // Stays set after the section is closed, so that what was typed is kept.
   const [wasOpened, setOpened] = useState(false);
@@ -44,7 +46,8 @@ export function ItemCuration({ kind, item, curation, onChange }: CurationProps):
       onInvalidCapture={() => setOpen(true)}
     >
       <summary>
-        How clients see {name}
+        <span class="unseen">How clients see {name}: </span>
+        {children}
         {Object.keys(said).length > 0 && <span class="note"> changed</span>}
       </summary>
       {wasOpened && (

@@ -1,15 +1,16 @@
-// Tools, prompts and resources of all servers, found by search and picked one by one or by patterns.
+// The left of two panes: tools, prompts and resources of all servers, found by search, and picked one by one, by server or by patterns.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { Server } from '../../api/types.js';
-import type { CompositionDraft } from '../../model/composition-draft.js';
+import { pickedOf, withItem, withPicked, type CompositionDraft } from '../../model/composition-draft.js';
 import { counted } from '../../model/counted.js';
-import { pickedOf } from '../../model/composition-draft.js';
-import { isItemFound, itemKinds, type ServerItems } from '../../model/server-items.js';
+import { pickedIn, pickerRows, withAllTools, type Picked, type PickerRow } from '../../model/picker-rows.js';
 import { Empty } from '../../parts/empty.js';
+import { Icon } from '../../parts/icon.js';
 import { Fault } from '../../parts/notices.js';
-import { ServerBoxes } from './server-boxes.js';
+import { Said } from '../../parts/said.js';
+import { VirtualList } from '../../parts/virtual-list.js';
 import type { Lists } from './use-lists.js';
 
 interface PickerProps {
@@ -19,39 +20,81 @@ interface PickerProps {
   readonly onChange: (draft: CompositionDraft) => void;
 }
 
-const SERVERS_MAX = 50;
 /** A search reads the lists of up to this many servers by itself; of more only on request. */
 const READ_UNASKED_MAX = 100;
+const KIND_WORDS = { tools: '', prompts: 'prompt', resources: 'resource' } as const;
 
 export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JSX.Element {
-  const [text, setText] = useState('');
-  const words = useMemo(
-    () =>
-      text
-        .toLowerCase()
-        .split(/\s+/)
-        .filter((word) => word !== ''),
-    [text],
-  );
+  const hintId = useId();
+  // A server's page leads here with its name.
+  const [text, setText] = useState(() => new URLSearchParams(location.search).get('server') ?? '');
+  const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [used] = useState(() => new Set(draft.servers.map(({ name }) => name)));
+  const words = useMemo(() => wordsIn(text), [text]);
   const isSearched = words.length > 0;
-  const unread = servers.filter(({ name }) => !lists.known.has(name));
+  const unread = useMemo(() => servers.filter(({ name }) => !lists.known.has(name)), [servers, lists.known]);
   useEffect(() => {
     if (isSearched && unread.length <= READ_UNASKED_MAX && lists.faults.size === 0) void lists.read(unread);
   }, [isSearched, unread.length]);
-  const found = useMemo(() => {
-    const used = new Set(draft.servers.map(({ name }) => name));
-    const shown = servers.filter((server) => isServerFound(server, lists.known.get(server.name), words));
-    return [...shown.filter(({ name }) => used.has(name)), ...shown.filter(({ name }) => !used.has(name))];
-  }, [servers, lists.known, words, draft.servers]);
+  useEffect(() => void lists.read(servers.filter(({ name }) => used.has(name))), [servers]);
+  const rows = useMemo(
+    () => pickerRows({ servers, lists: lists.known, faults: lists.faults, words, opened, used }),
+    [servers, lists.known, lists.faults, words, opened, used],
+  );
+  const picked = useMemo(() => {
+    const known = new Map<string, Picked>();
+    return (server: string): Picked => {
+      const each = known.get(server) ?? pickedIn(draft, server);
+      known.set(server, each);
+      return each;
+    };
+  }, [draft.servers]);
+  const open = (server: Server, isOpen: boolean): void => {
+    setOpened(new Map([...opened, [server.name, isOpen]]));
+    if (isOpen) void lists.read([server]);
+  };
+  const draw = (row: PickerRow, tabIndex: number): JSX.Element =>
+    row.kind === 'server' ? (
+      <ServerRow {...{ row, tabIndex, draft, picked: picked(row.server.name), onChange }} onOpen={open} />
+    ) : row.kind === 'item' ? (
+      <ItemRow {...{ row, tabIndex, draft, picked: picked(row.server.name), onChange }} />
+    ) : (
+      <StateRow {...{ row, tabIndex, lists }} />
+    );
+  if (servers.length === 0) {
+    return (
+      <Empty icon="servers" title="There is no server yet">
+        <p>A composition is made of the tools of registered servers.</p>
+        <Link href="/servers/new" class="button">
+          Register the first one
+        </Link>
+      </Empty>
+    );
+  }
   return (
-    <fieldset>
+    <fieldset aria-describedby={hintId}>
       <legend>
-        <h2>Contents</h2>
+        <h2>What there is</h2>
       </legend>
       <label class="inline">
         Search servers, tools, prompts and resources
-        <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <input
+          type="search"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'ArrowDown') return;
+            event.preventDefault();
+            event.currentTarget
+              .closest('fieldset')
+              ?.querySelector<HTMLElement>('.virtual [data-row][tabindex="0"]')
+              ?.focus();
+          }}
+        />
       </label>
+      <p id={hintId} class="unseen">
+        Arrow keys move in the list, Space chooses, and the right and left arrows open and close a server.
+      </p>
       {isSearched && unread.length > 0 && (
         <p class="note" role="status">
           The lists of {counted(unread.length, 'servers')} are not loaded yet.{' '}
@@ -63,64 +106,147 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
         </p>
       )}
       {isSearched && <Fault words={[...lists.faults.values()][0] ?? ''} />}
-      {found.slice(0, SERVERS_MAX).map((server) => (
-        <ServerPart key={server.id} {...{ server, draft, lists, words, onChange }} />
-      ))}
-      {servers.length === 0 && (
-        <Empty icon="servers" title="There is no server yet">
-          <p>A composition is made of the tools of registered servers.</p>
-          <Link href="/servers/new" class="button">
-            Register the first one
-          </Link>
+      {rows.length === 0 ? (
+        <Empty icon="search" title="No match">
+          Search for fewer words.
         </Empty>
+      ) : (
+        <VirtualList
+          label="Servers and what they have"
+          rows={rows}
+          keyOf={keyOf}
+          draw={draw}
+          onKey={(row, key) => {
+            if (row.kind !== 'server' || (key !== 'ArrowRight' && key !== 'ArrowLeft')) return false;
+            open(row.server, key === 'ArrowRight');
+            return true;
+          }}
+        />
       )}
-      {servers.length > 0 && found.length === 0 && <p class="note">No match.</p>}
-      {found.length > SERVERS_MAX && <p class="note">{found.length - SERVERS_MAX} more servers: search for them.</p>}
+      <PatternForm {...{ servers, draft, onChange }} />
     </fieldset>
   );
 }
 
-function isServerFound({ name }: Server, items: ServerItems | undefined, words: readonly string[]): boolean {
-  const server = name.toLowerCase();
-  if (words.every((word) => server.includes(word))) return true;
-  return items !== undefined && itemKinds.some((kind) => items[kind].some((item) => isItemFound(item, words)));
+function wordsIn(text: string): readonly string[] {
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
 }
 
-interface ServerPartProps extends Omit<PickerProps, 'servers'> {
-  readonly server: Server;
-  readonly words: readonly string[];
+function keyOf(row: PickerRow): string {
+  return row.kind === 'item' ? `${row.server.id} ${row.of} ${row.item.key}` : `${row.server.id} ${row.kind}`;
 }
 
-function ServerPart({ server, draft, lists, words, onChange }: ServerPartProps): JSX.Element {
-  const picked = itemKinds.reduce((sum, kind) => sum + pickedOf(draft, server.name, kind).length, 0);
-  const [isOpened, setOpened] = useState<boolean | undefined>(picked > 0 ? true : undefined);
-  const items = lists.known.get(server.name);
-  const isOpen = isOpened ?? (words.length > 0 && items !== undefined);
-  const fault = lists.faults.get(server.name) ?? '';
-  useEffect(() => {
-    if (isOpen && items === undefined) void lists.read([server]);
-  }, [isOpen, items === undefined]);
+interface RowProps<Kind extends PickerRow['kind']> {
+  readonly row: Extract<PickerRow, { readonly kind: Kind }>;
+  readonly tabIndex: number;
+  readonly draft: CompositionDraft;
+  readonly picked: Picked;
+  readonly onChange: (draft: CompositionDraft) => void;
+}
+
+interface ServerRowProps extends RowProps<'server'> {
+  readonly onOpen: (server: Server, isOpen: boolean) => void;
+}
+
+function ServerRow({
+  row: { server, isOpen, found },
+  tabIndex,
+  draft,
+  picked,
+  onChange,
+  onOpen,
+}: ServerRowProps): JSX.Element {
+  const { name } = server;
+  const tools = found?.tools ?? [];
+  const named = tools.filter((item) => picked.has('tools', item)).length;
+  const count = tools.filter((item) => picked.has('tools', item) || picked.isMatched('tools', item.key)).length;
   return (
-    <details
-      class="pick-server"
-      open={isOpen}
-      onToggle={({ currentTarget: { open } }) => open !== isOpen && setOpened(open)}
-    >
-      <summary>
-        {server.name}{' '}
-        <span class="note">{picked > 0 ? `${picked} picked; ${countWords(server)}` : countWords(server)}</span>
-      </summary>
-      {isOpen && (
+    <div class="pick pick-server">
+      <button
+        type="button"
+        class="quiet fold"
+        data-row={tools.length === 0 ? '' : undefined}
+        tabIndex={tools.length === 0 ? tabIndex : -1}
+        aria-expanded={isOpen}
+        onClick={() => onOpen(server, !isOpen)}
+      >
+        <Icon name={isOpen ? 'down' : 'right'} />
+        <span class="unseen">{isOpen ? 'Close ' : 'Open '}</span>
+        {tools.length === 0 && name}
+      </button>
+      {tools.length > 0 && (
+        <label class="choice">
+          <input
+            type="checkbox"
+            data-row=""
+            tabIndex={tabIndex}
+            checked={count === tools.length}
+            indeterminate={count > 0 && count < tools.length}
+            onChange={() => onChange(withAllTools(draft, name, tools, named < tools.length && count < tools.length))}
+          />
+          <span class="unseen">All tools of </span>
+          <span>{name}</span>
+        </label>
+      )}
+      <span class="note">
+        {count > 0 && `${count} of `}
+        {countWords(server)}
+      </span>
+    </div>
+  );
+}
+
+function ItemRow({ row: { server, of, item }, tabIndex, draft, picked, onChange }: RowProps<'item'>): JSX.Element {
+  const isChosen = picked.has(of, item);
+  const isByPattern = !isChosen && picked.isMatched(of, item.key);
+  return (
+    <div class="pick pick-item">
+      <label class="choice">
+        <input
+          type="checkbox"
+          data-row=""
+          tabIndex={tabIndex}
+          checked={isChosen}
+          onChange={({ currentTarget }) => onChange(withItem(draft, server.name, of, item, currentTarget.checked))}
+        />
+        <span>
+          <Said text={item.key} max={128} />
+        </span>
+        {isByPattern && <span class="note">by a pattern</span>}
+      </label>
+      {KIND_WORDS[of] !== '' && <span class="chip">{KIND_WORDS[of]}</span>}
+      <span class="note one-line">
+        <Said text={item.told['description'] ?? item.title} max={160} />
+      </span>
+    </div>
+  );
+}
+
+interface StateRowProps {
+  readonly row: Extract<PickerRow, { readonly kind: 'state' }>;
+  readonly tabIndex: number;
+  readonly lists: Lists;
+}
+
+function StateRow({ row: { server, fault }, tabIndex, lists }: StateRowProps): JSX.Element {
+  return (
+    <div class="pick pick-item">
+      {fault === '' ? (
+        <span class="note">Reading …</span>
+      ) : (
         <>
-          <Fault words={fault} retry={() => lists.read([server])} />
-          {items === undefined ? (
-            fault === '' && <p class="note">Reading …</p>
-          ) : (
-            <ServerBoxes {...{ server, items, draft, words, onChange }} />
-          )}
+          <span class="note bad one-line">
+            <Said text={fault} max={300} />
+          </span>
+          <button type="button" class="quiet" data-row="" tabIndex={tabIndex} onClick={() => void lists.read([server])}>
+            Try again
+          </button>
         </>
       )}
-    </details>
+    </div>
   );
 }
 
@@ -132,4 +258,49 @@ function countWords({ toolCount, promptCount = 0, resourceCount = 0, templateCou
   ] as const;
   const there = counts.filter(([count], index) => index === 0 || count > 0);
   return there.map(([count, kind]) => counted(count, kind)).join(', ');
+}
+
+/** Patterns choose the tools that a server has, and those that it will have. */
+function PatternForm({ servers, draft, onChange }: Omit<PickerProps, 'lists'>): JSX.Element {
+  const [name, setName] = useState('');
+  const [text, setText] = useState('');
+  const pattern = text.trim();
+  const isReady = pattern.includes('*') && servers.some((server) => server.name === name);
+  const add = (): void => {
+    if (!isReady) return;
+    const picked = pickedOf(draft, name, 'tools');
+    if (!picked.includes(pattern)) onChange(withPicked(draft, name, 'tools', [...picked, pattern]));
+    setText('');
+  };
+  return (
+    <details class="by-pattern">
+      <summary>Choose by a pattern</summary>
+      <p class="note">It chooses the tools that a server has now, and those that it will have.</p>
+      <div class="filters">
+        <label>
+          Server
+          <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
+            <option value="">choose one</option>
+            {servers.map((server) => (
+              <option key={server.id}>{server.name}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Pattern of tools, with * for any characters
+          <input
+            value={text}
+            spellcheck={false}
+            autocomplete="off"
+            placeholder="search_*"
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={(event) => event.key === 'Enter' && add()}
+          />
+        </label>
+        <button type="button" disabled={!isReady} onClick={add}>
+          Add the pattern
+        </button>
+      </div>
+    </details>
+  );
 }

@@ -1,5 +1,6 @@
 // What a subject can reach at a virtual host, and why, according to the workers of the dataplane.
 import type { JSX } from 'preact';
+import { Link } from 'wouter-preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
 import type { Explanation } from '../../api/view-types.js';
@@ -12,9 +13,11 @@ import {
   verdictsOf,
   type BackendRow,
 } from '../../model/explanation.js';
+import { Icon } from '../../parts/icon.js';
 import { Loaded } from '../../parts/notices.js';
 import { LongSaid, Said } from '../../parts/said.js';
 import { Table } from '../../parts/table.js';
+import { useCompositions } from '../compositions.js';
 
 interface ExplainedToolProps {
   readonly virtualHost: string;
@@ -24,6 +27,7 @@ interface ExplainedToolProps {
 }
 
 export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps): JSX.Element {
+  const compositions = useCompositions().value ?? [];
   const words = Object.entries({ virtualHost, subject, tool }).filter(([, value]) => value !== '');
   const path = `/dataplane/explanation?${new URLSearchParams(words).toString()}`;
   const explanation = useQuery(path, async () => (await ask<Explanation>(path)).value);
@@ -36,9 +40,18 @@ export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps
           </p>
           <Words explanation={read} />
           <BackendTable rows={backendRowsOf(read)} />
-          <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
-            Ask again
-          </button>
+          <div class="actions">
+            {compositions.some(({ id }) => id === read.virtualHost) && (
+              <Link class="button" href={`/compose/${read.virtualHost}`}>
+                <Icon name="compose" />
+                Open the composition
+              </Link>
+            )}
+            <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
+              <Icon name="refresh" />
+              Ask again
+            </button>
+          </div>
         </div>
       )}
     </Loaded>
@@ -53,9 +66,10 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
       {silence !== '' && <p class="bad">{silence}</p>}
       {verdictsOf(explanation).map(({ words, slots }) => (
         <div key={words} class={`verdict${words.startsWith('allowed') ? ' yes' : ''}`}>
-          <strong>
+          <div class="said-verdict">
+            <Icon name={words.startsWith('allowed') ? 'done' : 'close'} />
             <LongSaid text={words} max={1_000} />
-          </strong>
+          </div>
           {slots.length > 0 && (
             <p class="note">
               {slots.length === 1 ? 'says worker' : 'say workers'} {slots.join(', ')}

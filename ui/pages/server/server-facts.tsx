@@ -5,22 +5,42 @@ import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
 import { counted } from '../../model/counted.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
+import { stateOf, type ServerState } from '../../model/server-state.js';
 import { authWords } from '../../model/server-draft.js';
 import { Said } from '../../parts/said.js';
 import { Since } from '../../parts/since.js';
 import { HealthHistory } from './health-history.js';
 
+/** Why nobody gets its tools, or soon may not; nothing where all is well. */
+export function ServerObstacle({ server }: { readonly server: Server }): JSX.Element | null {
+  const state = stateOf(server);
+  const words = OBSTACLES[state];
+  if (words === '' && server.lastError === null) return null;
+  return (
+    <div class={state === 'disabled' ? 'notice' : 'fault'}>
+      <p>
+        {words !== '' && `${words} `}
+        {server.lastError !== null && (
+          <>
+            Its last check says: <Said text={server.lastError} max={2_000} />
+          </>
+        )}
+      </p>
+    </div>
+  );
+}
+
+const OBSTACLES = {
+  active: '',
+  failing: 'It did not respond to its last check, and is still in use.',
+  inactive: 'Nobody gets its tools. It is checked again from time to time; Refresh checks it now.',
+  disabled: 'It is disabled: nobody gets its tools until it is enabled.',
+} as const satisfies Record<ServerState, string>;
+
 export function ServerHealth({ server }: { readonly server: Server }): JSX.Element {
   return (
     <section class="card" aria-labelledby="health">
       <h2 id="health">Health</h2>
-      {server.lastError !== null && (
-        <div class="fault">
-          <p>
-            <Said text={server.lastError} max={2_000} />
-          </p>
-        </div>
-      )}
       <dl>
         <Fact name="Last reached">
           <Since time={server.lastSeen} />
