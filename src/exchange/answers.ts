@@ -61,14 +61,16 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
 
 /** As `answer`, with bytes that are valid only until this returns. */
 export function answerPassing(exchange: Exchange, message: Buffer): void {
-  const isLent = exchange.copiesSmallBodies && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
-  answer(exchange, isLent ? message : copied(message));
+  const isLent = exchange.copiesSmallBodies && message.length <= LENT_BYTES_MAX;
+  if (takesEventsOnly(exchange)) answer(exchange, copied(message));
+  else exchange.respond(200, 'application/json', isLent ? message : copied(message));
 }
 
 /** As `answer`, joining the parts into one message. */
 export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
-  const isLent = exchange.copiesSmallBodies && !takesEventsOnly(exchange);
-  answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
+  if (takesEventsOnly(exchange)) return answer(exchange, joined(parts));
+  const message = (exchange.copiesSmallBodies ? joinedForNow(parts) : undefined) ?? joined(parts);
+  exchange.respond(200, 'application/json', message);
 }
 
 /** As `answer`, for a large message: its parts are sent in pieces, without copying them into one buffer. */

@@ -134,7 +134,6 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
 
   /** @param from the id of the last event, or the filter of a backend without sessions. */
   ask(from: string, handler: UpstreamHandler): UpstreamCall {
-    if (this.#isModern) return this.#upstream.listenFor(from, this.metadata, handler);
     return this.#upstream.listen(from, this.metadata, handler);
   }
 

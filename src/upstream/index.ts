@@ -14,7 +14,6 @@ export {
 export { sessionHeaders } from './session/handshake.js';
 export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
-export type { SessionShare } from './session/session-share.js';
-export type { UpstreamSessionRecord } from './session/upstream-session-record.js';
+export type { SessionShare, UpstreamSessionRecord } from './session/upstream-session-record.js';
 export { UpstreamSession } from './session/upstream-session.js';
 export { OwnIds, type UpstreamContext } from './upstream-context.js';

@@ -1,4 +1,5 @@
 // All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
+import type { Era } from '../../mcp/index.js';
 import type { DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
@@ -12,7 +13,6 @@ import {
   ORIGIN_FORGOTTEN_MS,
 } from './origin-circuit.js';
 import type { Forgiven } from './forgiven.js';
-import { EraMemory } from './era-memory.js';
 
 // Which subjects have recently waited in vain for one endpoint to answer `initialize`. Silence may be one caller's own doing (its headers,
 // its config's path), so it never closes an endpoint to others: a subject is held back only by its own experience, and even then gets one
@@ -92,14 +92,24 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['accept', 'application/json, text/event-stream'],
 ]);
 
+/**
+ * Time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced. After that, it is
+ * asked again.
+ */
+export const ERA_KNOWN_MS = 600_000;
+
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
-  readonly eras = new EraMemory();
+  /** Whether the backend kept no session for the client of the modern era for which it was opened last. Hot path. */
+  isSessionless = false;
   /** Where the backend has redirected requests to, within its origin. */
   moved: UpstreamTarget | undefined = undefined;
   #answeredAtMs = -Infinity;
+  /** The era that the backend was last found not to speak: remembered for a limited time, since backends get upgraded. */
+  #refusedEra: Era | undefined;
+  #eraRefusedAtMs = 0;
   /** Present only while some subject waits in vain, or has done so recently. */
   #silence: SilenceLedger | undefined;
 
@@ -129,6 +139,29 @@ export class BackendEndpoint {
     this.circuit.onFault(fault);
   }
 
+  /** The era to try first. @param preferred the client's era, in which nothing has to be bridged. */
+  firstEra(preferred: Era, nowMs: number): Era {
+    const isRefused = this.#refusedEra === preferred && nowMs - this.#eraRefusedAtMs < ERA_KNOWN_MS;
+    return isRefused ? otherEra(preferred) : preferred;
+  }
+
+  /** The backend has shown that it does not speak the era, whatever it was found to speak before. */
+  onEraRefused(era: Era, nowMs: number): void {
+    this.#refusedEra = era;
+    this.#eraRefusedAtMs = nowMs;
+    if (era === 'modern') this.isSessionless = false;
+  }
+
+  /** The backend has answered in the era. */
+  onEraSpoken(era: Era): void {
+    if (this.#refusedEra === era) this.forgetEras();
+  }
+
+  /** The backend may no longer speak the era it spoke: everything known about it is discarded. */
+  forgetEras(): void {
+    this.#refusedEra = undefined;
+  }
+
   /** Whether the subject may open a session here. A trial ends with any answer, with `onOpenFault` or with `onTrialOver`. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     return this.#silence?.admit(subject, nowMs) ?? 'free';
@@ -153,6 +186,10 @@ export class BackendEndpoint {
     }
     return isSilent || this.circuit.fault !== undefined;
   }
+}
+
+export function otherEra(era: Era): Era {
+  return era === 'legacy' ? 'modern' : 'legacy';
 }
 
 /** Backend URLs whose reachability is remembered, per worker. Beyond that, the oldest is forgotten, and learned again. */

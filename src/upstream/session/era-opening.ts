@@ -10,7 +10,7 @@ import {
   Initialization,
 } from './handshake.js';
 import { Discovery } from './modern-handshake.js';
-import { otherEra } from '../reach/era-memory.js';
+import { otherEra } from '../reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
 
@@ -29,7 +29,7 @@ export class EraOpening extends Handshake implements HandshakeHandler {
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
-    this.#era = plan.endpoint.eras.firstOf(eraOfVersion(plan.protocolVersion), context.nowMs());
+    this.#era = plan.endpoint.firstEra(eraOfVersion(plan.protocolVersion), context.nowMs());
     this.#handshake = this.#start();
   }
 
@@ -38,17 +38,17 @@ export class EraOpening extends Handshake implements HandshakeHandler {
   }
 
   onOpen(result: HandshakeResult): void {
-    this.plan.endpoint.eras.onSpoken(this.#era);
+    this.plan.endpoint.onEraSpoken(this.#era);
     this.handler.onOpen(result);
   }
 
   onFault(fault: UpstreamFault, isOtherEra: boolean): void {
-    const { eras } = this.plan.endpoint;
-    if (isOtherEra) eras.onRefused(this.#era, this.context.nowMs());
+    const { endpoint } = this.plan;
+    if (isOtherEra) endpoint.onEraRefused(this.#era, this.context.nowMs());
     if (this.#firstFault !== undefined) {
       const isNeither = isOtherEra || ERA_FAULTS.has(fault.kind);
       // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
-      if (isNeither) eras.forget();
+      if (isNeither) endpoint.forgetEras();
       this.handler.onFault(isNeither ? this.#firstFault : fault, isOtherEra);
     } else if (!isOtherEra) {
       this.handler.onFault(fault, isOtherEra);

@@ -18,7 +18,7 @@ import { Credentials } from '../../credentials/index.js';
 import { EraOpening } from './era-opening.js';
 import { Discovery } from './modern-handshake.js';
 import { type Handshake, type HandshakePlan, type HandshakeResult, Initialization } from './handshake.js';
-import type { BackendEndpoint } from '../reach/backend-endpoints.js';
+import { type BackendEndpoint, ERA_KNOWN_MS } from '../reach/backend-endpoints.js';
 import {
   keepsCookies,
   type RequestMetadata,
@@ -27,7 +27,6 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { ERA_KNOWN_MS } from '../reach/era-memory.js';
 
 /** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
@@ -134,7 +133,7 @@ export abstract class UpstreamOpening {
 
   /** Whether it makes no difference how many processes open it: the backend keeps no session, or cannot be used. Hot path. */
   get isSessionless(): boolean {
-    return this.endpoint.eras.isSessionless || this.#backend.obstacle !== undefined;
+    return this.endpoint.isSessionless || this.#backend.obstacle !== undefined;
   }
 
   /** What is known of reaching the backend is known by this. */
@@ -306,7 +305,7 @@ export abstract class UpstreamOpening {
     this.#handshake = undefined;
     this.noteEra(result.record.era);
     if (this.era === 'modern')
-      this.endpoint.eras.isSessionless = result.record.sessionId === '' && result.stream === undefined;
+      this.endpoint.isSessionless = result.record.sessionId === '' && result.stream === undefined;
     this.onHandshake(result, metadata);
     this.#backoff?.reset();
     this.context.log.onAvailable(this.backend);

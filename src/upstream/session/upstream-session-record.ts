@@ -25,3 +25,10 @@ export interface WordMemory {
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }
+
+/** The same in bytes, for what waits or is incomplete: a part of the subject's share of session memory. */
+export interface SessionShare {
+  hasRoomFor(bytes: number): boolean;
+  keep(bytes: number): void;
+  drop(bytes: number): void;
+}

@@ -227,31 +227,21 @@ export class UpstreamSession extends UpstreamOpening {
 
   /**
    * Opens the stream of what the backend sends unasked (C04), in the open session.
-   * @param lastEventId event to resume after; `''` for none.
+   * @param from event to resume after, `''` for none; for a backend without sessions, what is wanted from it: an object, as JSON.
    */
-  listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+  listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
     // Changed credentials are known at once, or else used for the next stream.
     void this.credentials?.refresh(metadata);
-    const headers = listeningHeaders(this.record, lastEventId);
+    const { streams, ids } = this.context;
+    if (this.isModern) {
+      const { body, head } = this.ownRequest(ids.next(), 'subscriptions/listen', `"notifications":${from}`);
+      const request = plainRequest(this.subject, this.target, 'POST', this.#headersWith(metadata), body);
+      return streams.dispatch({ ...request, head }, handler);
+    }
+    const headers = listeningHeaders(this.record, from);
     const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
-    return this.context.streams.dispatch(plainRequest(this.subject, this.target, 'GET', shown), handler);
-  }
-
-  /**
-   * Like `listen`, for a backend without sessions.
-   * @param filter what is wanted from it: an object, as JSON.
-   */
-  listenFor(filter: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
-    void this.credentials?.refresh(metadata);
-    const { body, head } = this.ownRequest(
-      this.context.ids.next(),
-      'subscriptions/listen',
-      `"notifications":${filter}`,
-    );
-    const headers = this.#headersWith(metadata);
-    const request = plainRequest(this.subject, this.target, 'POST', headers, body);
-    return this.context.streams.dispatch({ ...request, head }, handler);
+    return streams.dispatch(plainRequest(this.subject, this.target, 'GET', shown), handler);
   }
 
   /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
@@ -353,7 +343,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (!isEraRefused && fault.kind !== 'session-lost') return false;
     if (this.record === sentIn) this.context.log.onFailure(this.backend, fault);
     this.markLost(sentIn);
-    if (isEraRefused) this.endpoint.eras.onRefused(sentIn?.era ?? this.era, this.context.nowMs());
+    if (isEraRefused) this.endpoint.onEraRefused(sentIn?.era ?? this.era, this.context.nowMs());
     return true;
   }
 
@@ -376,7 +366,7 @@ export class UpstreamSession extends UpstreamOpening {
     // Several calls may report the same loss; only the session they were sent in is given up, not its successor.
     if (this.record !== lost || !this.tryLose()) return;
     // A modern backend has no session to forget: it may have stopped speaking this era.
-    if (lost?.era === 'modern') this.endpoint.eras.forget();
+    if (lost?.era === 'modern') this.endpoint.forgetEras();
     this.context.onChanged?.(this.backend, '');
     this.#dropRecord();
   }

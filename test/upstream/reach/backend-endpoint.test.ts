@@ -166,10 +166,10 @@ t.test('with too many subjects the oldest is forgotten', async (t) => {
 });
 
 t.test('once the modern era is refused, nothing is known of the sessions that the backend keeps', async (t) => {
-  const { eras } = new Scene(t).endpoint;
-  eras.isSessionless = true;
-  eras.onRefused('legacy', 0);
-  t.ok(eras.isSessionless);
-  eras.onRefused('modern', 0);
-  t.notOk(eras.isSessionless);
+  const { endpoint } = new Scene(t);
+  endpoint.isSessionless = true;
+  endpoint.onEraRefused('legacy', 0);
+  t.ok(endpoint.isSessionless);
+  endpoint.onEraRefused('modern', 0);
+  t.notOk(endpoint.isSessionless);
 });

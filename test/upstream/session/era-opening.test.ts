@@ -8,7 +8,7 @@ import { UpstreamSession } from '../../../src/upstream/session/upstream-session.
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
-import { ERA_KNOWN_MS } from '../../../src/upstream/reach/era-memory.js';
+import { ERA_KNOWN_MS } from '../../../src/upstream/reach/backend-endpoints.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example/mcp' } }), 'b');
 const INTRODUCTION = {
