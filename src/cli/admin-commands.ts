@@ -1,6 +1,6 @@
 // The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
 // tool or not.
-import type { watchingOptions, ValuesOf } from '../config/index.js';
+import { formatAddress, type ListenAddress, type watchingOptions, type ValuesOf } from '../config/index.js';
 import {
   explanationShape,
   requestsShape,
@@ -29,8 +29,8 @@ import type { Columns } from './views.js';
 export class AdminConnection {
   readonly #origin: string;
 
-  constructor({ host, port }: { readonly host: string; readonly port: number }) {
-    this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  constructor(address: ListenAddress) {
+    this.#origin = `http://${formatAddress(address)}`;
   }
 
   /** @returns the response's JSON. Throws a CliFault. */

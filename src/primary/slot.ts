@@ -51,7 +51,7 @@ function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): stri
 }
 
 export class Slot {
-  readonly #number: number;
+  readonly number: number;
   readonly #plan: WorkerPlan;
   readonly #turns: StartTurns;
   readonly #observer: SlotObserver;
@@ -78,7 +78,7 @@ export class Slot {
   #isStoreSuspect = false;
 
   constructor(number: number, plan: WorkerPlan, turns: StartTurns, observer: SlotObserver, logger: Logger) {
-    this.#number = number;
+    this.number = number;
     this.#plan = plan;
     this.#turns = turns;
     this.#observer = observer;
@@ -107,7 +107,7 @@ export class Slot {
   get standing(): SlotStanding {
     const isListening = this.#state === 'listening';
     return {
-      slot: this.#number,
+      slot: this.number,
       isListening,
       isFailing: this.isFailing,
       storeObstacle: this.#storeObstacle,
@@ -123,7 +123,7 @@ export class Slot {
   }
 
   get asked(): AskedWorker {
-    const [slot, state, worker] = [this.#number, this.#state, this.answeringWorker];
+    const [slot, state, worker] = [this.number, this.#state, this.answeringWorker];
     return { slot, state, worker, storeObstacle: this.#storeObstacle };
   }
 
@@ -141,10 +141,6 @@ export class Slot {
 
   get version(): string {
     return this.#version;
-  }
-
-  get number(): number {
-    return this.#number;
   }
 
   /** Starts a worker when it is this slot's turn. */
@@ -200,7 +196,7 @@ export class Slot {
       // A process that could not be created has no exit.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
     });
-    sendToWorker(worker, { kind: 'start', slot: this.#number, ...this.#plan.start });
+    sendToWorker(worker, { kind: 'start', slot: this.number, ...this.#plan.start });
   }
 
   /** Drains the worker; one that has not listened yet has nothing to finish, and is stopped. */

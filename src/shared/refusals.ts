@@ -306,14 +306,12 @@ export const tokenRefusals = Object.freeze({
 
 /** @param name of the header, as the user config spells it. */
 export function headerUnreadable(name: string): Refusal {
-  const { headerUnreadable: refusal } = refusals;
-  return withWord(refusal, '<name>', name);
+  return withWord(refusals.headerUnreadable, '<name>', name);
 }
 
 /** @param method as the request spells it. */
 export function methodUnknown(method: string): Refusal {
-  const { methodUnknown: refusal } = refusals;
-  return withWord(refusal, '<method>', method);
+  return withWord(refusals.methodUnknown, '<method>', method);
 }
 
 function withWord(refusal: Refusal, place: string, word: string): Refusal {

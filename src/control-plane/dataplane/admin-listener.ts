@@ -1,6 +1,6 @@
 // Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
-import type { ListenAddress } from '../../config/index.js';
+import { formatAddress, type ListenAddress } from '../../config/index.js';
 import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -25,8 +25,8 @@ export class AdminListener {
   readonly #bounds: AdminBounds;
   readonly #asking = new Quota(limits.dataplaneQuestionsMax);
 
-  constructor({ host, port }: ListenAddress, bounds: AdminBounds = BOUNDS) {
-    this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS) {
+    this.#origin = `http://${formatAddress(address)}`;
     this.#bounds = bounds;
   }
 
