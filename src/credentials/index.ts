@@ -4,9 +4,8 @@ export { oauthAnswer, toldBy } from './oauth-answer.js';
 export { type OAuthSourceMeans, createCredentials } from './oauth-source.js';
 export type { Secrets } from './secrets.js';
 export { type ConnectTicket, openTicket } from './secrets/connect-ticket.js';
-export { SealedRecords } from './secrets/sealed-records.js';
 export type { SecretOrigins } from './secrets/sealed-secret.js';
-export { SecretKeys, openValue, sealValue } from './secrets/secret-keys.js';
+export { SecretKeys, openText, openValue, sealText, sealValue } from './secrets/secret-keys.js';
 export { SecretRecords, resealGrants } from './secrets/secret-records.js';
 export { StoredSecrets } from './secrets/stored-secrets.js';
 export {

@@ -4,7 +4,8 @@
 // few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
-import { Fifo, ListNode } from '../fair/index.js';
+import { Fifo } from './fifo.js';
+import { ListNode } from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
 import { isId } from './asking/asked-ids.js';
 import type { IdSpan } from '../upstream/index.js';

@@ -1,7 +1,8 @@
 // The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
 // the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
 // expired records. Cold path.
-import { SealedRecords, type SecretKeys, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
+import { SealedRecords } from './sealed-records.js';
+import { type SecretKeys, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';

@@ -1,6 +1,6 @@
 // Records of the store whose values are sealed as JSON, each bound to its own key. Cold path.
 import type { RecordKey, RecordStore } from '../../store/index.js';
-import { openText, sealText, type SecretKeys } from './secret-keys.js';
+import { openText, sealText, type SecretKeys } from '../../credentials/index.js';
 
 interface SealedRead<Value> {
   /** As stored, for the swap that changes it. */
