@@ -37,8 +37,7 @@ const probe: Probe = {
     eras: ['legacy'],
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
-    tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))),
-    lists: NO_LISTS,
+    lists: { ...NO_LISTS, tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))) },
   },
 };
 

@@ -208,21 +208,17 @@ export class Publisher {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
     for (const composition of compositions.forSubject(subject)) {
-      const json = this.#known(composition) ?? (await this.#write(composition));
-      wanted.set(composition.id, json);
+      wanted.set(composition.id, await this.#jsonOf(composition));
     }
     return wanted;
   }
 
   /** The virtual host's JSON, generated once for all subjects of the composition. */
-  #known(composition: StoredComposition): string | undefined {
-    const known = this.#written.get(composition);
-    return known?.version === this.#parts.directory.servers.version ? known.json : undefined;
-  }
-
-  async #write(composition: StoredComposition): Promise<string> {
+  async #jsonOf(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;
+    const known = this.#written.get(composition);
+    if (known?.version === version) return known.json;
     const json = virtualHostJson(await this.#parts.names.resolved(matchServers(composition, servers)), composition);
     this.#written.set(composition, { version, json });
     return json;

@@ -1,5 +1,12 @@
 // Mounts a route for an operation, which defines its config, schemas and status; and the routes of MCP, which pass requests on.
-import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, HTTPMethods } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  FastifySchemaValidationError,
+  HTTPMethods,
+} from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
 import { ChangeNote } from '../common/change.js';
@@ -7,7 +14,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
 import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../user-config/index.js';
-import { aggregateQuery } from './operation-parts.js';
+import { aggregateQuery, parameterOf } from './operation-parts.js';
 import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { shapes } from './schemas.js';
@@ -117,28 +124,25 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));
     const options = { method: MCP_METHODS, exposeHeadRoute: false };
-    scope.route({
-      ...options,
-      url: '/mcp',
-      config: { role: 'reader' },
-      schema: { querystring: { type: 'object', properties: aggregateQuery } },
-      handler: async (request, reply) => {
-        const { exposure } = request.query as { exposure?: Exposure };
+    const relayed = (take: (request: FastifyRequest, reply: FastifyReply) => void) => {
+      return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
         reply.hijack();
         request.isRelayed = true;
-        mcp.handleAggregate(request.subject, request.raw, reply.raw, request.id, exposure);
-      },
+        take(request, reply);
+      };
+    };
+    scope.route({
+      ...{ ...options, url: '/mcp', config: { role: 'reader' } },
+      schema: { querystring: { type: 'object', properties: aggregateQuery } },
+      handler: relayed(({ query, subject, raw, id }, reply) => {
+        mcp.handleAggregate(subject, raw, reply.raw, id, (query as { exposure?: Exposure }).exposure);
+      }),
     });
     scope.route({
-      ...options,
-      url: '/servers/:composition/mcp',
-      config: { role: 'any' },
-      handler: async (request, reply) => {
-        const { composition } = request.params as { composition: string };
-        reply.hijack();
-        request.isRelayed = true;
-        mcp.handleComposition(composition, request.subject, request.raw, reply.raw, request.id);
-      },
+      ...{ ...options, url: '/servers/:composition/mcp', config: { role: 'any' } },
+      handler: relayed((request, { raw }) => {
+        mcp.handleComposition(parameterOf(request, 'composition'), request.subject, request.raw, raw, request.id);
+      }),
     });
   });
 }

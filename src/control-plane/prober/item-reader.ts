@@ -1,59 +1,38 @@
-// Reads a server's prompts, resources and templates, page by page, as the server sent them, with two digests of each. A server
-// that declares such a list but does not give it, or gives one that is too long, still counts as reached and serves its tools.
+// Reads a server's lists, page by page, as the server sent them, with two digests of each item. A server that declares prompts, resources
+// or templates but does not give them, or gives too many, still counts as reached and serves its tools.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../mcp/index.js';
 import { limits } from '../../shared/index.js';
 import {
+  type AllLists,
   digestOfItem,
   digestOfKey,
   digestOfList,
+  type ListName,
   type ServerList,
-  type ServerListName,
-  type ServerLists,
 } from '../records/server-lists.js';
 import type { ProbeClient } from './probe-client.js';
-import type { ServerTool } from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 
-// Reads all of a server's tools, page by page, with every member that the server gave them.
-
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
-const toolPageSchema = z.looseObject({
-  tools: z.array(
-    z.looseObject({ name: z.string().min(1), description: z.string().optional(), inputSchema: z.unknown() }),
-  ),
-  nextCursor: z.string().nullish(),
-});
-
-/** In the server's order; of tools with one name, the first. Throws if the response is no list, or the list is too long. */
-export async function readTools(client: ProbeClient, signal: AbortSignal): Promise<readonly ServerTool[]> {
-  if (client.capabilities['tools'] === undefined) return [];
-  const tools = new Map<string, ServerTool>();
-  // Not `listTools`, which would also compile the tools' schemas: they are not needed here.
-  for await (const page of pagesOf(client, 'tools/list', toolPageSchema, signal)) {
-    for (const tool of page.tools) {
-      if (!tools.has(tool.name)) tools.set(tool.name, tool);
-      if (tools.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');
-    }
-  }
-  return [...tools.values()];
-}
+const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().optional() }));
 
 /** A list whose pages lead back to one that was read, or are too many, is cut there. */
-async function* pagesOf<Page extends z.infer<typeof pageSchema>>(
+async function* pagesOf(
   client: ProbeClient,
   method: string,
-  schema: z.ZodType<Page>,
   signal: AbortSignal,
-): AsyncGenerator<Page, void> {
+): AsyncGenerator<z.infer<typeof pageSchema>, void> {
   const asked = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
-    const page = await client.ask(method, cursor === undefined ? {} : { cursor }, schema).catch((error: unknown) => {
-      if (cursor === '' && isRefusal(error, signal)) return undefined;
-      throw error;
-    });
+    const page = await client
+      .ask(method, cursor === undefined ? {} : { cursor }, pageSchema)
+      .catch((error: unknown) => {
+        if (cursor === '' && isRefusal(error, signal)) return undefined;
+        throw error;
+      });
     // An empty cursor may be a cursor like any other, or an empty word for the end.
     if (page === undefined) return;
     yield page;
@@ -74,64 +53,65 @@ export function isDeeperThan(value: unknown, depthMax: number): boolean {
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }
 
-/** A list that is too long counts as not given. */
-export async function readServerLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
+/** Throws if there are no tools to be had; another list that is refused, invalid or too long counts as not given. */
+export async function readLists(
+  client: ProbeClient,
+  signal: AbortSignal,
+): Promise<AllLists & { readonly tools: ServerList }> {
   return {
-    prompts: await readList(client, 'prompts', signal),
-    resources: await readList(client, 'resources', signal),
-    templates: await readList(client, 'templates', signal),
+    tools: toList(await readItems(client, 'tools', signal)),
+    prompts: await readGiven(client, 'prompts', signal),
+    resources: await readGiven(client, 'resources', signal),
+    templates: await readGiven(client, 'templates', signal),
   };
 }
 
-async function readList(
-  client: ProbeClient,
-  name: ServerListName,
-  signal: AbortSignal,
-): Promise<ServerList | undefined> {
-  const known = await readItems(client, name, signal);
-  if (known === undefined) return undefined;
-  const items = new Map([...known].map(([key, { digest }]) => [key, digest]));
-  const json = Buffer.from(JSON.stringify([...known.values()].map(({ item }) => item)));
-  return { items, digest: digestOfList(items) + FORM, json };
+async function readGiven(client: ProbeClient, name: ListName, signal: AbortSignal): Promise<ServerList | undefined> {
+  try {
+    return toList(await readItems(client, name, signal), FORM);
+  } catch (error) {
+    if (error instanceof ListFault || isRefusal(error, signal)) return undefined;
+    throw error;
+  }
 }
 
 /** Earlier versions stored only digests, and had other list digests: the suffix causes such lists to be written again. */
 const FORM = '.2';
+
+/** What the server gave is no list, or too long a one. */
+class ListFault extends ProbeFault {}
 
 interface KnownItem {
   readonly item: unknown;
   readonly digest: string;
 }
 
-async function readItems(
-  client: ProbeClient,
-  name: ServerListName,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, KnownItem> | undefined> {
-  const kind = listKinds[name];
-  const known = new Map<string, KnownItem>();
-  const { allowedAs } = kind;
-  if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return known;
-  try {
-    for await (const page of pagesOf(client, kind.method, pageSchema, signal)) {
-      if (!addItems(known, page[kind.member], kind) || known.size > limits.probeToolsMax) return undefined;
-    }
-    return known;
-  } catch (error) {
-    if (isRefusal(error, signal)) return undefined;
-    throw error;
-  }
+function toList(known: ReadonlyMap<string, KnownItem>, form = ''): ServerList {
+  const items = new Map([...known].map(([key, { digest }]) => [key, digest]));
+  const json = Buffer.from(JSON.stringify([...known.values()].map(({ item }) => item)));
+  return { items, digest: digestOfList(items) + form, json };
 }
 
-/** Skips items without a key, which nobody can ask for. @returns false if the list is no array, or an item is nested too deeply. */
-function addItems(known: Map<string, KnownItem>, items: unknown, { key }: ListKind): boolean {
-  if (!Array.isArray(items)) return false;
+/** In the server's order; of items with one key, the first. */
+async function readItems(client: ProbeClient, name: ListName, signal: AbortSignal): Promise<Map<string, KnownItem>> {
+  const kind = listKinds[name];
+  const known = new Map<string, KnownItem>();
+  if (kind.allowedAs === undefined || client.capabilities[kind.allowedAs] === undefined) return known;
+  for await (const page of pagesOf(client, kind.method, signal)) {
+    const items = page[kind.member];
+    addItems(known, name === 'tools' ? toolsSchema.parse(items) : items, kind);
+    if (known.size > limits.probeToolsMax) throw new ListFault('answer-too-large');
+  }
+  return known;
+}
+
+/** Skips items without a key, which nobody can ask for. */
+function addItems(known: Map<string, KnownItem>, items: unknown, { key, name: list }: ListKind): void {
+  if (!Array.isArray(items) || isDeeperThan(items, limits.jsonDepthMax)) throw new ListFault('answer-invalid');
   for (const item of items as readonly unknown[]) {
-    if (isDeeperThan(item, limits.jsonDepthMax)) return false;
     const name = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
     if (typeof name !== 'string') continue;
-    const keyDigest = digestOfKey(name);
-    if (!known.has(keyDigest)) known.set(keyDigest, { item, digest: digestOfItem(item) });
+    const itemKey = list === 'tools' ? name : digestOfKey(name);
+    if (!known.has(itemKey)) known.set(itemKey, { item, digest: digestOfItem(item) });
   }
-  return true;
 }

@@ -1,6 +1,6 @@
 // The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
-import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
+import type { UpstreamFault } from '../../http-client/index.js';
 import { readVersionRefusal } from '../../mcp/index.js';
 
 // Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
@@ -55,21 +55,12 @@ export function versionFaultOf(error: unknown): ProbeFault | undefined {
   return refusal && new ProbeFault(refusal.kind, refusal.detail);
 }
 
-const KINDS: Readonly<Partial<Record<UpstreamFaultKind, ProbeFaultKind>>> = {
-  'connection-refused': 'connection-refused',
-  'connection-lost': 'connection-lost',
-  'name-not-resolved': 'name-not-resolved',
-  'address-refused': 'address-refused',
-  'address-not-allowed': 'address-not-allowed',
-  'tls-failed': 'tls-failed',
-  'connect-timeout': 'out-of-time',
-  'answer-timeout': 'out-of-time',
-  'answer-too-large': 'answer-too-large',
-  'answer-encoded': 'answer-encoded',
-  'answer-invalid': 'answer-invalid',
-};
-
 /** From a fault of the HTTP client. */
 export function probeFaultOf({ kind, detail, logDetail = detail }: UpstreamFault): ProbeFault {
-  return new ProbeFault(KINDS[kind] ?? 'connection-failed', logDetail);
+  const isLate = kind === 'connect-timeout' || kind === 'answer-timeout';
+  return new ProbeFault(isLate ? 'out-of-time' : isReason(kind) ? kind : 'connection-failed', logDetail);
+}
+
+function isReason(kind: string): kind is ProbeFaultKind {
+  return Object.hasOwn(REASONS, kind);
 }

@@ -8,11 +8,11 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { UpstreamOptions } from '../../config/index.js';
 import { Names, Http1Upstream } from '../../http-client/index.js';
 import { KIB, limits, PROGRAM_VERSION } from '../../shared/index.js';
-import { type ServerList, type ServerLists, toolListOf } from '../records/server-lists.js';
+import type { AllLists } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../mcp/index.js';
-import { isDeeperThan, readServerLists, readTools } from './item-reader.js';
+import { isDeeperThan, readLists } from './item-reader.js';
 import { discover, openSession, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
 import { ProbeFault, versionFaultOf, type ProbeFaultKind, ProberClosedError } from './probe-fault.js';
 
@@ -60,8 +60,7 @@ export interface ServerFindings {
   readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly tools: ServerList;
-  readonly lists: ServerLists;
+  readonly lists: AllLists;
 }
 
 export type Probe =
@@ -245,16 +244,14 @@ function mayBeSessionless(error: unknown): boolean {
 }
 
 async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
-  const tools = await readTools(client, signal);
-  const lists = await readServerLists(client, signal);
+  const lists = await readLists(client, signal);
   const { era, serverInfo, capabilities } = client;
-  if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
+  if (isDeeperThan([serverInfo, capabilities], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
   return {
     era,
     eras: [era],
     serverInfo: boundedServerInfo(serverInfo),
     capabilities: boundedCapabilities(capabilities),
-    tools: toolListOf(tools),
     lists,
   };
 }

@@ -35,13 +35,8 @@ function inOrder(value: unknown): unknown {
 /** 132 bits. */
 const DIGEST_CHARS = 22;
 
-/** Lists that a server may refuse to give, or give too long: then the previous ones are kept. */
-export const serverListNames = ['prompts', 'resources', 'templates'] as const;
-
-export type ServerListName = (typeof serverListNames)[number];
-
 /** All of a server's lists. */
-export const LISTS = ['tools', ...serverListNames] as const;
+export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
 
 export type ListName = (typeof LISTS)[number];
 
@@ -56,9 +51,7 @@ export interface ServerList {
 }
 
 /** `undefined`: the server did not give the list, so nothing is known of it. */
-export type ServerLists = Readonly<Record<ServerListName, ServerList | undefined>>;
-
-export type AllLists = ServerLists & { readonly tools: ServerList | undefined };
+export type AllLists = Readonly<Record<ListName, ServerList | undefined>>;
 
 export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resources: undefined, templates: undefined };
 

@@ -5,7 +5,7 @@
 //   active    failed   inactive                          active, until HEALTH_FAILURES_MAX in a row: inactive
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
-import { type AllLists, type ListDigests, NO_LISTS, ofEachList, type ServerListName } from '../records/server-lists.js';
+import { type AllLists, type ListDigests, NO_LISTS, ofEachList } from '../records/server-lists.js';
 import type { HealthEntry, ServerRecord } from '../records/server-record.js';
 import { tagOf } from '../common/change.js';
 
@@ -55,7 +55,7 @@ export interface StoredServer {
   /** Changes when the tools change; absent until they were read. */
   readonly toolsDigest?: string;
   /** Of the other lists. */
-  readonly listDigests?: Readonly<Partial<Record<ServerListName, string>>>;
+  readonly listDigests?: Omit<ListDigests, 'tools'>;
 }
 
 export function digestsOf({ toolsDigest, listDigests }: StoredServer): ListDigests {
@@ -63,7 +63,7 @@ export function digestsOf({ toolsDigest, listDigests }: StoredServer): ListDiges
 }
 
 export function listsOf(probe: Probe): AllLists {
-  return probe.kind === 'reached' ? { ...probe.findings.lists, tools: probe.findings.tools } : NO_LISTS;
+  return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
 export type Judgement = 'at-once' | 'patient';

@@ -23,13 +23,6 @@ export function slugOf(name: string): string {
   return slug === '' ? 'server' : slug;
 }
 
-/** The slugs to try in turn while the ones before are taken: `my-server`, `my-server-2`, `my-server-3`, … */
-export function* slugsFor(name: string): Generator<string, never> {
-  const slug = slugOf(name);
-  yield slug;
-  for (let number = 2; ; number++) yield `${slug}-${number}`;
-}
-
 export type ServerSnapshot = Snapshot<StoredServer>;
 
 const SLUGS = 'server-slugs/';
@@ -72,12 +65,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
   }
 
-  /** The first of a name's slugs that is free. */
+  /** The first of a name's slugs that is free: `my-server`, `my-server-2`, `my-server-3`, … */
   async findFreeSlug(name: string): Promise<string> {
-    const slugs = slugsFor(name);
-    let slug = slugs.next().value;
-    while ((await this.ownerOf(slug, SLUGS)) !== undefined) slug = slugs.next().value;
-    return slug;
+    const slug = slugOf(name);
+    for (let number = 1; ; number++) {
+      const numbered = number === 1 ? slug : `${slug}-${number}`;
+      if ((await this.ownerOf(numbered, SLUGS)) === undefined) return numbered;
+    }
   }
 
   /** As `changes`, with all that belongs to the server. @param lists those that were read again. */

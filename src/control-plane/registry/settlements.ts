@@ -8,7 +8,7 @@ import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { notFound } from '../common/control-plane-fault.js';
-import { type AllLists, LISTS, type ListName, serverListNames } from '../records/server-lists.js';
+import { type AllLists, LISTS, type ListName } from '../records/server-lists.js';
 import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '../records/server-record.js';
 import { afterProbe, type Judgement, listsOf, type StoredServer } from './server-state.js';
 import { listsChanged, type ServerStorage } from './server-storage.js';
@@ -118,7 +118,7 @@ export class Settlements {
   }
 
   #warnOfMissing(server: string, found: AllLists): void {
-    const lists = serverListNames.filter((name) => found[name] === undefined);
+    const lists = LISTS.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
     const words = 'lists of a server were refused or are too long; the previous ones are kept';
     this.#repeated.warn(this.#parts.logger, server, { server, lists }, words);

@@ -20,8 +20,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
       eras: ['legacy'],
       serverInfo: self,
       capabilities: self,
-      tools: toolListOf([]),
-      lists: NO_LISTS,
+      lists: { ...NO_LISTS, tools: toolListOf([]) },
     },
   };
   const registry = new Registry({

@@ -11,7 +11,7 @@ import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
-import type { ServerListName } from '../../../src/control-plane/records/server-lists.js';
+import type { ListName } from '../../../src/control-plane/records/server-lists.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { openRecordStore } from '../../../src/store/open-store.js';
@@ -372,7 +372,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       });
       t.match(await registry.find('demo'), { promptCount: 3, resourceCount: 4, templateCount: 2 });
       t.match(await registry.refresh('demo'), NOTHING_CHANGED);
-      const told = async (name: ServerListName): Promise<unknown> =>
+      const told = async (name: ListName): Promise<unknown> =>
         JSON.parse((await registry.listJson('demo', name)).toString());
       t.same(await told('prompts'), lists['prompts'], 'as the server told it');
       t.same(await told('templates'), lists['resourceTemplates']);

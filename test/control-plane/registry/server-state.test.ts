@@ -17,8 +17,12 @@ const reached: Probe = {
     eras: ['legacy'],
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
-    tools: toolListOf([{ name: 'a', inputSchema: {} }]),
-    lists: { prompts: list('a', 'b'), resources: list('a', 'b', 'c'), templates: undefined },
+    lists: {
+      tools: toolListOf([{ name: 'a', inputSchema: {} }]),
+      prompts: list('a', 'b'),
+      resources: list('a', 'b', 'c'),
+      templates: undefined,
+    },
   },
 };
 const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };

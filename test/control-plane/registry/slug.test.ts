@@ -1,5 +1,6 @@
 import t from 'tap';
-import { slugOf, slugsFor } from '../../../src/control-plane/registry/server-storage.js';
+import { ServerStorage, slugOf } from '../../../src/control-plane/registry/server-storage.js';
+import type { RecordStore } from '../../../src/store/record-store.js';
 
 t.test('a name becomes a path segment', async (t) => {
   const slugs = {
@@ -14,6 +15,9 @@ t.test('a name becomes a path segment', async (t) => {
 });
 
 t.test('a number is added while others have the slug', async (t) => {
-  const slugs = slugsFor('My Server');
-  t.same([slugs.next().value, slugs.next().value, slugs.next().value], ['my-server', 'my-server-2', 'my-server-3']);
+  const taken = new Set(['server-slugs/my-server', 'server-slugs/my-server-2']);
+  const read = async ({ key }: { readonly key: string }) => (taken.has(key) ? Buffer.from('0') : undefined);
+  const storage = new ServerStorage({ read } as unknown as RecordStore);
+  t.equal(await storage.findFreeSlug('My Server'), 'my-server-3');
+  t.equal(await storage.findFreeSlug('Other'), 'other');
 });
