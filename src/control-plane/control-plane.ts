@@ -48,7 +48,7 @@ export class ControlPlane {
 
   /** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
-    const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
+    const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
     const records = await openRecords(options.store, logger);
     const { nameServers, allowedNetworks } = connections.names;
     // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
@@ -76,13 +76,7 @@ export class ControlPlane {
       healthIntervalMs: options.healthCheckIntervalMs,
       serversMax: options.composerShares.serversMax,
     });
-    const compositions = new Compositions({
-      records,
-      directory,
-      registry,
-      shares: options.composerShares,
-      logger,
-    });
+    const compositions = new Compositions({ records, directory, registry, shares: options.composerShares, logger });
     const tracer = await openTracer(options, logger);
     const accessLog = new AccessLog(logger, options.accessLog);
     const areIdsMade = options.requestIds !== 'off';
@@ -93,31 +87,16 @@ export class ControlPlane {
     const live = listener && new LiveFigures(listener);
     const mcp = new McpEndpoints({
       watch: new RequestWatch(accessLog, undefined, recent, tracer),
-      overload,
-      directory,
-      compositions,
-      upstream,
-      answers: options.answers,
-      eras: options.eras,
-      storedSecrets,
-      userGrants,
-      shares: options.shares,
-      connections,
+      ...{ overload, directory, compositions, upstream, answers, eras, shares, connections, storedSecrets, userGrants },
       names: new Names(connections.names),
-      sessionIdleTimeoutMs,
-      bodyBytesMax,
-      logger,
+      ...{ sessionIdleTimeoutMs, bodyBytesMax, logger },
     });
     // Lists that were cached before a registry change may be outdated.
     registry.onChange(async () => mcp.forgetLists());
     const tokens = new TokenVerifier(options.token);
     await tokens.watchKeys(logger);
     const app = await createHttpApp({
-      overload,
-      records,
-      registry,
-      compositions,
-      mcp,
+      ...{ overload, records, registry, compositions, mcp, changes, tokens, live, listener, recent, accessLog, logger },
       connect:
         upstream.connectUrl === undefined || userGrants === undefined
           ? undefined
@@ -125,9 +104,6 @@ export class ControlPlane {
               ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
               connectUrl: upstream.connectUrl,
             }),
-      listener,
-      recent,
-      live,
       signIn:
         options.signIn &&
         new SignIn(options.signIn, {
@@ -140,16 +116,12 @@ export class ControlPlane {
         allowedOrigins: options.allowedOrigins,
         areOwnPagesAllowed: true,
       }),
-      tokens,
       resource: new ProtectedResource(options.protectedResource),
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
       publicationWaitMs: options.publicationWaitMs,
       requestIds: new RequestIds(options.requestIds),
-      accessLog,
       audit: new AuditTrail(logger, options.auditSubjects, changes),
-      changes,
-      logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
     const drain = async (timeoutMs: number): Promise<void> => {

@@ -1,2 +1,2 @@
-export { shareTable } from './relay-options.js';
+export { type RelayOptions, shareTable } from './relay-options.js';
 export { Relay } from './relay.js';

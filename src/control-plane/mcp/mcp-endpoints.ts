@@ -2,17 +2,10 @@
 // the registry. The relay behind them is the dataplane's; `mcp-pipeline.ts` takes requests to it.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type {
-  AnswerOptions,
-  ConnectionOptions,
-  EraOptions,
-  ShareOptions,
-  UpstreamOptions,
-} from '../../config/index.js';
-import { Relay, shareTable } from '../../relay/index.js';
-import type { StoredSecrets, UserGrants } from '../../credentials/index.js';
+import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/index.js';
+import { Relay, type RelayOptions, shareTable } from '../../relay/index.js';
 import { type Overload, OverloadDoor, Accounts, createMessageMemories, DeadlineWheel } from '../../fair/index.js';
-import { RecentMap, type Logger, limits } from '../../shared/index.js';
+import { RecentMap, limits } from '../../shared/index.js';
 import { type Names, BackendConnections } from '../../http-client/index.js';
 import type { RequestWatch } from '../../observation/index.js';
 import {
@@ -72,25 +65,20 @@ export class VirtualHosts {
   }
 }
 
-export interface McpEndpointsOptions {
+type RelayedOptions =
+  'upstream' | 'answers' | 'eras' | 'storedSecrets' | 'userGrants' | 'sessionIdleTimeoutMs' | 'logger';
+
+export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> {
   readonly overload: Overload;
   readonly directory: Directory;
   readonly compositions: Pick<Compositions, 'findHost'>;
-  readonly upstream: UpstreamOptions;
-  readonly answers: AnswerOptions;
-  readonly eras: EraOptions;
-  /** Secrets of servers, in the store; without them, servers that need one are unavailable. */
-  readonly storedSecrets?: StoredSecrets | undefined;
-  readonly userGrants?: UserGrants | undefined;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Resolves the servers' host names. */
   readonly names: Names;
-  readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
   /** `undefined` where requests are not observed. */
   readonly watch?: RequestWatch | undefined;
-  readonly logger: Logger;
 }
 
 /** No composition's id looks like these. Each exposure has its own, because a session belongs to the exposure it was opened with. */
@@ -114,7 +102,7 @@ export class McpEndpoints {
   readonly #virtualHosts: VirtualHosts;
 
   constructor(options: McpEndpointsOptions) {
-    const { upstream, answers, eras, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
+    const { upstream, answers, eras, storedSecrets, userGrants, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
     const deadlines = this.#deadlines;
     this.#options = options;
     const accounts = new Accounts(shareTable(options.shares));
@@ -131,19 +119,11 @@ export class McpEndpoints {
       http: this.#backends.calls,
       streams: this.#backends.streams,
       replies: this.#backends.replies,
-      deadlines,
-      upstream,
-      answers,
-      eras,
-      storedSecrets: options.storedSecrets,
-      userGrants: options.userGrants,
-      accounts,
+      ...{ deadlines, upstream, answers, eras, storedSecrets, userGrants, sessionIdleTimeoutMs, logger, accounts },
       answerMemory: memories.answers,
-      sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,
       readHost: (subject, virtualHostId) => this.#hostNow(subject, virtualHostId),
-      logger,
     });
     this.#pipeline = new McpPipeline({
       overload: options.overload,

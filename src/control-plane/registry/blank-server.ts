@@ -40,16 +40,9 @@ export function blankServer(checked: ServerInput, id: string, ownership: Ownersh
 
 /** What people have set after the change: what is left out stays. */
 export function saidAfter(before: ServerRecord, checked: ServerInput) {
-  const { description, tags, transport, enabled, auth, curation } = before;
-  return {
-    ...checked,
-    description: checked.description ?? description,
-    tags: checked.tags ?? tags,
-    transport: checked.transport ?? transport,
-    enabled: checked.enabled ?? enabled,
-    auth: checked.auth === undefined ? auth : checked.auth,
-    curation: checked.curation === undefined ? curation : checked.curation,
-  };
+  const { description = before.description, tags = before.tags, transport = before.transport } = checked;
+  const { enabled = before.enabled, auth = before.auth, curation = before.curation } = checked;
+  return { ...checked, description, tags, transport, enabled, auth, curation };
 }
 
 /** The record of a server that stays in the same place. @param anew members with their new values. */
