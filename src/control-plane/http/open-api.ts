@@ -55,7 +55,7 @@ export function createOpenApiDocument(): OpenApiDocument {
     const item = (paths[operation.path] ??= {});
     item[operation.method.toLowerCase()] = describeOperation(operation);
   }
-  return {
+  const document: OpenApiDocument = {
     openapi: '3.1.0',
     info: {
       title: 'Switchyard control plane',
@@ -70,22 +70,17 @@ export function createOpenApiDocument(): OpenApiDocument {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
+  // Without the members that are undefined.
+  return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
 }
 
 function describeOperation(operation: Operation): Record<string, unknown> {
   const { id, tag, summary, description, isOpen, body, bodyType = 'application/json' } = operation;
   const parameters = describeParameters(operation);
   return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    ...(description === undefined ? {} : { description }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
-        }),
+    ...{ operationId: id, tags: [tag], summary, description },
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: body && { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
     responses: describeResponses(operation),
     // For a security scheme that is not OAuth, this list holds roles.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
@@ -93,24 +88,17 @@ function describeOperation(operation: Operation): Record<string, unknown> {
 }
 
 function describeParameters(operation: Operation): unknown[] {
-  const inPath = pathParameters(operation).map((name) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }));
-  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
-    ...{ name, in: 'query', schema },
-    ...(operation.requiredQuery?.includes(name) === true && { required: true }),
-  }));
-  const inHeaders = Object.entries(operation.headers ?? {}).map(([name, { isRequired = false, description }]) => ({
-    name,
-    in: 'header',
-    required: isRequired,
-    description,
-    schema: { type: 'string' },
-  }));
-  return [...inPath, ...inQuery, ...inHeaders];
+  const { query = {}, requiredQuery = [], headers = {} } = operation;
+  const schema = { type: 'string' };
+  return [
+    ...pathParameters(operation).map((name) => ({ name, in: 'path', required: true, schema })),
+    ...Object.entries(query).map(([name, its]) => {
+      return { name, in: 'query', schema: its, required: requiredQuery.includes(name) || undefined };
+    }),
+    ...Object.entries(headers).map(([name, { isRequired = false, description }]) => {
+      return { name, in: 'header', required: isRequired, description, schema };
+    }),
+  ];
 }
 
 function describeResponses(operation: Operation): Record<string, unknown> {
@@ -123,14 +111,8 @@ function describeResponses(operation: Operation): Record<string, unknown> {
 }
 
 /** The operation's own refusals, and those common to all operations of its kind. */
-function refusalsOf({
-  isOpen,
-  isUncounted,
-  body,
-  query,
-  tag,
-  refusals = [],
-}: Operation): (keyof typeof refusalTexts)[] {
+function refusalsOf(operation: Operation): (keyof typeof refusalTexts)[] {
+  const { isOpen, isUncounted, body, query, tag, refusals = [] } = operation;
   const statuses = new Set<keyof typeof refusalTexts>([400, 403, 500, ...refusals]);
   if (isOpen !== true) statuses.add(401).add(503);
   if (isUncounted !== true) statuses.add(429);
@@ -146,18 +128,13 @@ interface Response extends Omit<Answer, 'status' | 'headers'> {
 }
 
 function describeResponse({ status, description, contents, headers }: Response): [string, unknown] {
-  const described = {
-    description,
-    ...(headers === undefined ? {} : { headers: describeHeaders(headers) }),
-    ...(contents.length === 0 ? {} : { content: describeContents(contents) }),
-  };
-  return [String(status), described];
+  const content = contents.length === 0 ? undefined : describeContents(contents);
+  return [String(status), { description, headers: headers && describeHeaders(headers), content }];
 }
 
 function describeHeaders(headers: Readonly<Record<string, string>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
-  );
+  const schema = { type: 'string' };
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema }]));
 }
 
 function describeContents(contents: readonly Content[]): Record<string, unknown> {
