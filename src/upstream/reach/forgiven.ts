@@ -11,8 +11,8 @@ export const FORGIVEN = {
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',
   'tool-schema':
-    'a listed tool whose arguments, or results in a session, are not said to be an object: ' +
-    'listed as an object, or without the schema of its results, since clients would refuse the tools of all backends',
+    'the schema of a listed tool’s arguments, or of its results in a session, if it is not said to be of an object: ' +
+    'listed as one, or left out for results, since clients would refuse the tools of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;
