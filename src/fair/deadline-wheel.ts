@@ -1,5 +1,6 @@
 // Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot path: `restart` runs for every received chunk, so it only records
 // the new due time, and the deadline is moved when its old slot comes up.
+import { limits } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 
 /** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
@@ -16,7 +17,8 @@ export interface Deadline {
 }
 
 /**
- * A deadline never fires early, and at most one tick (plus the event loop's lag) late. The single underlying timer does not keep the
+ * A deadline never fires early, and at most one tick (plus the event loop's lag) late; where thousands are due at once, those that are left
+ * after a few milliseconds fire in the next turns of the event loop. The single underlying timer does not keep the
  * process alive, and runs only while something is armed.
  */
 export class DeadlineWheel {
@@ -31,6 +33,7 @@ export class DeadlineWheel {
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
   #recentMs = 0;
+  readonly #onRest = (): void => this.tick();
 
   /** @param clock monotonic milliseconds. */
   constructor(tickMs = 100, clock: () => number = () => performance.now()) {
@@ -109,6 +112,7 @@ export class DeadlineWheel {
       } else {
         this.#armedCount -= 1;
         link.callback();
+        if (this.#clock() - nowMs >= limits.turnMs) return void setImmediate(this.#onRest).unref();
       }
     }
   }

@@ -5,7 +5,7 @@
 //   opening ── every backend has answered, or the patience is over ──> told
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
 import { readClientMessage, readBackendMessage } from '../mcp/index.js';
-import type { Deadline } from '../fair/index.js';
+import { type Deadline, wokenTurns } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -77,7 +77,7 @@ export class Listening extends RequestInFlight implements StreamForm {
   start(): void {
     const { context, session, exchange, caller } = this.#plan;
     session.begin(this);
-    exchange.onAbort = () => this.endWithSession();
+    exchange.onAbort = () => wokenTurns.run(caller.subject, () => this.endWithSession());
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
     const heard = session.hear(this);
     if (!(heard instanceof UnsolicitedMessages)) {

@@ -9,7 +9,7 @@
 //   open ── the same, where it cannot resume; session or process ends ──> closed
 //
 // Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
-import type { Account, Deadline, DeadlineWheel } from '../fair/index.js';
+import { type Account, type Deadline, type DeadlineWheel, wokenTurns } from '../fair/index.js';
 import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
 import type { AskingStream } from './asking/backend-requests.js';
 import type { Exchange } from '../exchange/index.js';
@@ -131,7 +131,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
       // A stream with a form has its last event written as it closes, so that comes first.
-      this.onDetached();
+      this.#onGone();
       this.#events.letGo();
     });
     const isSaid = position !== undefined && this.#events.hasSaid(position);
@@ -213,8 +213,15 @@ export class SessionStream implements AskingStream, StreamOwner {
     });
   }
 
-  /** For `CallerStream`: the client has disconnected. Also when its GET has lasted too long: it may come back. */
+  /** For `CallerStream`: the client has disconnected. Thousands may at once, and who listens without a session ends one with that. */
   onDetached(): void {
+    const { account, form } = this.#plan;
+    if (form === undefined) this.#onGone();
+    else wokenTurns.run(account.subject, () => this.#onGone());
+  }
+
+  /** The client has disconnected, or its GET has lasted too long: it may come back. */
+  #onGone(): void {
     const { streamKeeper } = this.#plan;
     if (streamKeeper === undefined) this.#close();
     else if (this.#transition(['open'], 'lingering'))

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { fork } from 'node:child_process';
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { DeadlineWheel, type Deadline } from '../../src/fair/deadline-wheel.js';
 
 const TICK_MS = 100;
@@ -167,6 +168,29 @@ t.test('a callback may arm, cancel and restart others that are due in the same t
   t.notOk(fired.includes('second'));
   t.equal(fired.filter((name) => name === 'third').length, 1);
   wheel.stop();
+});
+
+t.test('of many that are due at once, each turn of the event loop gets those of a short time', async (t) => {
+  const { wheel, stall, pass } = wheelOnFakeClock();
+  const eachTurn = 4;
+  const counts = { fired: 0, again: 0 };
+  const onDue = (): void => {
+    counts.fired += 1;
+    stall(limits.turnMs / eachTurn);
+  };
+  for (let count = 0; count < 10 * eachTurn; count += 1) wheel.after(1_000, onDue);
+  const late = wheel.after(1_000, () => t.fail('cancelled while it waited for its turn'));
+  const again = wheel.after(1_000, () => (counts.again += 1));
+  pass(1_100, 1_100);
+  late.cancel();
+  again.restart();
+  for (let turn = 1; turn <= 10; turn += 1) {
+    t.equal(counts.fired, turn * eachTurn, 'none is lost');
+    await new Promise(setImmediate);
+  }
+  t.same(counts, { fired: 10 * eachTurn, again: 0 }, 'and none fires before it is due');
+  pass(1_100);
+  t.equal(counts.again, 1);
 });
 
 t.test('nothing fires after stop', async (t) => {

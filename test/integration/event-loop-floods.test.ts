@@ -1,20 +1,30 @@
 // A thousand connections of one subject, each sending the next request as soon as the last was answered: no share is full, and the
-// worker has more work than it can do. A request that arrives meanwhile waits for a few turns of the event loop, so no turn may
-// take long. The limit is CPU time, because the flood is a separate process that uses a core itself.
+// worker has more work than it can do. And as many `subscriptions/listen` as one subject may have, which begin, all hear of a change, and
+// are hung up at once. A request that arrives meanwhile waits for a few turns of the event loop, so no turn may take long. The limit is
+// CPU time, because the flood is a separate process that uses a core itself.
 import t, { type Test } from 'tap';
+import { limits, perSubject } from '../../src/shared/limits.js';
 import { Scope } from '../attack/scope.js';
 import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
+import type { EventReader } from '../support/event-reader.js';
 import { runFlood, type FloodSetup } from '../support/flood.js';
-import type { McpCaller } from '../support/mcp-caller.js';
+import { inParallel } from '../support/in-parallel.js';
+import { rpc, type McpCaller } from '../support/mcp-caller.js';
+import { ask, openStream } from '../support/modern-caller.js';
+import type { EventStreamBody } from '../support/raw-backend.js';
 import { slownessNow } from '../support/turn-cost.js';
 import { TurnLog } from '../support/turn-log.js';
+import { until } from '../support/until.js';
 
 const LANES = 1_000;
+const LISTENS = perSubject(limits.listensMax);
 const FLOOD_MS = 1_500;
 /** The first requests cost more, because the compiler is still at work. */
 const WARM_MS = 500;
 /** The most that the turn which a request meets may cost on average, on a machine like the one the limits were set on. */
 const TURN_MS_MAX = 35;
+/** The same where thousands hang up at once: the HTTP library tells of all of them in one turn, which takes some 20 µs for each. */
+const HANG_UP_TURN_MS_MAX = 100;
 const TRIES_MAX = 3;
 
 interface Flood {
@@ -70,5 +80,56 @@ t.test(`${LANES} connections of one subject`, async (t) => {
       t.same(await scope.end(), []);
     });
   }
+  t.equal(gateway.errorOutput, '', 'standard error is empty');
+});
+
+t.test(`${LISTENS} listening requests of one subject, with up to ${TRIES_MAX} tries`, async (t) => {
+  const turns = new TurnLog(t);
+  const options = ['--max-sessions-per-subject', `${2 * LISTENS}`];
+  const deployment = await startDeployment(t, { workerCount: 1, environment: turns.environment, options });
+  const { gateway } = deployment;
+  const parts = { params: '"notifications":{"toolsListChanged":true}' };
+  const tooDear = new Set<string>();
+  for (let tries = 1; tries <= TRIES_MAX && (tries === 1 || tooDear.size > 0); tries += 1) {
+    const streams: EventStreamBody[] = [];
+    const backend = await backendFor(t, {
+      withSessions: true,
+      capabilities: { tools: { listChanged: true } },
+      onRequest: (request) => {
+        if (request.method === 'GET') streams.push(request.eventStream());
+        return request.method === 'GET';
+      },
+    });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const listening: EventReader[] = [];
+    const steps: Readonly<Record<string, () => Promise<void>>> = {
+      'they begin': () =>
+        inParallel([...Array(LISTENS).keys()], 64, async () => {
+          const stream = await openStream(caller, 'subscriptions/listen', parts);
+          listening.push(stream);
+          if ((await stream.message()).method !== 'notifications/subscriptions/acknowledged') t.fail('refused');
+        }),
+      'they hear of a change': async () => {
+        const { error } = rpc(await ask(caller, 'subscriptions/listen', parts));
+        t.equal(error?.code, -32603, 'one more is refused');
+        t.ok(streams.length >= LISTENS / 4, `the backend is listened to on ${streams.length} streams`);
+        for (const stream of streams) void stream.event({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+        await Promise.all(listening.slice(0, streams.length / 2).map(async (each) => each.message()));
+      },
+      'they are hung up': async () => {
+        for (const each of listening) each.close();
+        await until(() => backend.sessions.size === 0, 'the ends of all sessions at the backend');
+      },
+    };
+    for (const [what, step] of Object.entries(steps)) {
+      const metMs = await turns.meanMetMs(() => gateway.workerPids(), step);
+      const mostMs = what === 'they are hung up' ? HANG_UP_TURN_MS_MAX : TURN_MS_MAX;
+      const boundMs = metMs < mostMs ? mostMs : mostMs * slownessNow();
+      t.comment(`${what}: the turn that somebody meets cost ${metMs.toFixed(0)} ms of ${boundMs.toFixed(0)} at most`);
+      if (metMs <= boundMs) tooDear.delete(what);
+      else if (tries === 1) tooDear.add(what);
+    }
+  }
+  t.same([...tooDear], [], 'no step is dear on every try');
   t.equal(gateway.errorOutput, '', 'standard error is empty');
 });

@@ -323,3 +323,17 @@ t.test('a client that declares no tasks cannot listen to tasks', async (t) => {
   t.match(messages(scene.listen({ taskIds: ['b-t'] })), [{ error: { code: -32_021 } }]);
   t.equal(scene.relay.sessionCount, 0);
 });
+
+// The last one, because what is left of its turns would delay others.
+t.test('of thousands that are hung up at once, each turn of the event loop ends some', async (t) => {
+  const scene = new Scene(t);
+  const listening = Array.from({ length: 3_000 }, (_, id) => scene.listen({ toolsListChanged: true }, id));
+  t.equal(scene.relay.sessionCount, listening.length);
+  for (const exchange of listening) {
+    exchange.isForgiving = true;
+    exchange.abort();
+  }
+  t.ok(scene.relay.sessionCount > listening.length / 2, `${scene.relay.sessionCount} are left for later turns`);
+  await until(() => scene.relay.sessionCount === 0, 'the end of all of them');
+  t.equal(scene.accounts.of('alice').sessions.held, 0);
+});
