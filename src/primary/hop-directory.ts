@@ -25,59 +25,45 @@ const HOLDER_SOCKET = 'primary.sock';
 const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'set TMPDIR to a short path that is writable';
 
-export class HopDirectory {
+export interface HopDirectory {
   readonly path: string;
-  readonly #holder: StandingSocket;
+  remove(): Promise<void>;
+}
 
-  private constructor(path: string, logger: Logger) {
-    this.path = path;
-    this.#holder = new StandingSocket(join(path, HOLDER_SOCKET), {
-      onConnection: (socket) => socket.destroy(),
-      onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
-      onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),
-      connectionsMax: HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX,
-    });
+/**
+ * Creates it in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
+ * @throws {StartFault} when it cannot be created, or when its sockets' paths would be too long.
+ */
+export async function makeHopDirectory(slotCount: number, logger: Logger): Promise<HopDirectory> {
+  const parent = tmpdir();
+  await sweep(parent, logger);
+  let path: string;
+  try {
+    path = mkdtempSync(join(parent, PREFIX)); // mkdtemp(3) gives it mode 0700
+  } catch (error) {
+    throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${ADVICE}`, error);
   }
-
-  /**
-   * Creates it in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
-   * @throws {StartFault} when it cannot be created, or when its sockets' paths would be too long.
-   */
-  static async make(slotCount: number, logger: Logger): Promise<HopDirectory> {
-    const parent = tmpdir();
-    await sweep(parent, logger);
-    let path: string;
-    try {
-      path = mkdtempSync(join(parent, PREFIX)); // mkdtemp(3) gives it mode 0700
-    } catch (error) {
-      throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${ADVICE}`, error);
-    }
-    const directory = new HopDirectory(path, logger);
-    try {
-      const longestPath = preparedSocketPath(join(path, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
-      if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX) {
-        throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
-      }
-      await directory.#hold();
-    } catch (error) {
-      rmSync(path, { recursive: true, force: true });
-      throw error;
-    }
-    return directory;
+  const holder = new StandingSocket(join(path, HOLDER_SOCKET), {
+    onConnection: (socket) => socket.destroy(),
+    onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
+    onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),
+    connectionsMax: HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX,
+  });
+  const remove = async (): Promise<void> => {
+    await holder.close();
+    rmSync(path, { recursive: true, force: true });
+  };
+  try {
+    const longestPath = preparedSocketPath(join(path, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
+    if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX)
+      throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
+    await holder.listen();
+  } catch (error) {
+    await remove();
+    if (error instanceof StartFault) throw error;
+    throw new StartFault(exitStatus.cannotCreate, `cannot make a socket in ${path}: ${ADVICE}`, error);
   }
-
-  async remove(): Promise<void> {
-    await this.#holder.close();
-    rmSync(this.path, { recursive: true, force: true });
-  }
-
-  async #hold(): Promise<void> {
-    try {
-      await this.#holder.listen();
-    } catch (error) {
-      throw new StartFault(exitStatus.cannotCreate, `cannot make a socket in ${this.path}: ${ADVICE}`, error);
-    }
-  }
+  return { path, remove };
 }
 
 /** Removes the directories of this user's dead primaries. Doubtful cases are left alone. */

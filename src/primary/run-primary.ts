@@ -19,7 +19,7 @@ import {
 import { StartFault, ServiceNotice, type ServiceManager, StopSignals, type ViewQuestion } from '../process/index.js';
 import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
-import { HopDirectory } from './hop-directory.js';
+import { makeHopDirectory, type HopDirectory } from './hop-directory.js';
 import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
 import { viewChanges, viewPages } from './view-pages.js';
 import { MetricsPage } from './metrics-page.js';
@@ -99,7 +99,7 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
     for (const warning of chosen.warnings) logger.warn(warning);
     claimed = await claimAddresses(chosen.options);
     await checkStore(options, entry);
-    hopDirectory = await HopDirectory.make(chosen.options.workerCount, logger);
+    hopDirectory = await makeHopDirectory(chosen.options.workerCount, logger);
     const means = { entry, hopDirectory: hopDirectory.path, signals, logger };
     return await superviseFleet(claimed.options, means, (reload) => (onHangup = reload));
   } catch (error) {

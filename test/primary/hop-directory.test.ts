@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, stat
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { HopDirectory, UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
+import { makeHopDirectory, UNIX_SOCKET_PATH_BYTES_MAX, type HopDirectory } from '../../src/primary/hop-directory.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -21,8 +21,8 @@ function setTmpdir(test: Test, path: string): string {
   return path;
 }
 
-async function makeHopDirectory(t: Test, slotCount: number): Promise<HopDirectory> {
-  const directory = await HopDirectory.make(slotCount, logger);
+async function removedAfter(t: Test, slotCount: number): Promise<HopDirectory> {
+  const directory = await makeHopDirectory(slotCount, logger);
   t.teardown(() => directory.remove());
   return directory;
 }
@@ -41,7 +41,7 @@ async function leaveBehind(parent: string, name: string): Promise<string> {
 
 t.test('the directory is private, and removed with its contents', async (t) => {
   setTmpdir(t, createScratchDirectory(t));
-  const directory = await makeHopDirectory(t, 2);
+  const directory = await removedAfter(t, 2);
   t.equal(statSync(directory.path).mode & 0o777, 0o700);
   writeFileSync(join(directory.path, 'slot-0.sock'), '');
   await directory.remove();
@@ -50,25 +50,25 @@ t.test('the directory is private, and removed with its contents', async (t) => {
 
 t.test('a socket path that does not fit is refused, and nothing is left behind', async (t) => {
   // In a short directory, because the path has to end exactly at the limit.
-  const probe = await makeHopDirectory(t, 1);
+  const probe = await removedAfter(t, 1);
   const randomPart = '/switchyard-XXXXXX/slot-99.sock.4194304'.length;
   const parent = probe.path + '/'.padEnd(UNIX_SOCKET_PATH_BYTES_MAX - probe.path.length - randomPart, 'd');
   mkdirSync(parent);
   setTmpdir(t, parent);
-  await (await HopDirectory.make(100, logger)).remove();
-  await t.rejects(HopDirectory.make(101, logger), { exitStatus: 73, message: /too long.*TMPDIR/ });
+  await (await makeHopDirectory(100, logger)).remove();
+  await t.rejects(makeHopDirectory(101, logger), { exitStatus: 73, message: /too long.*TMPDIR/ });
   t.same(readdirSync(parent), []);
 });
 
 t.test('a parent directory that does not exist is refused', async (t) => {
   setTmpdir(t, '/nowhere/at/all');
   const message = /cannot make a directory in \/nowhere.*TMPDIR/;
-  await t.rejects(HopDirectory.make(1, logger), { exitStatus: 73, message });
+  await t.rejects(makeHopDirectory(1, logger), { exitStatus: 73, message });
 });
 
 t.test('leftovers of killed primaries are removed; directories in use, in doubt or of others stay', async (t) => {
   const parent = setTmpdir(t, createScratchDirectory(t));
-  const inUse = await makeHopDirectory(t, 1);
+  const inUse = await removedAfter(t, 1);
   const dead = [await leaveBehind(parent, 'switchyard-dead01'), await leaveBehind(parent, 'switchyard-dead02')];
   const stays = [inUse.path];
   for (const name of ['switchyard-backups', 'switchyard-dead-3', 'other-dead01']) {
@@ -82,13 +82,13 @@ t.test('leftovers of killed primaries are removed; directories in use, in doubt 
   mkdirSync(justMade, { mode: 0o700 });
   stays.push(open, beingMade, justMade);
 
-  const made = await makeHopDirectory(t, 1);
+  const made = await removedAfter(t, 1);
   for (const path of dead) t.notOk(existsSync(path), path);
   for (const path of [...stays, made.path]) t.ok(existsSync(path), path);
 });
 
 t.test('a directory that is removed while in use is made again, and still held', async (t) => {
-  const directory = await makeHopDirectory(t, 1);
+  const directory = await removedAfter(t, 1);
   rmSync(directory.path, { recursive: true });
   await until(() => existsSync(join(directory.path, 'primary.sock')), 'the directory is back');
   const socket = connect(join(directory.path, 'primary.sock'));

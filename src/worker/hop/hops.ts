@@ -16,7 +16,11 @@ import { hopBounds } from './frames.js';
  * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
  */
 export class OwnerWaits {
-  readonly #waiting = new Quota();
+  readonly #waiting: Quota;
+
+  constructor(waiting = new Quota()) {
+    this.#waiting = waiting;
+  }
 
   /**
    * @param sinceMs when the request was first passed on, on the clock of `performance.now()`.

@@ -2,8 +2,10 @@
 // in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
 import { type ExchangeRequest, UnheardExchange } from '../../exchange/index.js';
+import { Quota } from '../../fair/index.js';
 import type { Logger } from '../../shared/index.js';
 import type { ForwardedIdentity } from './heads.js';
+import { OwnerWaits } from './hops.js';
 import { HopLink } from './link.js';
 import { hopBounds } from './frames.js';
 
@@ -26,7 +28,9 @@ export class Predecessor {
   #link: HopLink | undefined;
   /** There was no predecessor, or it has ended; no other will come. */
   #isGone = false;
-  #waitingCount = 0;
+  readonly #waits = new OwnerWaits(
+    new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
+  );
 
   constructor(path: string, secret: Uint8Array, logger: Logger) {
     this.#path = path;
@@ -45,16 +49,8 @@ export class Predecessor {
 
   /** The predecessor may not know yet that it has a successor. */
   #onAbsent(hop: ForwardedIdentity, request: ExchangeRequest): void {
-    if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) {
-      this.#isGone = true;
-      return;
-    }
-    if (this.#waitingCount >= hopBounds.predecessorNoticesWaitingMax) return;
-    this.#waitingCount += 1;
-    setTimeout(() => {
-      this.#waitingCount -= 1;
-      this.pass(hop, request);
-    }, hopBounds.ownerRetryMs).unref();
+    if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
+    if (!this.#isGone) this.#waits.tryWait(hop.subject, this.#startedAtMs, () => this.pass(hop, request));
   }
 
   close(): void {
