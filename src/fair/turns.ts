@@ -4,7 +4,8 @@
 //
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
 //
-// While any task waits, new ones wait as well, so that none overtakes an earlier one of its key.
+// While any task of a key waits, new ones of that key wait as well, so that none overtakes an earlier one. Where many keys have one task each,
+// nobody is to be protected, and waiting only costs: so one task of each key passes late, when the time of a turn is over, up to a bound.
 import { limits } from '../shared/index.js';
 import { FairPlace, FairQueue, type QueueBounds, type QueueFullness } from './fair-queue.js';
 
@@ -13,6 +14,9 @@ import { FairPlace, FairQueue, type QueueBounds, type QueueFullness } from './fa
  * or the link to an owner. Beyond that, after `turnMs` the others wait for the next turn of the event loop, subjects in turn.
  */
 const WOKEN_UNTIMED_MAX = 64;
+
+/** Time for tasks that pass late in a turn, as a multiple of its own time. */
+const LATE_TURNS = 4;
 
 export interface TurnsRules {
   /** How many tasks pass before the clock is read; 0 where every task waits. */
@@ -33,8 +37,11 @@ export class Turns {
   readonly #waiting: FairQueue<Task>;
   /** How many more tasks pass before the clock is read: with few tasks, a turn costs nothing. */
   #left: number;
-  /** When the time for passing tasks ends; meaningless unless a turn is due. */
+  /** When the time for passing tasks ends, and that for those that pass late; meaningless unless a turn is due. */
   #endMs = 0;
+  #lateEndMs = 0;
+  /** Keys of which a task has passed late in this turn. */
+  readonly #late = new Set<string>();
   #isTurnDue = false;
   /** The rest before the next turn, for the time spent so far. */
   #restMs = 0;
@@ -51,10 +58,16 @@ export class Turns {
     return this.#waiting.count;
   }
 
-  /** Whether a task may run at once; otherwise it has to wait. */
-  tryPass(): boolean {
-    if (this.#left === 0 && !this.#hasTime()) return false;
+  /** Whether a task of this key may run at once; otherwise it has to wait. */
+  tryPass(key: string): boolean {
+    if (this.#left === 0 && !this.#hasTime()) return this.#tryPassLate(key);
     this.#left -= 1;
+    return true;
+  }
+
+  #tryPassLate(key: string): boolean {
+    if (this.#late.has(key) || this.#waiting.countOf(key) > 0 || this.#nowMs() >= this.#lateEndMs) return false;
+    this.#late.add(key);
     return true;
   }
 
@@ -67,7 +80,7 @@ export class Turns {
 
   /** Runs the task during this call, or later; during this call also when too many wait. */
   run(key: string, task: Task): void {
-    if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();
+    if (this.tryPass(key) || !(this.wait(key, task) instanceof FairPlace)) task();
   }
 
   /** Lengthens the rest before the next turn for time that a task took outside its turn. */
@@ -81,6 +94,7 @@ export class Turns {
     const nowMs = this.#nowMs();
     if (!this.#isTurnDue) {
       this.#endMs = nowMs + this.#rules.turnMs;
+      this.#lateEndMs = this.#endMs + LATE_TURNS * this.#rules.turnMs;
       this.#plan();
     } else if (nowMs >= this.#endMs) {
       return false;
@@ -98,11 +112,16 @@ export class Turns {
   }
 
   readonly #onTurn = (): void => {
+    this.#late.clear();
+    // Nothing passes while those that wait are served.
+    this.#lateEndMs = 0;
     this.#serve();
     this.#isTurnDue = false;
     const isOver = this.#waiting.count > 0;
     this.#left = isOver ? 0 : this.#rules.untimedMax;
-    if (isOver) this.#plan();
+    if (!isOver) return;
+    this.#lateEndMs = this.#nowMs() + LATE_TURNS * this.#rules.turnMs;
+    this.#plan();
   };
 
   #serve(): void {

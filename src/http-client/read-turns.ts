@@ -121,8 +121,9 @@ export class ReadTurns {
   }
 
   /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
-  isKept(bytes: number): boolean {
-    if (bytes <= connectionBounds.upstreamSmallReadBytesMax) return !this.#small.tryPass() && this.#hasRoom(bytes);
+  isKept(bytes: number, subject: string): boolean {
+    if (bytes <= connectionBounds.upstreamSmallReadBytesMax)
+      return !this.#small.tryPass(subject) && this.#hasRoom(bytes);
     if (!this.#isBegun) this.#begin();
     return this.#isOver() && this.#hasRoom(bytes);
   }
@@ -293,7 +294,7 @@ export class ReadPace implements TurnReader {
 
   /** @returns whether the bytes were kept for lack of time. More may follow, which TLS has already read. */
   tryKeep(bytes: Buffer, subject: string): boolean {
-    if (this.#kept === undefined && !this.#turns.isKept(bytes.length)) return false;
+    if (this.#kept === undefined && !this.#turns.isKept(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
     this.#turns.keep(bytes.length);
     this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);

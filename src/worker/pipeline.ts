@@ -265,7 +265,7 @@ export class Pipeline implements EdgeHandler {
     if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
     else if (unreadable !== undefined)
       this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
-    else if (this.#parts.turns.tryPass()) this.#toOwner(caller, exchange);
+    else if (this.#parts.turns.tryPass(caller.subject)) this.#toOwner(caller, exchange);
     else this.#awaitTurn(caller, exchange, () => this.#toOwner(caller, exchange));
   }
 
@@ -350,7 +350,7 @@ export class Pipeline implements EdgeHandler {
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
       const { caller } = outcome;
-      if (this.#parts.turns.tryPass()) this.#onHopTurn(caller, exchange);
+      if (this.#parts.turns.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
       else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
     }
   }

@@ -23,8 +23,8 @@ export class RequestTurns {
   }
 
   /** Whether a request may be served at once; otherwise it has to wait. */
-  tryPass(): boolean {
-    return this.#turns.tryPass();
+  tryPass(subject: string): boolean {
+    return this.#turns.tryPass(subject);
   }
 
   /**

@@ -7,8 +7,8 @@ import { Turns } from '../../src/fair/turns.js';
 const TASK_MS = 0.25;
 const UNTIMED_MAX = 4;
 const TURN_MS = 2;
-/** How many tasks run at once: those before the first look at the clock, plus those of the time that starts with it. */
-const PASSING = UNTIMED_MAX + TURN_MS / TASK_MS;
+/** How many tasks of a key run at once: those before the first look at the clock, those of the time that starts with it, and a late one. */
+const PASSING = UNTIMED_MAX + TURN_MS / TASK_MS + 1;
 const EACH_TURN = TURN_MS / TASK_MS;
 
 function createScene(itemsPerKeyMax = 1_000) {
@@ -44,11 +44,12 @@ t.test('a few tasks run at once in each turn, however many turns there are', asy
 t.test('the other tasks take turns by key, each key in its order', async (t) => {
   const { done, run } = createScene();
   run('a', PASSING + 2 * EACH_TURN);
-  run('b', 2);
-  t.same(done, numbered('a', PASSING));
+  run('b', 3);
+  t.same(done, [...numbered('a', PASSING), 'b0'], 'one of each passes late');
+  done.pop();
   await new Promise(setImmediate);
   t.equal(done.length, PASSING + EACH_TURN, 'a turn takes its time, and no more');
-  t.ok(done.indexOf('b1') < PASSING + 4, 'who has two waits for two of the others');
+  t.ok(done.indexOf('b2') < PASSING + 4, 'who has two waits for two of the others');
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   t.same(
@@ -79,3 +80,20 @@ t.test('a task without room in the queue runs at once', (t) => {
   t.equal(done.length, PASSING + 2);
   t.end();
 });
+
+t.test(
+  'where many keys have one task each, none of them waits; a key with many, and what is beyond the late time, does',
+  async (t) => {
+    const { turns, done, run } = createScene();
+    run('many', PASSING + 2 * EACH_TURN);
+    const lateCount = (4 * TURN_MS) / TASK_MS - 1;
+    for (let key = 0; key < lateCount; key += 1) run(`late ${key}`, 1);
+    t.equal(done.length, PASSING + lateCount);
+    run('too late', 1);
+    t.equal(done.length, PASSING + lateCount);
+    await new Promise(setImmediate);
+    t.ok(turns.count > 0, 'some wait still');
+    run('another', 2);
+    t.equal(done.filter((word) => word.startsWith('another')).length, 1, 'in each turn');
+  },
+);

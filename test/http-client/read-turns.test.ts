@@ -273,12 +273,12 @@ t.test('small reads are counted, then timed, then kept, and have turns of their 
   const bytes = connectionBounds.upstreamSmallReadBytesMax;
   const { turnMs } = limits;
   const read = (count: number): number =>
-    Array.from({ length: count }, () => turns.isKept(bytes)).filter(Boolean).length;
+    Array.from({ length: count }, () => turns.isKept(bytes, 'a')).filter(Boolean).length;
   t.equal(read(untimed + 1), 0);
   nowMs += turnMs;
   t.equal(read(untimed - 1), 0, 'the clock is looked at now and then');
-  t.equal(read(10), 10, 'the time is over');
-  t.notOk(turns.isKept(bytes + 1), 'that of larger ones is another');
+  t.equal(read(10), 9, 'the time is over but for one late read');
+  t.notOk(turns.isKept(bytes + 1, 'a'), 'that of larger ones is another');
   t.notOk(turns.notePiece(100_000, undefined));
   const small = ['a', 'a', 'a', 'b'].map((subject) => new Reader(subject));
   const large = new Reader('c');

@@ -263,10 +263,11 @@ for (const way of ['from callers', 'by a hop'] as const) {
       else scene.pipeline.onRequest(sent.exchange);
       return sent;
     };
-    const passing = 2 * REQUESTS_UNTIMED_MAX;
-    for (let each = 0; each < passing; each += 1) send();
-    t.equal(scene.relayed.length, passing);
+    const passing = 2 * REQUESTS_UNTIMED_MAX + 1;
+    for (let each = 1; each < passing; each += 1) send();
     nowMs = limits.turnMs;
+    send();
+    t.equal(scene.relayed.length, passing, 'and a late one');
     const waiting = Array.from({ length: 500 }, send);
     t.equal(scene.relayed.length, passing, 'no more in this turn');
     for (let each = waiting.length; each < perSubject(limits.waitingMax); each += 1) waiting.push(send());

@@ -11,8 +11,8 @@ import { until } from '../support/until.js';
 
 /** How long a request takes unless a test says otherwise: a power of two, so that sums are exact. */
 const REQUEST_MS = 0.125;
-/** How many requests pass in a turn: those before the first look at the clock, plus those of the time that starts with it. */
-const PASSING = REQUESTS_UNTIMED_MAX + limits.turnMs / REQUEST_MS;
+/** How many requests of a subject pass in a turn: those before the first look at the clock, those of the time that starts with it, and a late one. */
+const PASSING = REQUESTS_UNTIMED_MAX + limits.turnMs / REQUEST_MS + 1;
 /** How many waiting requests one turn serves. */
 const SERVED_EACH_TURN = limits.turnMs / REQUEST_MS;
 
@@ -47,7 +47,7 @@ function createScene(accounts = createAccounts(), requestMs = REQUEST_MS): Scene
       served.push(`${subject} ${number}`);
       nowMs += requestMs;
     };
-    if (turns.tryPass()) {
+    if (turns.tryPass(subject)) {
       serve();
       return { exchange, refusal: undefined };
     }
@@ -100,10 +100,10 @@ t.test('a subject with one request is served after one of each other subject, no
   await nextTurn();
   t.equal(served.length, SERVED_EACH_TURN, 'a turn takes its time, and no more');
   served.length = 0;
-  send('victim', 1);
-  t.same(served, [], 'nobody overtakes');
+  send('victim', 2);
+  t.same(served, ['victim 0'], 'who has nothing waiting does not wait for who has');
   await nextTurn();
-  t.ok(served.indexOf('victim 0') < 2, 'but its turn comes at once');
+  t.ok(served.indexOf('victim 1') < 3, 'and the turn of the second comes at once');
 });
 
 t.test('a turn ends when its time is over, and the rest follows', async (t) => {
@@ -146,7 +146,7 @@ t.test('the number of waiting requests is bounded, per subject and in all', asyn
   const share = perSubject(waitingMax);
   const { send, turns } = createScene();
   send('other', PASSING);
-  const refusals = send('alice', share + 3, 'DELETE').map(({ refusal }) => refusal);
+  const refusals = send('alice', 1 + share + 3, 'DELETE').map(({ refusal }) => refusal);
   t.same(
     refusals.filter((refusal) => refusal !== undefined),
     Array(3).fill('subject-requests-full'),
@@ -175,6 +175,7 @@ t.test('a caller that goes away while it waits is not served; one that deletes a
   const scene = createScene();
   const { send, served, accounts, turns } = scene;
   send('other', PASSING);
+  send('alice', 1);
   served.length = 0;
   const [gone] = send('alice', 1);
   send('alice', 1);
@@ -186,14 +187,14 @@ t.test('a caller that goes away while it waits is not served; one that deletes a
   t.equal(scene.resetExchanges, 1, 'whoever watches it hears of its end');
   t.equal(accounts.of('alice').requests.held, 2);
   await nextTurn();
-  t.same(served, ['alice 1', 'alice 2']);
+  t.same(served, ['alice 2', 'alice 3']);
   t.equal(accounts.size, 0);
 });
 
 t.test('a served request is not dropped when its caller goes away', async (t) => {
   const { send, accounts } = createScene();
   send('other', PASSING);
-  const [sent] = send('alice', 1);
+  const [, sent] = send('alice', 2);
   await nextTurn();
   t.equal(sent?.exchange.onAbort, undefined, 'whoever serves it hears of that');
   t.equal(accounts.size, 0);
@@ -202,10 +203,10 @@ t.test('a served request is not dropped when its caller goes away', async (t) =>
 t.test('a DELETE for which there is no room gets its turn like all others', async (t) => {
   const { send, served } = createScene(createAccounts({ subjectRequestsInFlightMax: 1 }));
   send('other', PASSING);
-  send('alice', 1);
+  send('alice', 2);
   served.length = 0;
   t.equal(send('alice', 1, 'DELETE')[0]?.refusal, undefined);
   t.same(served, [], 'it overtakes nobody');
   await nextTurn();
-  t.same(served, ['alice 0', 'alice 1']);
+  t.same(served, ['alice 1', 'alice 2']);
 });

@@ -225,7 +225,7 @@ t.test('an event for which there is no room in time ends the stream', async (t) 
 
 t.test('a large answer is given at once, however many small ones wait for their turn', async (t) => {
   const scene = new Scene(t).open().ask(1).ask(2);
-  while (wokenTurns.tryPass()) /* uses up the time of this turn */ ;
+  while (wokenTurns.tryPass('alice')) /* uses up the time of this turn */ ;
   scene.say({ id: 1, result: {} });
   scene.say({ id: 2, result: 'x'.repeat(limits.countedFromBytes) });
   t.same(scene.heard, ['2: its answer']);
