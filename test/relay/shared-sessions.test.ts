@@ -238,6 +238,19 @@ t.test('DELETE is answered once the other machine has heard of it, and then that
   t.equal(deletedCount(one, other), 1, 'its backend is told once');
 });
 
+t.test('DELETE ends at once what is in flight at the other machine', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  t.equal(await ping(other), 200);
+  const call = other.scene.post('tools/call', { name: 'b-x' }, 7);
+  t.equal(other.scene.http.last.summary, 'tools/call');
+  const deleted = one.scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  await until(() => deleted.outcome !== 'none' && call.outcome !== 'none', 'both answers');
+  t.match(call.answer?.body.toString(), /"id":7,"error"/);
+  t.equal(other.scene.accounts.held('sessions'), 0, 'and nothing of the session is left');
+});
+
 t.test('DELETE also waits for a machine that adopted the session without the first one knowing it yet', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
