@@ -171,15 +171,6 @@ export class SessionDirectory {
     return this.#failedCount;
   }
 
-  /** How many processes did not confirm in time that they know of a session's end. */
-  get unheardCount(): number {
-    return this.#unheardCount;
-  }
-
-  get idleTimeoutMs(): number {
-    return this.#options.idleTimeoutMs;
-  }
-
   /** Returns without a promise if the store does. Never throws or rejects. */
   find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     if (!this.#options.isPossibleId(sessionId)) return 'unknown';
@@ -303,7 +294,7 @@ export class SessionDirectory {
    * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
-    const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity;
+    const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
     const removed = await this.#remove(sessionKeys(sessionId).place, true, leftMsMax);
     return removed === 'failed' ? removed : removed === false ? 'kept' : 'removed';
   }
