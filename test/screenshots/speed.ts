@@ -42,7 +42,7 @@ async function run(): Promise<number> {
     await page.route(/\/servers\/\w+\/tools$/, (route) => answer(route, toolsOf(route.request().url())));
 
     await page.goto(`${controlPlane.origin}/ui/servers`);
-    await page.getByText(`${SERVERS} servers`).waitFor();
+    await page.getByText(`${SERVERS.toLocaleString('en')} servers`).waitFor();
     await tell(page, 'servers', 'Search');
 
     await page.goto(`${controlPlane.origin}/ui/compose/new`);

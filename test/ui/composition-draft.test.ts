@@ -10,6 +10,7 @@ import {
   curationOf,
   differencesOf,
   isPicked,
+  mergedDraft,
   pickedOf,
   withCuration,
   withItem,
@@ -229,4 +230,30 @@ t.test('settings to copy have the address, and a place for a token instead of on
   t.match(JSON.parse(textOf('Cursor')), {
     mcpServers: { 'My-desk': { headers: { Authorization: 'Bearer ${env:SWITCHYARD_TOKEN}' } } },
   });
+});
+
+t.test('what somebody else has changed in the meantime stays; of what both have changed, mine does', async (t) => {
+  const before = compositionDraftOf(published);
+  const theirs = {
+    ...before,
+    ...{ description: 'theirs', name: 'theirs', subjects: 'bob\ncarol' },
+    servers: [
+      { name: 'files', tools: ['read', 'write'], prompts: ['p'], curation: { tools: { read: { name: 'fetch' } } } },
+      { name: 'mail', tools: ['send'] },
+    ],
+  };
+  const mine = {
+    ...before,
+    ...{ name: 'mine', subjects: 'alice\ndora' },
+    servers: [{ name: 'files', tools: ['read', 'list'], curation: { tools: { read: { name: 'get' } } } }],
+  };
+  const merged = mergedDraft(before, mine, theirs);
+  t.match(merged, { name: 'mine', description: 'theirs', exposure: 'all' });
+  t.same(merged.subjects.split('\n'), ['bob', 'carol', 'dora'], 'alice was taken away by them, dora added by me');
+  t.same(merged.servers, [
+    { name: 'files', tools: ['read', 'write', 'list'], prompts: [], curation: { tools: { read: { name: 'fetch' } } } },
+    { name: 'mail', tools: ['send'] },
+  ]);
+  t.same(mergedDraft(before, before, theirs), theirs, 'nothing of mine');
+  t.same(mergedDraft(before, mine, before).subjects, mine.subjects, 'nothing of theirs');
 });

@@ -160,6 +160,55 @@ t.test('managing servers', async (t) => {
     t.equal(await page.evaluate('getComputedStyle(document.documentElement).colorScheme'), 'dark');
   });
 
+  await t.test('a change is undone from the audit, and edits of a page are discarded', async (t) => {
+    const desk = async (): Promise<object> => (await caller.get('/compositions/desk')).json() as object;
+    await caller.put('/compositions/desk', {
+      name: 'desk',
+      description: 'right',
+      servers: [{ name: 'three', tools: ['add'] }],
+    });
+    const wrong = [{ name: 'three', tools: ['add', 'sub'] }];
+    await caller.put('/compositions/desk', { name: 'desk', description: 'wrong', servers: wrong });
+    await open('/audit?record=desk');
+    await page.getByRole('button', { name: 'Undo this change of desk' }).first().click();
+    const question = page.getByRole('dialog', { name: 'Undo this change of desk?' });
+    t.match(await question.textContent(), /description.*wrong → right/);
+    await question.getByRole('button', { name: 'Undo it' }).click();
+    await page.getByText('desk has again what it had before').waitFor();
+    t.match(await desk(), { description: 'right', servers: [{ name: 'three', tools: ['add'] }] });
+    await open('/compose/desk');
+    await page.getByLabel('Description', { exact: true }).fill('a mistake');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByText('Everything is published').waitFor();
+    t.equal(await page.getByLabel('Description', { exact: true }).inputValue(), 'right');
+  });
+
+  await t.test('two people who change different things of the same both keep them', async (t) => {
+    const { id } = (await caller.get('/compositions/desk')).json() as { readonly id: string };
+    const servers = [{ name: 'three', tools: ['add'] }];
+    await open(`/compose/${id}`);
+    await page.getByLabel('Subjects').fill('alice@example.com\nbob@example.com');
+    await caller.put('/compositions/desk', { name: 'desk', description: 'of somebody else', servers });
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('button', { name: /^Reload it/ }).click();
+    await page.getByRole('heading', { name: /somebody else has changed/ }).waitFor();
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('Published: clients can see it now').waitFor();
+    const subjects = ['alice@example.com', 'bob@example.com'];
+    t.match((await caller.get('/compositions/desk')).json(), { description: 'of somebody else', subjects });
+
+    await open('/servers/three');
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByLabel('Tags').fill('mine');
+    await caller.put('/servers/three', { name: 'three', url: `${backend.url}?three`, description: 'theirs' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: /^Reload it/ }).click();
+    await page.getByText('save it to keep both').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('three is changed').waitFor();
+    t.match(await stateOf('three'), { description: 'theirs', tags: ['mine'] });
+  });
+
   await t.test('the form of a server is not left without a question', async (t) => {
     const asked: string[] = [];
     let isMeant = false;

@@ -70,6 +70,7 @@ t.test('a change leaves credentials alone unless it sets them', async (t) => {
   const request = requestOf(draftOf(known));
   const transport = 'STREAMABLEHTTP';
   t.same(request, { name: 'files', url: 'http://x/mcp', transport, description: 'd', tags: ['a', 'b'] });
+  t.match(draftOf(known), { headerName: 'x-key', secretName: 'files-key' }, 'they are there for who replaces them');
   t.notMatch(authWords(known.auth), 'files-key');
   t.equal(authWords(known.auth), 'a secret in x-key');
   t.same(requestOf({ ...draftOf(known), credentials: 'none' }).auth, null);

@@ -87,6 +87,8 @@ export interface AuditEntry {
   readonly outcome?: 'unknown';
   readonly unpublished?: number;
   readonly fault?: string;
+  readonly owner?: string;
+  readonly team?: string;
 }
 
 export interface Trouble {

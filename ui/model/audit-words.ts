@@ -43,6 +43,43 @@ export function memberChanges({ before = {}, after = {} }: AuditEntry): readonly
   return members.map((member) => ({ member, before: wordsOf(before[member]), after: wordsOf(after[member]) }));
 }
 
+/** The request that gives a record back what a change has taken from it. */
+export interface Undoing {
+  readonly path: string;
+  /** A merge patch. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const UNDOABLE = /^(?:replace|patch)(?:Server|Composition)$/;
+/** Are told, but nobody sets them. */
+const SET_BY_NOBODY = ['maker', 'owner'];
+
+/** @returns `undefined` where the record of the change does not hold all that was there before. */
+export function undoingOf({ kind, id, operation, before, after }: AuditEntry): Undoing | undefined {
+  if (id === undefined || before === undefined || after === undefined || !UNDOABLE.test(operation)) return undefined;
+  const members = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const undone = members
+    .filter((member) => !SET_BY_NOBODY.includes(member))
+    .map((member) => [member, before[member]] as const);
+  // What is secret or too long to record is kept by its hash.
+  if (undone.length === 0 || undone.some(([, value]) => JSON.stringify(value ?? null).includes('"hash":')))
+    return undefined;
+  const body = Object.fromEntries(
+    undone.map(([member, value]) => [member, value === undefined ? null : withoutIds(value)]),
+  );
+  return { path: `/${kind}/${id}`, body };
+}
+
+/** The parts of a composition are recorded with the ids of their servers, and set by names. */
+function withoutIds(value: unknown): unknown {
+  if (!Array.isArray(value)) return value;
+  return value.map((part: unknown) => {
+    if (typeof part !== 'object' || part === null) return part;
+    const { id: _, ...others } = part as Readonly<Record<string, unknown>>;
+    return others;
+  });
+}
+
 /** The outcome of a change that did not go as requested; `''` when all went well. */
 export function outcomeWords({ outcome, fault, unpublished }: AuditEntry): string {
   return [

@@ -107,6 +107,58 @@ export function withCuration(
   return { ...draft, servers };
 }
 
+/**
+ * What somebody has changed of a composition, on top of what somebody else has changed in the meantime: where both have changed the same
+ * member, it is the first one's.
+ * @param before what both began with.
+ */
+export function mergedDraft(
+  before: CompositionDraft,
+  mine: CompositionDraft,
+  theirs: CompositionDraft,
+): CompositionDraft {
+  const member = <Name extends keyof CompositionDraft>(name: Name): CompositionDraft[Name] =>
+    mine[name] === before[name] ? theirs[name] : mine[name];
+  const subjects = mergedList(
+    ...([before, mine, theirs].map((draft) => subjectsIn(draft.subjects)) as Three<readonly string[]>),
+  );
+  return {
+    ...{ name: member('name'), description: member('description'), exposure: member('exposure') },
+    // A draft has a team only if somebody has typed one.
+    team: mine.team === undefined || mine.team === before.team ? theirs.team : mine.team,
+    subjects: mine.subjects === before.subjects ? theirs.subjects : subjects.join('\n'),
+    servers: mergedServers(before, mine, theirs),
+  };
+}
+
+type Three<Value> = [Value, Value, Value];
+
+/** Theirs, without what I have taken away, and with what I have added. */
+function mergedList(before: readonly string[], mine: readonly string[], theirs: readonly string[]): readonly string[] {
+  const gone = before.filter((each) => !mine.includes(each));
+  const added = mine.filter((each) => !before.includes(each));
+  return [...new Set([...theirs.filter((each) => !gone.includes(each)), ...added])];
+}
+
+function mergedServers(...drafts: Three<CompositionDraft>): readonly ComposedServer[] {
+  const names = new Set(drafts.toReversed().flatMap(({ servers }) => servers.map(({ name }) => name)));
+  return [...names].flatMap((name) => {
+    const [before, mine, theirs] = drafts.map(({ servers }) => servers.find((each) => each.name === name)) as Three<
+      ComposedServer | undefined
+    >;
+    const lists = Object.fromEntries(
+      itemKinds
+        .map((kind) => [kind, mergedList(before?.[kind] ?? [], mine?.[kind] ?? [], theirs?.[kind] ?? [])] as const)
+        .filter(([kind, list]) => kind === 'tools' || list.length > 0 || theirs?.[kind] !== undefined),
+    );
+    if (Object.values(lists).every((list) => list.length === 0)) return [];
+    const isMine = JSON.stringify(mine?.curation) !== JSON.stringify(before?.curation);
+    const { curation } = (isMine ? mine : theirs) ?? {};
+    const { curation: _, ...others } = theirs ?? {};
+    return [{ ...others, tools: [], ...lists, name, ...(curation !== undefined && { curation }) }];
+  });
+}
+
 export interface Difference {
   readonly sign: '+' | '-' | '~';
   readonly words: string;

@@ -34,7 +34,9 @@ export function pickerRows({ servers, lists, faults, words, opened, used }: Pick
     const { name } = server;
     const items = lists.get(name);
     const isNamed = words.every((word) => name.toLowerCase().includes(word));
-    const found = items === undefined || isNamed ? items : foundIn(items, words);
+    // A word may name the server, and the others one of its tools.
+    const left = words.filter((word) => !name.toLowerCase().includes(word));
+    const found = items === undefined || isNamed ? items : foundIn(items, left);
     if (!isNamed && (found === undefined || itemKinds.every((kind) => found[kind].length === 0))) continue;
     const isOpen = opened.get(name) ?? (words.length > 0 ? found !== undefined : used.has(name));
     rows.push({ kind: 'server', server, isOpen, found });

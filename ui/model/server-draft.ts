@@ -1,5 +1,5 @@
 // The state of a server's form, and the request made from it. Secrets are named, never typed, so the form has no secret to show.
-import type { Auth, Server } from '../api/types.js';
+import type { Auth, SecretPlace, Server } from '../api/types.js';
 
 export interface ServerDraft {
   readonly name: string;
@@ -29,8 +29,38 @@ export const BLANK_DRAFT: ServerDraft = {
   ...{ tokenEndpoint: '', issuer: '', clientId: '', scope: '', resource: '' },
 };
 
-export function draftOf({ name, url, transport = 'STREAMABLEHTTP', description, tags }: Server): ServerDraft {
-  return { ...BLANK_DRAFT, name, url, transport, description, tags: tags.join(', '), credentials: 'keep' };
+/** The fields of the credentials hold what is set, for those who replace it. */
+export function draftOf({ name, url, transport = 'STREAMABLEHTTP', description, tags, auth }: Server): ServerDraft {
+  return {
+    ...BLANK_DRAFT,
+    ...authFields(auth),
+    name,
+    url,
+    transport,
+    description,
+    tags: tags.join(', '),
+    credentials: 'keep',
+  };
+}
+
+function authFields(auth: Auth | null | undefined): Partial<ServerDraft> {
+  const nameOf = (place: SecretPlace | undefined): string =>
+    place !== undefined && 'secret' in place ? place.secret : '';
+  if (auth === undefined || auth === null) return {};
+  if (auth.type === 'headers') {
+    const [[headerName, place] = ['authorization', undefined]] = Object.entries(auth.headers);
+    return { headerName, secretName: nameOf(place) };
+  }
+  const { client_id: clientId = '', client_secret, scope = '', resource = '' } = auth;
+  const shared = { clientId, scope, resource, secretName: nameOf(client_secret) };
+  if (auth.type === 'oauth2-user') return { ...shared, issuer: auth.issuer ?? '' };
+  return { ...shared, tokenEndpoint: auth.token_endpoint };
+}
+
+/** The form of somebody who has changed some fields, after somebody else has changed the server. */
+export function mergedForm(before: ServerDraft, mine: ServerDraft, theirs: ServerDraft): ServerDraft {
+  const changed = Object.entries(mine).filter(([member, value]) => value !== before[member as keyof ServerDraft]);
+  return { ...theirs, ...(Object.fromEntries(changed) as Partial<ServerDraft>) };
 }
 
 export interface ServerRequest {

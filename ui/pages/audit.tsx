@@ -3,10 +3,22 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
 import { ask, faultWords } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { AuditEntry } from '../api/view-types.js';
-import { doneWords, memberChanges, outcomeWords, pageOfChanged, type MemberChange } from '../model/audit-words.js';
+import {
+  doneWords,
+  memberChanges,
+  outcomeWords,
+  pageOfChanged,
+  undoingOf,
+  type MemberChange,
+  type Undoing,
+} from '../model/audit-words.js';
+import { mayChange } from '../model/permission.js';
 import { Empty } from '../parts/empty.js';
+import { announce } from '../parts/announcements.js';
+import { Confirmation } from '../parts/confirmation.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
@@ -61,12 +73,17 @@ export function AuditPage(): JSX.Element {
           Show
         </button>
       </form>
-      <Loaded query={first}>{(page) => <AuditPages key={path} first={page} />}</Loaded>
+      <Loaded query={first}>{(page) => <AuditPages key={path} first={page} reload={first.reload} />}</Loaded>
     </>
   );
 }
 
-function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
+interface PagesProps {
+  readonly first: AuditPageOf;
+  readonly reload: () => Promise<void>;
+}
+
+function AuditPages({ first, reload }: PagesProps): JSX.Element {
   const [older, setOlder] = useState<readonly AuditPageOf[]>([]);
   const [of, setOf] = useState(first);
   const [fault, setFault] = useState('');
@@ -77,6 +94,7 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
   }
   const pages = [first, ...older];
   const entries = pages.flatMap((page) => page.entries);
+  const removed = new Set(entries.filter(({ operation }) => operation.startsWith('remove')).map(({ id }) => id));
   const next = pages.at(-1)?.next;
   const readOlder = async (): Promise<void> => {
     if (next === undefined) return;
@@ -100,7 +118,11 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
       {entries.length > 0 && (
         <ol class="card table-card items changes" aria-label="Changes">
           {entries.map((entry, index) => (
-            <ChangeItem key={`${entry.at} ${entry.requestId ?? index}`} entry={entry} />
+            <ChangeItem
+              key={`${entry.at} ${entry.requestId ?? index}`}
+              {...{ entry, reload }}
+              isGone={removed.has(entry.id)}
+            />
           ))}
         </ol>
       )}
@@ -128,9 +150,18 @@ function iconOf({ operation }: AuditEntry): IconName {
   return operation === 'refreshServer' ? 'refresh' : 'edit';
 }
 
-function ChangeItem({ entry }: { readonly entry: AuditEntry }): JSX.Element {
+interface ChangeProps {
+  readonly entry: AuditEntry;
+  /** Its record was removed since. */
+  readonly isGone: boolean;
+  readonly reload: () => Promise<void>;
+}
+
+function ChangeItem({ entry, isGone, reload }: ChangeProps): JSX.Element {
+  const caller = useCaller();
+  const undoing = !isGone && mayChange(caller, entry) ? undoingOf(entry) : undefined;
   const { at, subject, name = '', before, after, requestId } = entry;
-  const page = pageOfChanged(entry);
+  const page = isGone ? '' : pageOfChanged(entry);
   // Who made it is its owner, mostly.
   const changes = memberChanges(entry).filter(({ member }) => member !== 'maker');
   const outcome = outcomeWords(entry);
@@ -160,8 +191,55 @@ function ChangeItem({ entry }: { readonly entry: AuditEntry }): JSX.Element {
       </div>
       <span class="when from-end">
         <Since time={at} />
+        {undoing !== undefined && <UndoButton {...{ undoing, name, changes, reload }} />}
       </span>
     </li>
+  );
+}
+
+interface UndoProps extends Pick<ChangeProps, 'reload'> {
+  readonly undoing: Undoing;
+  readonly name: string;
+  readonly changes: readonly MemberChange[];
+}
+
+function UndoButton({ undoing: { path, body }, name, changes, reload }: UndoProps): JSX.Element {
+  const [isAsked, setAsked] = useState(false);
+  const undo = async (): Promise<void> => {
+    try {
+      await ask(path, { method: 'PATCH', body });
+      announce(`${name} has again what it had before`);
+      await reload();
+    } catch (error) {
+      announce(faultWords(error));
+    }
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={`Undo this change of ${name.slice(0, 100)}`}
+        onClick={() => setAsked(true)}
+      >
+        Undo
+      </button>
+      {isAsked && (
+        <Confirmation
+          title={`Undo this change of ${name.slice(0, 100)}?`}
+          action="Undo it"
+          onAnswer={(isMeant) => {
+            setAsked(false);
+            if (isMeant) void undo();
+          }}
+        >
+          <p>It gets back what it had before, also where somebody has changed the same since:</p>
+          <MemberList
+            changes={changes.map(({ member, before, after }) => ({ member, before: after, after: before }))}
+          />
+        </Confirmation>
+      )}
+    </>
   );
 }
 

@@ -11,6 +11,7 @@ import {
   compositionDraftOf,
   compositionRequest,
   differencesOf,
+  mergedDraft,
   type CompositionDraft,
   type Difference,
 } from '../model/composition-draft.js';
@@ -108,7 +109,9 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
   const readAgain = (): Promise<void> =>
     run(async () => {
       const now = await ask<Composition>(path);
-      setTheirs(differencesOf(before, compositionDraftOf(now.value)));
+      const current = compositionDraftOf(now.value);
+      setTheirs(differencesOf(before, current));
+      setDraft(mergedDraft(before, draft, current));
       setPublished(now);
       setOutdated(false);
     });
@@ -240,7 +243,12 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             <span class="told">{changeWords(differences.length, published === undefined)}</span>
             {isOutdated && (
               <button type="button" onClick={() => void readAgain()}>
-                Reload it, keep my selection, and show the differences
+                Reload it, keep my changes, and show theirs
+              </button>
+            )}
+            {differences.length > 0 && !isBusy && !isOutdated && (
+              <button type="button" onClick={() => setDraft(before)}>
+                Discard
               </button>
             )}
             <button class="main" aria-disabled={!isReady}>

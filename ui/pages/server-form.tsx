@@ -5,7 +5,7 @@ import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import type { Server, Tool } from '../api/types.js';
 import { useCaller } from '../api/caller.js';
 import { counted } from '../model/counted.js';
-import { authWords, BLANK_DRAFT, draftOf, requestOf, type ServerDraft } from '../model/server-draft.js';
+import { authWords, BLANK_DRAFT, draftOf, mergedForm, requestOf, type ServerDraft } from '../model/server-draft.js';
 import { announce } from '../parts/announcements.js';
 import { Field } from '../parts/field.js';
 import { Fault } from '../parts/notices.js';
@@ -36,7 +36,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
   const transportId = useId();
   const caller = useCaller();
   const [kept] = useState(() => keptDraft<KeptForm>());
-  const [blank] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
+  const [blank, setBlank] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
   const [draft, setDraft] = useState(kept?.draft ?? blank);
   // The ETag of the version that the form was filled with: a version read later may contain another user's changes.
   const [etag, setEtag] = useState(kept === undefined ? known?.etag : kept.etag);
@@ -130,15 +130,18 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
             type="button"
             onClick={() =>
               void run(async () => {
-                const { etag: current } = await ask<Server>(`/servers/${known?.value.id ?? ''}`);
-                setEtag(current);
+                const current = await ask<Server>(`/servers/${known?.value.id ?? ''}`);
+                const theirs = draftOf(current.value);
+                setDraft(mergedForm(blank, draft, theirs));
+                setBlank(theirs);
+                setEtag(current.etag);
                 setOutdated(false);
                 await onReload?.();
-                announce('The page shows the present state; saving replaces it with the contents of the form');
+                announce('The form has what somebody else has changed, and what you have; save it to keep both');
               })
             }
           >
-            Reload it, and keep what I have typed
+            Reload it, and keep what I have changed
           </button>
         )}
         <div class="actions">

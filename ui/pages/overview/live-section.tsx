@@ -25,11 +25,11 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
       <h2 id="live" class="unseen">
         The dataplane now
       </h2>
-      {fault !== '' && (
+      {/* Without figures, it is what needs attention that says so. */}
+      {fault !== '' && reading !== undefined && (
         <div class="fault" role="alert">
           <p>
-            <Said text={fault} max={600} />
-            {reading !== undefined && ' The figures below are older.'}
+            <Said text={fault} max={600} /> The figures below are older.
           </p>
         </div>
       )}

@@ -10,7 +10,8 @@ interface CredentialProps {
   readonly change: (members: Partial<ServerDraft>) => void;
 }
 
-const SECRET_HELP = 'As stored with switchyard secrets; its value is never shown here';
+const SECRET_HELP =
+  'As stored with switchyard secrets set; its value is never shown here. To replace the value, store it again under the same name';
 
 export function CredentialFields({ draft, known, change }: CredentialProps): JSX.Element {
   const choices = [
