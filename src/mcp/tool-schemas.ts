@@ -47,7 +47,9 @@ function noteSchema(
   const isObject = tape.kind(schema) === jsonKind.object;
   if (isObject && showsType(bytes, from, tape.end(schema))) return;
   const text = bytes.subarray(from, tape.end(schema));
-  const type = isObject && schemaTape.scan(text, 1) ? findMember(schemaTape, text, 0, 'type') : NONE;
+  // One of more members than are read is left to the client.
+  if (isObject && !schemaTape.scan(text, 1)) return;
+  const type = isObject ? findMember(schemaTape, text, 0, 'type') : NONE;
   if (type === ABSENT) {
     const more = schemaTape.count > 1 ? ',' : '';
     mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });

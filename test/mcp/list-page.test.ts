@@ -125,6 +125,8 @@ void t.test('whatever says that it is an object keeps its bytes', async (t) => {
     '{"properties":{},"type":"object","required":[]}',
     '{"t\\u0079pe":"obj\\u0065ct"}',
     '{"type":"object","type":"string"}',
+    // More members than are read.
+    `{${'"x":1,'.repeat(limits.jsonNodesMax)}"x":1}`,
   ];
   for (const schema of schemas) {
     const tool = `{"name":"a","inputSchema":${schema},"outputSchema":${schema}}`;
