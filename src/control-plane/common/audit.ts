@@ -9,7 +9,7 @@ import type { ChangeNote } from './change.js';
 /** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
-export interface AuditedRequest {
+interface AuditedRequest {
   readonly operation: string;
   /** As in the endpoint table. */
   readonly kind: string;

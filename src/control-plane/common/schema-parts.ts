@@ -97,7 +97,6 @@ export const count = { type: 'integer', minimum: 0 } as const;
 export const time = { type: 'string', format: 'date-time' } as const;
 export const anyObject = { type: 'object', additionalProperties: true } as const;
 export const id = { type: 'string', pattern: '^[0-9a-f]{32}$' } as const;
-export const manyTexts = { type: 'array', items: text } as const;
 
 export function orNull<const Schema extends JsonSchema & { readonly type: string }>(
   schema: Schema,

@@ -78,7 +78,7 @@ export const GRANTS_PER_SUBJECT_MAX = 64;
 /** Grants of the control plane itself in the store, with which it probes servers. Beyond that, the one granted first is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
-export interface ConnectOptions extends ConnectFetchMeans {
+interface ConnectOptions extends ConnectFetchMeans {
   /** This control plane's scheme, host and port, as browsers reach it. */
   readonly connectUrl: string;
   readonly keys: SecretKeys;

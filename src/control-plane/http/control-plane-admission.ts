@@ -14,7 +14,7 @@ import type { RateLimiter } from './rate-limiter.js';
 
 // The refusal for a caller whose role does not suffice: names the required role, in words and as RFC 6750 defines. Cold path.
 
-export const ROLE_MISSING = 'role-missing';
+const ROLE_MISSING = 'role-missing';
 
 /** @param has `undefined`: no role. */
 export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {

@@ -4,7 +4,7 @@
 
 export interface PageQuery {
   readonly limit?: number;
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 export interface Page<Item> {

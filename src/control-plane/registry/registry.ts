@@ -75,9 +75,8 @@ export class Registry {
   /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#options.directory.sync();
-    const query = { limit, ...(cursor === undefined ? {} : { cursor }) };
     const page = this.#options.directory.servers.page(
-      query,
+      { limit, cursor },
       (server) =>
         (tags === undefined || server.tags.some((tag) => tags.includes(tag))) &&
         (status === undefined || server.status === status),

@@ -23,8 +23,6 @@ export function slugOf(name: string): string {
   return slug === '' ? 'server' : slug;
 }
 
-export type ServerSnapshot = Snapshot<StoredServer>;
-
 const SLUGS = 'server-slugs/';
 
 export class ServerStorage extends Collection<StoredServer, ServerRecord> {
@@ -76,7 +74,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
 
   /** As `changes`, with all that belongs to the server. @param lists those that were read again. */
   async allChanges(
-    before: ServerSnapshot | undefined,
+    before: Snapshot<StoredServer> | undefined,
     after: StoredServer | undefined,
     lists: AllLists = NO_LISTS,
   ): Promise<RecordChange[]> {
