@@ -107,7 +107,7 @@ export class Overload {
 
   /** The refusal of any request now, if any. A DELETE is never refused, because it makes room. */
   requestRefusalOf(method: string): Refusal | undefined {
-    return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
+    return method === 'DELETE' ? undefined : this.healthRefusal;
   }
 
   /** The refusal that makes the health check send callers elsewhere: not while requests of open sessions are served. */

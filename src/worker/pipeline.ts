@@ -133,7 +133,6 @@ export class Pipeline implements EdgeHandler {
   /** This worker's slot has a successor, which gets all new requests; requests that have begun here end here. */
   retire(): void {
     this.#isRetired = true;
-    this.#parts.hops.leaveOwnSlot();
   }
 
   onRequest(exchange: EdgeExchange): void {

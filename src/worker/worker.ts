@@ -233,7 +233,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     },
     logger,
   });
-  const hops = new Hops(hopDirectory, slot, hopSecret, logger);
+  const hops = new Hops(hopDirectory, hopSecret, logger);
   const announcer = new ForgetAnnouncer(primary);
   const overload = new Overload(logger);
   const tokens = new TokenVerifier(options.token);

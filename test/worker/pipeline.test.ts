@@ -233,7 +233,6 @@ t.test('a hop that is retried counts as failed once: when nobody waits for it an
     figures,
     hops: {
       isClosed: false,
-      leaveOwnSlot: () => undefined,
       forward: (...[, , , onFailure]: Parameters<Hops['forward']>) => onFailure('owner-absent'),
     } as unknown as Hops,
     ownerWaits: {

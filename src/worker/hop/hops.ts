@@ -1,6 +1,5 @@
 // Connects this worker to the owners of other workers' sessions: one link per owner, opened when first needed and reopened after
 // it is lost. Requests whose owner is being restarted wait here.
-import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/index.js';
 import { type Logger, limits } from '../../shared/index.js';
@@ -44,7 +43,6 @@ export function hopSocketPath(directory: string, slot: number): string {
 
 export class Hops {
   readonly #directory: string;
-  #ownSlot: number | undefined;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
   /** Links by owner slot; at most one per slot. */
@@ -53,9 +51,8 @@ export class Hops {
   #leftLinks: HopLink[] = [];
   #isClosed = false;
 
-  constructor(directory: string, ownSlot: number, secret: Uint8Array, logger: Logger) {
+  constructor(directory: string, secret: Uint8Array, logger: Logger) {
     this.#directory = directory;
-    this.#ownSlot = ownSlot;
     this.#secret = secret;
     this.#logger = logger;
   }
@@ -67,7 +64,6 @@ export class Hops {
    * needs an answer. An answer that breaks after it began is cut off.
    */
   forward(owner: number, hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
-    assert(owner !== this.#ownSlot, 'a worker does not hop to itself');
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
@@ -79,11 +75,6 @@ export class Hops {
 
   get isClosed(): boolean {
     return this.#isClosed;
-  }
-
-  /** This worker has a successor, which owns the slot: from now on this worker hops to the slot like to any other. */
-  leaveOwnSlot(): void {
-    this.#ownSlot = undefined;
   }
 
   /** Ends every link; their hops fail. */

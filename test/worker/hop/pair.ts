@@ -11,7 +11,6 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 
-export const CALLER_SLOT = 0;
 export const OWNER_SLOT = 1;
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;
 export const HOP: ForwardedIdentity = { subject: 'a-subject', virtualHostId: 'a-host' };
@@ -36,7 +35,7 @@ export class HopPair {
   constructor(t: Test, answerMemory?: MessageMemory) {
     this.#answerMemory = answerMemory;
     this.directory = createScratchDirectory(t);
-    this.hops = new Hops(this.directory, CALLER_SLOT, this.secret, logger);
+    this.hops = new Hops(this.directory, this.secret, logger);
     t.teardown(async () => {
       this.hops.close();
       await this.stopOwner();
