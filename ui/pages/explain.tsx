@@ -94,7 +94,7 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
                 {name}
               </option>
             ))}
-            <option value={OTHER}>another virtual host, by id</option>
+            <option value={OTHER}>another one, by its id</option>
           </select>
         </label>
         {isTyped && (

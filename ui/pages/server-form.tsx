@@ -163,5 +163,5 @@ function toldWords(isNew: boolean, preview: Preview | undefined): string {
   if (!isNew) return 'Nothing is changed until you save it';
   return preview === undefined
     ? 'Nothing is saved by looking at it'
-    : 'Once registered, its tools are at /mcp of the control plane; the dataplane serves those that a composition names';
+    : 'Once it is registered, its tools can be composed: people get those that a composition of theirs has';
 }

@@ -22,7 +22,7 @@ import { Table, type Order, type Row } from '../parts/table.js';
 import { BulkActions } from './servers/bulk.js';
 
 /** More rows than this make a browser slow; users with more servers search. */
-const ROWS_MAX = 100;
+const ROWS_MAX = 50;
 
 export const useServers = () => useQuery('servers', () => askAll<Server>('/servers'));
 

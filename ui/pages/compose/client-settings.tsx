@@ -21,7 +21,7 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
       <Field
         label="Address of the gateway"
         value={base}
-        help="This control plane serves the composition to its subjects. For everyday use, enter the dataplane’s address with its path, e.g. https://gateway.example.com/gw-rs"
+        help="The address shown works for a first try. For everyday use, enter the one at which clients reach the gateway, with its path, e.g. https://gateway.example.com/gw-rs"
         onChange={change}
       />
       {url === undefined ? (
