@@ -19,10 +19,11 @@ export interface ShareBounds {
  */
 const KEPT_DIVISOR = 8;
 
-/** Reserves nothing of what one subject may have in any case, and nothing where that part would be too small to be useful. */
+/** Reserves nothing where one subject may have the whole, and nothing where that part would be too small to be useful. */
 export function withKept({ subjectMax, totalMax }: ShareBounds): ShareBounds {
-  const kept = Math.min(Math.floor(totalMax / KEPT_DIVISOR), totalMax - subjectMax);
-  return { subjectMax, totalMax, kept: kept >= KEPT_DIVISOR && kept < Infinity ? kept : 0 };
+  const kept = Math.floor(totalMax / KEPT_DIVISOR);
+  const isUseful = subjectMax < totalMax && kept >= KEPT_DIVISOR && kept < Infinity;
+  return { subjectMax, totalMax, kept: isUseful ? kept : 0 };
 }
 
 /**
@@ -99,10 +100,10 @@ export class Holding {
     return this.#held;
   }
 
-  /** The room that there would be if nothing were held. */
+  /** The room that there would be if nothing were held by anybody. */
   get roomWhenEmpty(): number {
-    const { subjectMax, totalMax } = this.share.bounds;
-    return Math.min(subjectMax, totalMax);
+    const { subjectMax, totalMax, kept = 0 } = this.share.bounds;
+    return Math.min(subjectMax, totalMax - kept);
   }
 
   /** The room left under both bounds; what is reserved for others is not considered. */

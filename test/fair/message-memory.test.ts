@@ -191,6 +191,12 @@ t.test('two subjects that take all they can, and wait for more, leave room for t
   t.same(scene.heard, []);
 });
 
+t.test('a message that only what is reserved would have room for is refused at once', async (t) => {
+  const scene = new Scene(t, withKept({ subjectMax: 95, totalMax: 100 }));
+  t.equal(scene.hold('ada').grow(89), 'subjectMax');
+  t.equal(scene.hold('ada').grow(88), 'room');
+});
+
 t.test('room that comes back in whatever way wakes those who wait for it', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const { answerBytes } = scene.accounts.of('ada');
