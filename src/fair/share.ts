@@ -28,7 +28,7 @@ export function withKept({ subjectMax, totalMax }: ShareBounds): ShareBounds {
 
 /**
  * Whether all may hold `held` together. The reserved part is open only to a subject that then holds at most a quarter of its even part of it
- * (own ≤ reserve ÷ holders ÷ 4), so that the next subject finds room there even after hundreds before it took all they could.
+ * (own ≤ reserve ÷ holders ÷ 4), or one thing, so that the next subject finds room there even after hundreds before it took all they could.
  */
 export function isOpenTo(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
   const { totalMax, kept = 0 } = bounds;
@@ -36,7 +36,7 @@ export function isOpenTo(bounds: ShareBounds, held: number, own: number, holders
 }
 
 function isLittle({ kept = 0 }: ShareBounds, own: number, holders: number): boolean {
-  return own * 4 * holders <= kept;
+  return own <= 1 || own * 4 * holders <= kept;
 }
 
 /** The bound under which there is no room. */

@@ -129,13 +129,12 @@ t.test('the number of watchers is bounded, in all and per subject', async (t) =>
   const live = liveOf(t, dataplane().ask);
   const own = Array.from({ length: perSubject(limits.liveStreamsMax) }, () => live.open('ann', true));
   t.equal(live.open('ann', true), undefined);
-  // The last eighth is for subjects that have little of it.
-  const most = limits.liveStreamsMax * (7 / 8);
-  for (let n = own.length; n < most; n++) t.ok(live.open(`s${n}`, true));
+  for (let n = own.length; n < limits.liveStreamsMax; n++) t.ok(live.open(`s${n}`, true));
   t.equal(live.open('late', true), undefined);
   own[0]!.destroy();
-  await until(() => live.count < most, 'one has gone');
-  t.ok(live.open('ann', true));
+  await until(() => live.count < limits.liveStreamsMax, 'one has gone');
+  t.equal(live.open('ann', true), undefined, 'the last places are for who has none');
+  t.ok(live.open('late', true));
   live.close();
   own[1]!.resume();
   await until(() => own[1]!.readableEnded, 'all are ended');

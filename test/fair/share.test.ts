@@ -91,6 +91,12 @@ t.test('however many subjects take as much as they can, one more finds room', as
   t.equal(accounts.of('attacker 0').requests.boundAgainst(1), 'subjectMax');
 });
 
+t.test('where many subjects have one thing each, the next one has its first as long as there is any', async (t) => {
+  const accounts = accountsOf({ requests: withKept({ subjectMax: 25, totalMax: 100 }) });
+  for (let subject = 0; subject < 100; subject += 1) t.equal(accounts.of(`s${subject}`).requests.tryTake(1), undefined);
+  t.equal(accounts.of('late').requests.tryTake(1), 'totalMax');
+});
+
 t.test(
   'an eighth is reserved, unless one subject may have the whole, or that is too little to be of use',
   async (t) => {
