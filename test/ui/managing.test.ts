@@ -157,7 +157,8 @@ t.test('managing servers', async (t) => {
     await page.keyboard.press('Control+k');
     await page.keyboard.type('dark');
     await page.keyboard.press('Enter');
-    t.equal(await page.evaluate('getComputedStyle(document.documentElement).colorScheme'), 'dark');
+    const scheme = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
+    await until(async () => (await scheme()) === 'dark', 'the dark theme');
   });
 
   await t.test('a change is undone from the audit, and edits of a page are discarded', async (t) => {

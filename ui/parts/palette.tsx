@@ -73,14 +73,16 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
     if (choice.act !== undefined) choice.act();
     else navigate(choice.page);
   };
-  const onKey = (event: KeyboardEvent): void => {
+  const onKey = (event: JSX.TargetedKeyboardEvent<HTMLInputElement>): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && found.length > 0) {
       event.preventDefault();
       setAt((at + step + found.length) % found.length);
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      take(found[at]);
+      // Who types fast and presses Enter means what is typed, not what was drawn last.
+      const typed = event.currentTarget.value;
+      take(typed === text ? found[at] : choicesFor(choices, typed)[0]);
     }
   };
   return (
