@@ -155,6 +155,7 @@ t.test('managing servers', async (t) => {
     await go('desk', 'desk');
     await go('regist', 'Register a server');
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /^Find a page/ }).waitFor();
     await page.keyboard.type('dark');
     await page.keyboard.press('Enter');
     const scheme = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).colorScheme');

@@ -1,7 +1,7 @@
 // Goes anywhere and does the usual by keyboard: Ctrl+K or Cmd+K opens a search over pages, actions, servers and compositions.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { choicesFor, type Choice } from '../model/choices.js';
 import { plainText } from '../model/plain-text.js';
@@ -55,7 +55,8 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
   const [at, setAt] = useState(0);
   const [, navigate] = useLocation();
   const found = useMemo(() => choicesFor(choices, text), [choices, text]);
-  useEffect(() => {
+  // Before the next picture: the first letters may come before it.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     return () => void (isOpen.value = false);
   }, []);
