@@ -7,7 +7,7 @@ import { MIB } from '../shared/index.js';
 // Each piece is an object of some hundred bytes, and a sender may send single bytes, so that a body within its limit could take a hundred
 // times its size in memory: small pieces are therefore joined periodically.
 
-/** Whenever the number of pieces reaches a multiple of this, the last ones, this many, are joined if they are small. */
+/** After every so many pieces, those are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;
 /** From this size on, the overhead of an object per piece no longer matters, and no byte is copied often. */
 const WORTHWHILE_BYTES = 64 * 1024;

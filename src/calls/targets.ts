@@ -247,7 +247,7 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
 /** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
-/** Finds the backends that list this: pages of apps do not know how the gateway calls what is their server's. */
+/** Finds the backends that list a name or `ui:` URI without a prefix: a page of an app uses those of its own server. */
 interface AppNames {
   withApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }

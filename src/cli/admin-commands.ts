@@ -19,7 +19,7 @@ import {
   printable,
   textLines,
   textTable,
-  understood,
+  parsedResponse,
   exitStatusOf,
 } from './command-result.js';
 import type { Columns } from './views.js';
@@ -137,7 +137,7 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
   let silent: readonly number[] = [];
   for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
     const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
-    const page: DataplaneSessions = understood(
+    const page: DataplaneSessions = parsedResponse(
       'dataplane',
       sessionsShape,
       await admin.get(`/sessions?${query.toString()}`),
@@ -176,14 +176,14 @@ type LookUp = (id: string, watch: Watch) => Promise<CommandResult | string>;
 const explainRequest: LookUp = async (id, { admin }) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found === undefined) return '';
-  const { requests } = understood('dataplane', requestsShape, found);
+  const { requests } = parsedResponse('dataplane', requestsShape, found);
   return { answer: found, text: requests.map(requestText).join('\n') };
 };
 
 const explainSession: LookUp = async (id, { admin, columns }) => {
   const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
-  const page = understood('dataplane', sessionsShape, answer);
+  const page = parsedResponse('dataplane', sessionsShape, answer);
   const [session] = page.sessions;
   if (session === undefined) return silence(page.silent);
   const { backends, ...rest } = session;
@@ -218,7 +218,7 @@ function requestText(request: DataplaneRequest): string {
 }
 
 function explanation(answer: unknown, columns: Columns): string {
-  const { workers, silent } = understood('dataplane', explanationShape, answer);
+  const { workers, silent } = parsedResponse('dataplane', explanationShape, answer);
   const [first] = workers;
   if (first === undefined) return silence(silent) || 'No worker answers.\n';
   const { kept } = first;

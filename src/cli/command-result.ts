@@ -104,7 +104,7 @@ export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promis
 }
 
 /** What another program of ours responded, if it has the shape. Throws a CliFault. */
-export function understood<Shape extends z.ZodType>(
+export function parsedResponse<Shape extends z.ZodType>(
   program: 'control plane' | 'dataplane',
   shape: Shape,
   answer: unknown,

@@ -89,7 +89,7 @@ export type FiledServer = { readonly name: string; readonly notes: readonly stri
   | { readonly kind: 'refused' }
 );
 
-export interface ImportWay {
+export interface ImportOptions {
   /** Where the secrets in headers are to be kept. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
@@ -114,7 +114,7 @@ const serverShape = z.object({
 type Said = z.infer<typeof serverShape>;
 
 /** Rejects with a CliFault when the file is none of these. */
-export async function readMcpFile(text: string, way: ImportWay): Promise<readonly FiledServer[]> {
+export async function readMcpFile(text: string, way: ImportOptions): Promise<readonly FiledServer[]> {
   const settings = await readSettings(text);
   if (settings.fault !== undefined) {
     throw new CliFault(exitStatus.refused, `the file is not ${settings.language}: ${settings.fault}`);
@@ -143,7 +143,7 @@ export async function readMcpFile(text: string, way: ImportWay): Promise<readonl
 
 function filed(
   { name, said: words }: SaidServer,
-  way: ImportWay,
+  way: ImportOptions,
   taken: Set<string>,
   takePort: () => number,
 ): FiledServer {
@@ -173,7 +173,13 @@ function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | u
   return /^sse$/i.test(type) ? 'SSE' : undefined;
 }
 
-function remoteOf(name: string, said: Said, way: ImportWay, taken: Set<string>, notes: readonly string[]): FiledServer {
+function remoteOf(
+  name: string,
+  said: Said,
+  way: ImportOptions,
+  taken: Set<string>,
+  notes: readonly string[],
+): FiledServer {
   const { url = '', headers = {}, elsewhere = {}, disabled } = said;
   const fault = urlFault(url);
   if (fault !== undefined) return refused(name, fault);

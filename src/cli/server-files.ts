@@ -5,7 +5,7 @@ import { exitStatus, limits } from '../shared/index.js';
 import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
-import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
+import { readMcpFile, type FiledServer, type ImportOptions, type NeededSecret } from './mcp-file.js';
 import type { Way } from './run-cli.js';
 import type { Columns } from './views.js';
 
@@ -25,7 +25,7 @@ interface Result {
 export interface Import {
   /** `-` for standard input. */
   readonly file: string;
-  readonly way: ImportWay;
+  readonly way: ImportOptions;
   /** Whether the control plane is not contacted. */
   readonly isTrial: boolean;
 }
@@ -91,7 +91,7 @@ function outcomeTable({ name, outcome, status, why }: Result, longestName: strin
 }
 
 /** What is left to do. */
-function adviceText(results: readonly Result[], { secretsIn }: ImportWay): string {
+function adviceText(results: readonly Result[], { secretsIn }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
   const lines: string[] = [];

@@ -5,7 +5,7 @@ import { counted, figuresShape, workersShape, exitStatus } from '../shared/index
 import { loadOf, type LoadRow, type TopAnswer, type WorkerReading, Figures, Interval } from '../metrics/index.js';
 import type { watchingOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
-import { CliFault, printResult, type CommandResult, textTable, understood } from './command-result.js';
+import { CliFault, printResult, type CommandResult, textTable, parsedResponse } from './command-result.js';
 import type { Columns } from './views.js';
 
 interface DataplaneReading {
@@ -55,8 +55,8 @@ async function read(admin: Admin): Promise<DataplaneReading> {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
   }
   return {
-    figures: new Figures(understood('dataplane', figuresShape, figures), performance.now()),
-    workers: understood('dataplane', workersShape, workers).workers,
+    figures: new Figures(parsedResponse('dataplane', figuresShape, figures), performance.now()),
+    workers: parsedResponse('dataplane', workersShape, workers).workers,
   };
 }
 

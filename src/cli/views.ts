@@ -1,7 +1,7 @@
 // The control plane's responses in a form for people. Only the members that are shown are checked, so that control planes of other versions
 // work as well.
 import { z } from 'zod';
-import { textLines, textTable, understood } from './command-result.js';
+import { textLines, textTable, parsedResponse } from './command-result.js';
 
 const serverShape = z.object({
   id: z.string(),
@@ -48,7 +48,7 @@ type Composition = z.infer<typeof compositionShape>;
 export type Columns = number | undefined;
 
 export function serversView(answer: unknown, columns: Columns): string {
-  const servers = understood('control plane', z.array(serverShape), answer);
+  const servers = parsedResponse('control plane', z.array(serverShape), answer);
   if (servers.length === 0) return 'No servers.\n';
   const rows = servers.map((server) => [
     server.name,
@@ -66,7 +66,7 @@ const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
 export function serverView(answer: unknown): string {
-  const server = understood('control plane', serverShape, answer);
+  const server = parsedResponse('control plane', serverShape, answer);
   return textLines([
     ['name', server.name],
     ['status', statusOf(server)],
@@ -85,14 +85,14 @@ export function serverView(answer: unknown): string {
 }
 
 export function toolsView(answer: unknown, columns: Columns): string {
-  const tools = understood('control plane', z.array(toolShape), answer);
+  const tools = parsedResponse('control plane', z.array(toolShape), answer);
   if (tools.length === 0) return '';
   const rows = tools.map(({ name, description = '' }) => [name, description]);
   return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
 }
 
 export function refreshView(answer: unknown): { readonly text: string; readonly isRead: boolean } {
-  const { status, error, lists } = understood('control plane', reportShape, answer);
+  const { status, error, lists } = parsedResponse('control plane', reportShape, answer);
   if (error !== undefined)
     return {
       text: textLines([
@@ -109,7 +109,7 @@ export function refreshView(answer: unknown): { readonly text: string; readonly 
 }
 
 export function compositionsView(answer: unknown, columns: Columns): string {
-  const compositions = understood('control plane', z.array(compositionShape), answer);
+  const compositions = parsedResponse('control plane', z.array(compositionShape), answer);
   if (compositions.length === 0) return 'No compositions.\n';
   const rows = compositions.map((composition) => [
     composition.name,
@@ -122,7 +122,7 @@ export function compositionsView(answer: unknown, columns: Columns): string {
 }
 
 export function compositionView(answer: unknown): string {
-  const composition = understood('control plane', compositionShape, answer);
+  const composition = parsedResponse('control plane', compositionShape, answer);
   return textLines([
     ['name', composition.name],
     ['description', composition.description],
@@ -139,7 +139,7 @@ export function compositionView(answer: unknown): string {
 const callerShape = z.object({ subject: z.string(), role: z.string().nullable(), teams: z.array(z.string()) });
 
 export function callerView(answer: unknown): string {
-  const { subject, role, teams } = understood('control plane', callerShape, answer);
+  const { subject, role, teams } = parsedResponse('control plane', callerShape, answer);
   return textLines([
     ['subject', subject],
     ['role', role ?? 'none'],

@@ -74,7 +74,7 @@ export class MessageMemory {
     return this.#parts.deadlines;
   }
 
-  /** For a hold that no longer waits. */
+  /** The hold has stopped waiting: if it was next, the one behind it is. */
   leave(hold: MessageHold): void {
     if (this.#next !== hold) return;
     this.#next = undefined;

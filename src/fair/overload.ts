@@ -16,7 +16,7 @@ import { overloadBounds } from './overload-bounds.js';
 /** Readings in a row below a mark that end the overload state of that mark; memory that the C library keeps may never fall far below it. */
 export const OVERLOAD_READINGS_BELOW = 150;
 /** Resident memory, in percent of `--worker-memory`, below which new sessions are accepted again. */
-export const RESIDENT_PERCENT_CALM = 70;
+export const CALM_BELOW_RESIDENT_PERCENT = 70;
 /** Heap without garbage, in percent of V8's half of `--worker-memory`, below which new sessions are accepted again. */
 export const HEAP_PERCENT_CALM = 60;
 /**
@@ -57,7 +57,7 @@ interface Mark {
 
 const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
-    pressed: { at: overloadBounds.residentPercentPressed, until: RESIDENT_PERCENT_CALM },
+    pressed: { at: overloadBounds.residentPercentPressed, until: CALM_BELOW_RESIDENT_PERCENT },
     hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
   },
   heapPercent: {

@@ -62,4 +62,4 @@ export {
 export { readResultType } from './result-type.js';
 export { taskIds, taskPlace } from './task-places.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';
-export { NO_SPANS, PLACE_SPAN_LENGTH, type PlaceSpans, uriPlace, uris } from './uri-places.js';
+export { NO_SPANS, NUMBERS_PER_PLACE, type PlaceSpans, uriPlace, uris } from './uri-places.js';

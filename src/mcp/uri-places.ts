@@ -18,7 +18,7 @@ export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask
 
 /** For each value the start and end of its string token, and its place; in document order. */
 export type PlaceSpans = readonly number[];
-export const PLACE_SPAN_LENGTH = 3;
+export const NUMBERS_PER_PLACE = 3;
 
 export const NO_SPANS: PlaceSpans = [];
 

@@ -1,6 +1,6 @@
 // Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
 // bytes stay where they are, and are not copied. Hot path: most answers need no change.
-import { NO_SPANS, PLACE_SPAN_LENGTH, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
+import { NO_SPANS, NUMBERS_PER_PLACE, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
 import { insertion, partsOf, type Edit } from './edits.js';
 import { callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -54,7 +54,7 @@ function isSameText(bytes: Buffer, start: number, end: number, id: IdSpan): bool
 function uriEdits(bytes: Buffer, uris: PlaceSpans, uriName: string, places: number): Edit[] {
   const prefix = uriPrefix(uriName);
   const edits: Edit[] = [];
-  for (let row = 0; row < uris.length; row += PLACE_SPAN_LENGTH) {
+  for (let row = 0; row < uris.length; row += NUMBERS_PER_PLACE) {
     if ((places & uris[row + 2]!) === 0) continue;
     edits.push(insertion(uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix)));
   }

@@ -8,7 +8,7 @@ import {
   taskIds,
   taskPlace,
   NO_SPANS,
-  PLACE_SPAN_LENGTH,
+  NUMBERS_PER_PLACE,
 } from '../mcp/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { Edit } from './edits.js';
@@ -34,8 +34,8 @@ export function callersTaskEdits(
 ): Edit[] | undefined {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
-  for (let row = 0; row < spans.length; row += PLACE_SPAN_LENGTH) {
-    const [start = 0, end = 0, place = 0] = spans.slice(row, row + PLACE_SPAN_LENGTH);
+  for (let row = 0; row < spans.length; row += NUMBERS_PER_PLACE) {
+    const [start = 0, end = 0, place = 0] = spans.slice(row, row + NUMBERS_PER_PLACE);
     if ((places & place) === 0) continue;
     const taskId = stringValue(bytes, start, end);
     if (place === taskPlace.related && form.isClients(taskId)) continue;
@@ -48,7 +48,7 @@ export function callersTaskEdits(
 /** Whether the message says which task it belongs to. */
 export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
-  for (let row = 2; row < spans.length; row += PLACE_SPAN_LENGTH) if (spans[row] === taskPlace.related) return true;
+  for (let row = 2; row < spans.length; row += NUMBERS_PER_PLACE) if (spans[row] === taskPlace.related) return true;
   return false;
 }
 

@@ -37,7 +37,7 @@ import {
   mayAskForInput,
   whenOpened,
 } from '../calls/index.js';
-import { lowerLogLevel, Session, mergeGreetings, hasRoom } from '../session/index.js';
+import { lowerLogLevel, Session, mergeGreetings, tryAdmit } from '../session/index.js';
 import { CALL_TOOL, unwrapCall, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
 import { envelopeFault, versionIn, ModernForm } from './modern-form.js';
 import { declaresTasks, TASKS_REQUIRED, type Listenings } from './listenings.js';
@@ -56,7 +56,7 @@ const RELAYED = ~TASK_CAPABILITIES;
 function discover(context: UpstreamContext, incoming: Incoming, eras: ServedEras): void {
   const { session, virtualHost, exchange, message } = incoming;
   const id = idSpanOf(exchange, message);
-  if (!hasRoom(session, exchange, id)) return;
+  if (!tryAdmit(session, exchange, id)) return;
   const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
   whenOpened(context, plan, (unavailable) =>
     answer(exchange, resultMessage(id, discoverResult(context, incoming, eras, unavailable))),

@@ -194,7 +194,7 @@ export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendM
 
 const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // Reached only if no input requests could be made of the error (`inputRequestsOf`).
+  // Only where `inputRequestsOf` could not turn the error into questions.
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 

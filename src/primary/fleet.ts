@@ -23,7 +23,7 @@ interface HangWatchOptions<Worker> {
   readonly nowMs?: () => number;
 }
 
-/** How many periods may pass between two looks before the primary counts as having slept. */
+/** If two looks are this many periods apart, the primary itself did not run meanwhile. */
 const LATE_FACTOR = 1.5;
 
 /**

@@ -78,7 +78,7 @@ export class DirectoryEntry implements SessionWatcher {
   #written: Promise<void> | undefined;
   /** Those who wait until the session is up to date and the record lists this process, or that has failed. */
   #waiting: (() => void)[] = [];
-  /** The processes that the record lists. */
+  /** The processes that the record lists: they are told when the session changes or ends. */
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
   wasShared: boolean;

@@ -10,7 +10,7 @@ export { backendOfMethod, unheardBackends } from './named.js';
 export { type OpeningMeans, openSession } from './open-session.js';
 export { openStream } from './open-stream.js';
 export { cancelRequest, passAnswered } from './peer-notices.js';
-export { LEASE_SHARE_OF_FREE, hasRoom } from './request-room.js';
+export { LEASE_SHARE_OF_FREE, tryAdmit } from './request-room.js';
 export type { PassOn, SessionMeans } from './session-plan.js';
 export { Session } from './session.js';
 export { Sessions } from './sessions.js';

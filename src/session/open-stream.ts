@@ -1,4 +1,4 @@
-// The client's GET: the rest of a call's stream, or the stream of the session. Cold path.
+// The client's GET: the rest of a call's stream (`last-event-id`), or the stream of the session. Cold path.
 import { encodeEventAfter, eventHeadText, idKey } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';

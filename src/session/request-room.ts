@@ -13,7 +13,7 @@ import type { IdSpan } from '../upstream/index.js';
 export const LEASE_SHARE_OF_FREE = 3;
 
 /** Whether another request may be in flight; if not, it has been refused. */
-export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
+export function tryAdmit(session: Session, exchange: Exchange, id: IdSpan): boolean {
   const { inFlight, account, identity } = session;
   const isLease = identity.era === 'modern';
   if (inFlight.isFull && !isLease) {

@@ -120,7 +120,7 @@ function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord 
   return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
 }
 
-/** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
+/** As restored, without what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
 function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));

@@ -26,7 +26,7 @@ import {
   type EventRoom,
   type Kept,
   ReplayBuffer,
-  nameOfRequest,
+  requestPartOfEventId,
   requestOfName,
 } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
@@ -88,7 +88,7 @@ export class CallerStream extends ReplayBuffer {
     this.#room = room;
     this.#isPrimed = id === undefined;
     this.number = keeper === undefined ? 0 : id === undefined ? keeper.sessionStreamNumber : keeper.begin(this);
-    this.#name = keeper === undefined || id === undefined ? '' : nameOfRequest(id);
+    this.#name = keeper === undefined || id === undefined ? '' : requestPartOfEventId(id);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
     this.#exchange = exchange;
     if (exchange === undefined) {
@@ -190,7 +190,7 @@ export class CallerStream extends ReplayBuffer {
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
     if (position === undefined) this.forgetWritten();
-    else this.goBackTo(position + 1);
+    else this.resumeAfter(position);
     this.#write(priming);
     this.#owner?.onAttached?.();
     this.#pump();

@@ -53,7 +53,7 @@ export function isSessionStream({ stream }: EventId): boolean {
 }
 
 /** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
-export function nameOfRequest({ bytes, start, end }: IdSpan): string {
+export function requestPartOfEventId({ bytes, start, end }: IdSpan): string {
   return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
 }
 
@@ -213,11 +213,12 @@ export abstract class ReplayBuffer extends ListNode {
     else this.dropAll();
   }
 
-  /** The client resumes from this position. */
-  protected goBackTo(next: number): void {
-    this.#next = next;
+  /** The client resumes. @param lastArrived the position of the last event that has arrived there. */
+  protected resumeAfter(lastArrived: number): void {
+    this.#next = lastArrived + 1;
     this.#writtenBytes = 0;
-    for (let position = this.#first; position < next; position += 1) this.#writtenBytes += this.#at(position).length;
+    for (let position = this.#first; position <= lastArrived; position += 1)
+      this.#writtenBytes += this.#at(position).length;
   }
 
   /** The client does not resume, and has no claim to what was written before. */

@@ -78,7 +78,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
   return issues;
 }
 
-/** Issues for prefixes, or names at one backend, that are the same: the path of the later one of each pair. */
+/** An issue for each prefix, and each name within a backend, that is there twice: with the path of the later one. */
 export function clashesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {

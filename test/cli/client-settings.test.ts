@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { SERVER_MEMBERS, SERVER_PLACES } from '../../src/cli/client-settings.js';
-import { readMcpFile, type ImportWay } from '../../src/cli/mcp-file.js';
+import { readMcpFile, type ImportOptions } from '../../src/cli/mcp-file.js';
 
-const WAY: ImportWay = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
+const WAY: ImportOptions = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
 const SECRET = 'tok_4f9c0d7e1b2a48c6a5d3e9f0b1c2d3e4';
 const URL_A = 'https://wiki.example/mcp';
 
@@ -339,7 +339,7 @@ mcpServers:
   },
 ];
 
-t.test('what each client writes is understood, and what is disabled stays disabled', async (t) => {
+t.test('what each client writes is parsedResponse, and what is disabled stays disabled', async (t) => {
   for (const { client, text, filed } of ROWS) {
     const read = await readMcpFile(text, WAY);
     t.match(read, filed, client);

@@ -2,14 +2,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { readMcpFile, type ImportWay } from '../../src/cli/mcp-file.js';
+import { readMcpFile, type ImportOptions } from '../../src/cli/mcp-file.js';
 import { ControlPlaneConnection } from '../../src/cli/control-plane-connection.js';
 import { exportServers, importServers } from '../../src/cli/server-files.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const WAY: ImportWay = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
+const WAY: ImportOptions = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
 const SECRET = 'ghp_0123456789abcdefABCDEF0123456789abcd';
 let printed = '';
 const print = async (text: string): Promise<void> => void (printed += text);

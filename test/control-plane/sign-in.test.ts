@@ -6,7 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
-import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX, SignIn } from '../../src/control-plane/sign-in/sign-in.js';
+import {
+  PendingSignIns,
+  type BegunSignIn,
+  SIGN_INS_ENDED_MAX,
+  SignIn,
+} from '../../src/control-plane/sign-in/sign-in.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Names } from '../../src/http-client/names/names.js';
@@ -24,7 +29,7 @@ t.test(
   'a browser’s sign-in cookie is valid once, in time, for its own state, and under the keys that sealed it',
   async (t) => {
     const key = randomBytes(32).toString('base64');
-    const [one, other, stranger] = [new BegunSignIns([key]), new BegunSignIns([key]), new BegunSignIns([])];
+    const [one, other, stranger] = [new PendingSignIns([key]), new PendingSignIns([key]), new PendingSignIns([])];
     const begun = begunWith('s');
     const kept = one.seal(begun);
     const notHere = { name: 'ControlPlaneFault', code: 'sign-in-refused', message: /was not started in this browser/ };
@@ -44,7 +49,7 @@ t.test(
 );
 
 t.test('finished sign-ins are remembered until they are too old, and their number is bounded', async (t) => {
-  const begun = new BegunSignIns([]);
+  const begun = new PendingSignIns([]);
   const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
   take('first');
   for (let i = 1; i < SIGN_INS_ENDED_MAX; i++) take(`s${i}`);

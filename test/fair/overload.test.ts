@@ -8,7 +8,7 @@ import {
   type OverloadState,
   type Pressure,
   OVERLOAD_READINGS_BELOW,
-  RESIDENT_PERCENT_CALM,
+  CALM_BELOW_RESIDENT_PERCENT,
   HEAP_PERCENT_CALM,
   LOOP_DELAY_CALM_MS,
 } from '../../src/fair/overload.js';
@@ -64,7 +64,7 @@ t.test('the states are those of the table in the header', async (t) => {
 const marks = [
   [
     'residentPercent',
-    RESIDENT_PERCENT_CALM,
+    CALM_BELOW_RESIDENT_PERCENT,
     overloadBounds.residentPercentPressed,
     overloadBounds.residentPercentHardPressed,
   ],

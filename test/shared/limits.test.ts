@@ -16,7 +16,7 @@ import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 import { hopBounds } from '../../src/worker/hop/frames.js';
-import { NAME_STALE_AFTER_MS, NAMES_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
+import { NAME_STALE_AFTER_MS, HOST_NAMES_KEPT_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
 import { FAREWELLS_MS_MAX } from '../../src/relay/relay.js';
 import { FAREWELLS_PER_ORIGIN_MAX, FAREWELLS_PER_ORIGIN_FIRST } from '../../src/session/farewells.js';
 import { UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
@@ -73,7 +73,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
     perSubject(limits.waitingMax),
     'one session alone does not use up the share of its subject',
   ],
-  ['upstreamOriginsMax', NAMES_MAX, 'the name of every backend in use is kept'],
+  ['upstreamOriginsMax', HOST_NAMES_KEPT_MAX, 'the name of every backend in use is kept'],
   [NAME_STALE_AFTER_MS, NAME_LOOK_UP_MS_MAX, 'what is out of date serves before the look-up has failed'],
   ['upstreamConnectionIdleMs', 'upstreamConnectionIdleMsMax', 'an announcement is for more'],
   ['upstreamConnectingMax', 'upstreamConnectionsTotalMax', 'what is being opened is counted'],

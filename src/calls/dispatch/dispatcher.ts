@@ -34,7 +34,7 @@ import {
   unheardBackends,
   trySetLogLevel,
   onSubscribing,
-  hasRoom,
+  tryAdmit,
   type Session,
   cancelRequest,
   passAnswered,
@@ -214,7 +214,7 @@ export class Dispatcher {
     } else if (isRefused || isSearched || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
-    } else if (hasRoom(session, exchange, id)) {
+    } else if (tryAdmit(session, exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's config may have changed by now.
@@ -226,7 +226,7 @@ export class Dispatcher {
   #setLogLevel({ virtualHost, session, exchange, message }: Incoming): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
-    if (!hasRoom(session, exchange, id)) return;
+    if (!tryAdmit(session, exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
     if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
@@ -250,7 +250,7 @@ export class Dispatcher {
       return;
     }
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
-    if (!hasRoom(session, exchange, id)) return;
+    if (!tryAdmit(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
@@ -309,7 +309,7 @@ export class Dispatcher {
     const question = readQuestion(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
-    if (!hasRoom(session, exchange, id)) return;
+    if (!tryAdmit(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
     const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
@@ -322,7 +322,7 @@ export class Dispatcher {
     const { method } = message;
     const id = idSpanOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
-    if (!hasRoom(session, exchange, id)) return;
+    if (!tryAdmit(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const metadata = metadataFor(backend, exchange.request);
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);

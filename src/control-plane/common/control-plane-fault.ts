@@ -104,7 +104,7 @@ export function refuseMember(member: string, words: string): never {
 }
 
 /** @param words `undefined` when nothing is wrong. */
-export function refuseMemberFault(member: string, words: string | undefined): void {
+export function refuseMemberIf(member: string, words: string | undefined): void {
   if (words !== undefined) refuseMember(member, words);
 }
 

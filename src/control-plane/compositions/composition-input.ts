@@ -2,7 +2,7 @@
 import { limits } from '../../shared/index.js';
 import { encodeStoreKey } from '../../store/index.js';
 import { teamFault } from '../common/principal.js';
-import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
+import { refuseMember, refuseMemberIf } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';
 import { descriptionFault, nameFault, NO_UNICODE } from '../common/schema-parts.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
@@ -18,10 +18,10 @@ const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
   const { name, description, servers, exposure, subjects, team } = input;
-  refuseMemberFault('name', nameFault(name));
+  refuseMemberIf('name', nameFault(name));
   if (LIKE_AN_ID.test(name)) refuseMember('name', 'must not be 32 hexadecimal digits, as ids are');
-  refuseMemberFault('description', descriptionFault(description));
-  refuseMemberFault('team', teamFault(team));
+  refuseMemberIf('description', descriptionFault(description));
+  refuseMemberIf('team', teamFault(team));
   return {
     name,
     description,
@@ -43,7 +43,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   refusePatterns(prompts, `${member}.prompts`);
   // `*` is not refused here: it has a meaning in a URI template.
   checkNames(resources, `${member}.resources`);
-  refuseMemberFault(`${member}.curation`, curation && curationFault(curation));
+  refuseMemberIf(`${member}.curation`, curation && curationFault(curation));
   return {
     name,
     tools: [...new Set(tools)],

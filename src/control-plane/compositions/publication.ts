@@ -151,7 +151,7 @@ export function readJob(key: string, bytes: Buffer): PublicationJob {
   return { key, bytes, ...(JSON.parse(bytes.toString()) as JobTarget) };
 }
 
-export function jobAdded({ key, bytes }: PublicationJob): RecordChange {
+export function addingJob({ key, bytes }: PublicationJob): RecordChange {
   return { ...jobKey(key), expected: undefined, value: bytes };
 }
 

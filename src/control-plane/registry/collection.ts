@@ -5,7 +5,7 @@ import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '
 import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseGivenAway, refuseUnowned, type Ownership } from '../common/principal.js';
-import { jobAdded, type PublicationJob } from '../compositions/publication.js';
+import { addingJob, type PublicationJob } from '../compositions/publication.js';
 
 interface Thing extends Ownership {
   readonly id: string;
@@ -148,7 +148,7 @@ export class Collection<Row, Shown extends Thing> {
   ): Promise<Decided | undefined> {
     const { thingOf } = this.#kind;
     const { after, changes, job } = decided;
-    const swap = (): Promise<boolean> => this.records.swap([...changes, jobAdded(job)]);
+    const swap = (): Promise<boolean> => this.records.swap([...changes, addingJob(job)]);
     return (await note.making(before, after && thingOf(after), swap)) ? decided : undefined;
   }
 }

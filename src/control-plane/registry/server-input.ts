@@ -3,7 +3,7 @@ import { AddressGuard } from '../../http-client/index.js';
 import { limits } from '../../shared/index.js';
 import { authFault, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
-import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, refuseMember, refuseMemberIf } from '../common/control-plane-fault.js';
 import { curationFault, readCuration } from '../common/curation.js';
 import { descriptionFault, nameFault } from '../common/schema-parts.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
@@ -49,17 +49,17 @@ const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
 export function checkServerInput(input: ServerInput): ServerInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
-  refuseMemberFault('name', nameFault(name));
+  refuseMemberIf('name', nameFault(name));
   checkUrl(url);
-  refuseMemberFault('description', descriptionFault(description));
+  refuseMemberIf('description', descriptionFault(description));
   if (tags !== undefined) checkTags(tags);
   // A probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
     refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`);
-  refuseMemberFault('curation', curation ? curationFault(curation) : undefined);
-  refuseMemberFault('team', teamFault(team));
+  refuseMemberIf('curation', curation ? curationFault(curation) : undefined);
+  refuseMemberIf('team', teamFault(team));
   // The members of a record that nobody can set are ignored.
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }

@@ -3,7 +3,7 @@
 import { type Logger, RepeatedLog } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/change.js';
-import { createJob, jobAdded, type PublicationJob } from '../compositions/publication.js';
+import { createJob, addingJob, type PublicationJob } from '../compositions/publication.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
@@ -95,7 +95,7 @@ export class Settlements {
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
       const swap = async (): Promise<boolean> => {
         const all = await this.#parts.servers.allChanges(before, after, lists);
-        return this.#parts.records.swap(job === undefined ? all : [...all, jobAdded(job)]);
+        return this.#parts.records.swap(job === undefined ? all : [...all, addingJob(job)]);
       };
       if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissing(name, lists);

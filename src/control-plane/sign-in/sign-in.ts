@@ -74,7 +74,7 @@ export interface BegunSignIn {
 const USE = 'console sign-in';
 const KEY_BYTES = 32;
 
-export class BegunSignIns {
+export class PendingSignIns {
   readonly #keys: SecretKeys;
   /** State → when the sign-in expires, the oldest first. */
   readonly #ended = new Map<string, number>();
@@ -144,7 +144,7 @@ const RANDOM_BYTES = 32;
 export class SignIn {
   readonly #options: SignInOptions;
   readonly #means: SignInMeans;
-  readonly #begun: BegunSignIns;
+  readonly #begun: PendingSignIns;
   readonly #issuer: URL;
   /** IP address → number of its requests under way. */
   readonly #underWay = new Quota(limits.signInsAtOnceMax);
@@ -152,7 +152,7 @@ export class SignIn {
   constructor(options: SignInOptions, means: SignInMeans) {
     this.#options = options;
     this.#means = means;
-    this.#begun = new BegunSignIns(means.keys);
+    this.#begun = new PendingSignIns(means.keys);
     this.#issuer = new URL(options.issuer);
   }
 

@@ -22,7 +22,7 @@ export type ClientAuthentication = 'basic' | 'post' | 'none';
 /** The gateway, as an authorization server knows it. */
 export interface GrantClient {
   readonly id: string;
-  /** Of a client that the gateway registered itself; any other client's secret is where the backend's `auth` says. */
+  /** The client's secret, if the gateway registered the client itself; any other client's secret is where the backend's `auth` says. */
   readonly secret?: string | undefined;
   /** Where that other secret is, for when the backend's `auth` is not at hand. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;

@@ -16,7 +16,7 @@ import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 
 /** Host names whose addresses are cached, per process. Beyond that, the least recently used is dropped. */
-export const NAMES_MAX = 16_384;
+export const HOST_NAMES_KEPT_MAX = 16_384;
 /** Bytes of `/etc/hosts`, and of `/etc/resolv.conf`. A larger file counts as empty. */
 export const NAME_FILE_BYTES_MAX = MIB;
 /** Time for one look-up, including the search list. After that, it has failed. */
@@ -202,7 +202,7 @@ export class Names {
     // Moved to the end, so that the first entry is the least recently used.
     if (known !== undefined) this.#entries.delete(name);
     this.#entries.set(name, entry);
-    if (this.#entries.size > NAMES_MAX) this.#dropOne();
+    if (this.#entries.size > HOST_NAMES_KEPT_MAX) this.#dropOne();
     return entry;
   }
 

@@ -252,7 +252,7 @@ export class Initialization extends Handshake implements RequestHandler {
       this.#other = otherVersionIn(error.toString(), this.plan.protocolVersion);
   }
 
-  /** What was refused for its version was not carried out: it is sent once more. */
+  /** Initializes with another version, once, if the first was refused for its version, and so was not carried out. */
   #tryOther(): boolean {
     if (this.#other === undefined) return false;
     this.#version = this.#other;

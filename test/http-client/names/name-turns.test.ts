@@ -5,7 +5,7 @@ import {
   type NameOutcome,
   type NamesOptions,
   NAME_FAULT_KEPT_MS,
-  NAMES_MAX,
+  HOST_NAMES_KEPT_MAX,
 } from '../../../src/http-client/names/names.js';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { roundsOf, start, type Scene } from './names-scene.js';
@@ -95,7 +95,7 @@ t.test('when too many names are known, the least recently used one that nobody w
   await scene.lookUp('first.test');
   nameServer.isSilent = true;
   names.lookUp('asked.test', 'mallory', () => {});
-  for (let count = 0; count < NAMES_MAX - 2; count++) names.lookUp(`n${count}.test`, `s${count}`, () => {});
+  for (let count = 0; count < HOST_NAMES_KEPT_MAX - 2; count++) names.lookUp(`n${count}.test`, `s${count}`, () => {});
   t.same(names.known('first.test'), ['127.0.0.1'], 'it was used since');
   t.equal(names.refreshed('second.test', 'alice'), undefined);
   t.ok(names.isAsking('asked.test'));
