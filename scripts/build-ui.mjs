@@ -24,7 +24,6 @@ export function buildUi(directory) {
     write: false,
     format: 'esm',
     target: ['es2022'],
-    legalComments: 'none',
     logLevel: 'warning',
   });
   mkdirSync(join(directory, 'assets'), { recursive: true });
