@@ -33,7 +33,12 @@ export class DeadlineWheel {
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
   #recentMs = 0;
-  readonly #onRest = (): void => this.tick();
+  /** Whether those that are due and have not fired yet have a turn: it is one, however many ticks come meanwhile. */
+  #isRestDue = false;
+  readonly #onRest = (): void => {
+    this.#isRestDue = false;
+    this.tick();
+  };
 
   /** @param clock monotonic milliseconds. */
   constructor(tickMs = 100, clock: () => number = () => performance.now()) {
@@ -112,9 +117,15 @@ export class DeadlineWheel {
       } else {
         this.#armedCount -= 1;
         link.callback();
-        if (this.#clock() - nowMs >= limits.turnMs) return void setImmediate(this.#onRest).unref();
+        if (this.#clock() - nowMs >= limits.turnMs) return this.#planRest();
       }
     }
+  }
+
+  #planRest(): void {
+    if (this.#isRestDue) return;
+    this.#isRestDue = true;
+    setImmediate(this.#onRest).unref();
   }
 
   #place(entry: Entry): void {

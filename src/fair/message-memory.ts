@@ -56,18 +56,26 @@ export class MessageMemory {
     const holding = this.holding(subject);
     const bound = holding.boundAgainst(bytes);
     if (bound !== undefined) return bound;
-    if (this.#queue.countOf(subject) > 0) return 'subjectMax';
+    if (this.isWaitedFor(subject)) return 'subjectMax';
     if (holding.isLittleWith(bytes)) return undefined;
     return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
   }
 
-  /** @returns its place in the queue, or the bound when too many wait. */
-  wait(hold: MessageHold, bound: ShareBound): FairPlace<MessageHold> | ShareBound {
+  /**
+   * @param isShareFull whether there is no room for it in its subject's share: the whole line waits until the subject gives something back.
+   * @returns its place in the queue, or the bound when too many wait.
+   */
+  wait(hold: MessageHold, isShareFull: boolean): FairPlace<MessageHold> | ShareBound {
     const place = this.#queue.add(hold.subject, hold);
     if (place === 'key-full') return 'subjectMax';
     if (place === 'full') return 'totalMax';
-    if (bound === 'subjectMax' && this.holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
+    if (isShareFull && this.holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
     return place;
+  }
+
+  /** Whether any message of the subject waits. */
+  isWaitedFor(subject: string): boolean {
+    return this.#queue.countOf(subject) > 0;
   }
 
   get deadlines(): DeadlineWheel {
@@ -161,12 +169,14 @@ export class MessageHold {
       this.take(moreBytes);
       return 'room';
     }
-    const place = this.#memory.wait(this, bound);
+    // Behind others of its subject it is their turn that decides.
+    const isShareFull = bound === 'subjectMax' && !this.#memory.isWaitedFor(this.subject);
+    const place = this.#memory.wait(this, isShareFull);
     if (typeof place === 'string') return place;
     this.#place = place;
     this.#bound = bound;
     this.wantedBytes = moreBytes;
-    this.#deadline = this.#memory.deadlines.after(limits.messageWaitMsMax, () => this.#onTimeUp());
+    this.#deadline = this.#memory.deadlines.after(limits.messageWaitMsMax, () => this.#giveUp(this.#bound));
     return 'wait';
   }
 
@@ -197,14 +207,14 @@ export class MessageHold {
     this.#waiter.onRoom();
   }
 
-  /** For `MessageMemory`: it had its turn, but its subject has no room; it waits again. */
+  /** For `MessageMemory`: it had its turn, but its subject has no room; it waits again, if it may. */
   waitOn(): void {
-    const place = this.#memory.wait(this, 'subjectMax');
+    const place = this.#memory.wait(this, true);
     this.#place = typeof place === 'string' ? undefined : place;
+    if (typeof place === 'string') this.#giveUp(place);
   }
 
-  #onTimeUp(): void {
-    const bound = this.#bound;
+  #giveUp(bound: ShareBound): void {
     this.#stopWaiting();
     this.#waiter.onNoRoom(bound);
   }

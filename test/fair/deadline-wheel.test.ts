@@ -193,6 +193,23 @@ t.test('of many that are due at once, each turn of the event loop gets those of 
   t.equal(counts.again, 1);
 });
 
+t.test('those that are late have one turn, however many ticks have passed meanwhile', async (t) => {
+  const { wheel, stall, pass } = wheelOnFakeClock();
+  let fired = 0;
+  for (let count = 0; count < 100; count += 1) {
+    wheel.after(1_000, () => {
+      fired += 1;
+      stall(limits.turnMs);
+    });
+  }
+  pass(1_100, 1_100);
+  for (let tick = 0; tick < 5; tick += 1) pass(TICK_MS);
+  const before = fired;
+  await new Promise(setImmediate);
+  t.equal(fired, before + 1);
+  wheel.stop();
+});
+
 t.test('nothing fires after stop', async (t) => {
   const { wheel, pass } = wheelOnFakeClock();
   const deadline = wheel.after(50, () => t.fail('fired'));

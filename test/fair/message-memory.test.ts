@@ -154,6 +154,20 @@ t.test('a later message waits although there is room, while others of its subjec
   t.same(scene.heard, ['second', 'third']);
 });
 
+t.test(
+  'a message that waits for others has room when they give it back, also with a small one of its own behind it',
+  async (t) => {
+    const scene = new Scene(t, { subjectMax: 36, totalMax: 40 });
+    const [ada, bob] = [scene.hold('ada'), scene.hold('bob')];
+    ada.grow(3);
+    bob.grow(35);
+    t.equal(scene.hold('ada', 'large').grow(20), 'wait');
+    t.equal(scene.hold('ada', 'small').grow(1), 'wait');
+    bob.release();
+    t.same(scene.heard, ['large', 'small']);
+  },
+);
+
 t.test('a later message waits behind the one whose turn it is, even when that is alone', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const [ada, bob, little] = [scene.hold('ada'), scene.hold('bob'), scene.hold('little')];

@@ -41,12 +41,13 @@ export function visitAll<Item>(
   items: IterableIterator<Item>,
   { visit, onNoRoom }: Visits<Item>,
 ): void {
-  if (!visitSome(items, visit, atOnceMax)) return;
-  const step = (): void => {
-    // The queue has room: the step has just left it.
-    if (visitSome(items, visit, perStep)) turns.wait(subject, step);
+  const waitForTurn = (): void => {
+    if (!(turns.wait(subject, step) instanceof FairPlace)) for (const item of items) onNoRoom(item);
   };
-  if (!(turns.wait(subject, step) instanceof FairPlace)) for (const item of items) onNoRoom(item);
+  const step = (): void => {
+    if (visitSome(items, visit, perStep)) waitForTurn();
+  };
+  if (visitSome(items, visit, atOnceMax)) waitForTurn();
 }
 
 /** @returns whether there may be more. */

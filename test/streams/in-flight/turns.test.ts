@@ -1,5 +1,6 @@
 import t from 'tap';
 import { visitAll, BACKENDS_PER_STEP, BACKENDS_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
+import type { QueueBounds } from '../../../src/fair/fair-queue.js';
 import { Turns } from '../../../src/fair/turns.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
@@ -15,9 +16,9 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 }
 
 /** Records which backends are visited, and which are refused for want of room. */
-function scene(nowMs?: () => number) {
+function scene(nowMs?: () => number, waiting: QueueBounds = ROOM) {
   const pace = {
-    turns: new Turns({ untimedMax: 0, turnMs: TURN_MS, waiting: ROOM }, nowMs),
+    turns: new Turns({ untimedMax: 0, turnMs: TURN_MS, waiting }, nowMs),
     atOnceMax: BACKENDS_AT_ONCE_MAX,
     perStep: BACKENDS_PER_STEP,
   };
@@ -57,6 +58,18 @@ t.test('a turn ends when its time is over', async (t) => {
     await new Promise(setImmediate);
     t.equal(visited.length, turn * stepsPerTurn * BACKENDS_PER_STEP, `turn ${turn}`);
   }
+});
+
+t.test('of a session that finds no room again, all that is left is told so', async (t) => {
+  let nowMs = 0;
+  const { visit, visited, refused } = scene(() => nowMs++, [64, 16]);
+  const counts: [string, number][] = [];
+  for (let session = 0; session < 56; session++) counts.push([`large ${session % 4}`, backendsAtOnceMax + 20]);
+  for (let session = 0; session < 20; session++) counts.push([`small ${session}`, backendsAtOnceMax + 1]);
+  for (const [subject, count] of counts) visit(subject, count);
+  const all = counts.reduce((sum, [, count]) => sum + count, 0);
+  await until(() => visited.length + refused.length === all, 'each backend is visited, or told');
+  t.ok(refused.some((name) => name.startsWith('large')));
 });
 
 t.test('subjects take turns, so that one with many backends does not delay another', async (t) => {
