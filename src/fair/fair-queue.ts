@@ -60,6 +60,11 @@ export class FairQueue<Item> {
     return this.#count;
   }
 
+  /** The number of keys, including held ones. */
+  get keyCount(): number {
+    return this.#lines.size;
+  }
+
   /** The number of waiting items of this key. */
   countOf(key: string): number {
     return this.#lines.get(key)?.count ?? 0;
@@ -85,14 +90,26 @@ export class FairQueue<Item> {
     return this.#round.isLinked;
   }
 
+  /** What `take` would return. */
+  get next(): Item | undefined {
+    const line = this.#round.next;
+    return line instanceof Line ? (line.places.next as FairPlace<Item>).item : undefined;
+  }
+
   /** The first item of the line whose turn it is; `undefined` when nothing waits, except under held keys. */
   take(): Item | undefined {
     const line = this.#round.next;
     if (!(line instanceof Line)) return undefined;
-    // First moved to the end of the round: `#takeFirst` removes the line when it is empty.
+    // First: `#takeFirst` removes the line when it is empty.
+    this.pass();
+    return this.#takeFirst(line);
+  }
+
+  /** Moves the line whose turn it is to the end of the round. */
+  pass(): void {
+    const line = this.#round.next;
     line.unlink();
     this.#round.append(line);
-    return this.#takeFirst(line);
   }
 
   /** Takes every item out, including those of held keys, in no particular order. */

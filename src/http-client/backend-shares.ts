@@ -80,7 +80,8 @@ export class BackendShares {
 
   /** Whether one more connection may carry a request of this subject, if there is one. */
   isOpenTo({ connections }: SubjectUse): boolean {
-    return isOpenTo(this.#room, this.#busy + 1, connections + 1, this.#holders);
+    const own = connections + 1;
+    return own <= this.#room.subjectMax && isOpenTo(this.#room, this.#busy + 1, own, this.#holders);
   }
 
   begin(use: SubjectUse): void {

@@ -4,6 +4,7 @@
 //
 //   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
+// A call that the process's shares are not open to waits as well, where others are under way: it is passed over until they are.
 import { FairPlace, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
@@ -18,6 +19,9 @@ import { connectionBounds } from './connection-bounds.js';
  * reused until one is seen to stay open.
  */
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
+
+/** Subjects whose waiting calls are passed over in one event, because the last connections of the process are not for them. */
+const PASSES_MAX = 32;
 
 export interface PoolBounds {
   readonly connectionsMax: number;
@@ -100,12 +104,17 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     else call.failLater('connections-used');
   }
 
-  /** Closes connections that have been free for too long, and forgets subjects without connections. */
+  /**
+   * Closes connections that have been free for too long, and forgets subjects without connections. Serves calls that wait for connections
+   * of the process: nothing tells this pool when one is given back elsewhere.
+   */
   sweep(): void {
     if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
     for (const connection of this.#free) connection.sweep();
     this.#watched?.sweep();
     if (this.#watched?.hasRested === true) this.#trust(this.#watched);
+    this.#serveWaiting();
+    // Last, so that no use is left of a subject that `shares` forgets next.
     for (const [subject, use] of this.#uses) {
       if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
     }
@@ -233,14 +242,22 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was given up. */
   #serveWaiting(spare?: Http1Connection): void {
+    if (!this.#waiting.hasTurn || this.#isClosed) return;
+    const { shares } = this.#owner;
     let connection = spare;
-    while (this.#waiting.hasTurn && !this.#isClosed) {
+    let passesLeft = Math.min(this.#waiting.keyCount, PASSES_MAX);
+    for (let call = this.#waiting.next; call !== undefined; call = this.#waiting.next) {
+      const use = this.#useOf(call.subject);
+      if (!shares.isOpenTo(use.whole)) {
+        if (passesLeft === 0) return;
+        passesLeft -= 1;
+        this.#waiting.pass();
+        continue;
+      }
       connection ??= this.#takeFree();
       if (connection === undefined && !this.#tryMakeRoom()) return;
-      const call = this.#waiting.take();
-      if (call === undefined) return;
+      this.#waiting.take();
       call.place = undefined;
-      const use = this.#useOf(call.subject);
       this.#put(call, use, connection ?? this.#open(call.subject));
       if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
       connection = undefined;

@@ -50,6 +50,19 @@ t.test('a key that takes its turn and returns at once waits for the others', asy
   t.equal(served.join(''), 'abcabc');
 });
 
+t.test('a key can let its turn pass, and keeps its items', async (t) => {
+  const queue = queueOf();
+  t.equal(queue.next, undefined);
+  queue.pass();
+  addAll(queue, 'a1', 'a2', 'b1');
+  queue.hold('z');
+  t.same([queue.next, queue.keyCount], ['a1', 3]);
+  queue.pass();
+  t.same([queue.next, queue.count], ['b1', 3]);
+  t.same(takeAll(queue), ['b1', 'a1', 'a2']);
+  t.equal(queue.next, undefined);
+});
+
 t.test('an item can leave from anywhere, once', async (t) => {
   const queue = queueOf();
   const [, a2, , b1] = addAll(queue, 'a1', 'a2', 'a3', 'b1');

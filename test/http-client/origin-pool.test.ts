@@ -30,9 +30,14 @@ interface SceneBounds {
 
 /** A backend that answers only when the test does, and the pool of connections to it. */
 async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
+  const shares = new BackendShares(bounds.shares);
+  return { ...(await startPool(t, shares, bounds)), shares };
+}
+
+/** The same with the shares of other pools. */
+async function startPool(t: Test, shares: BackendShares, bounds: SceneBounds): Promise<Omit<Scene, 'shares'>> {
   const backend = await startRawBackend(() => undefined);
   if (bounds.isDead === true) backend.stopListening();
-  const shares = new BackendShares(bounds.shares);
   const pool = new OriginPool(
     new ConnectionTarget(backend.origin, {
       connectTimeoutMs: 5_000,
@@ -56,7 +61,7 @@ async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
     await pool.close();
     await backend.close();
   });
-  return { backend, pool, shares };
+  return { backend, pool };
 }
 
 type Outcomes = Map<string, UpstreamFault | 'end'>;
@@ -283,6 +288,85 @@ t.test('a subject has its share of all connections of the process', async (t) =>
   await backend.request(2);
   t.same(Object.fromEntries(outcomes), { a2: { kind: 'connections-share-used', isUnsent: true } });
   t.same(pathsOf(backend).sort(), ['a0', 'a1', 'v0']);
+});
+
+const WIDE: SceneBounds = {
+  pool: {
+    connectionsMax: 64,
+    connectionsPerSubjectMax: 64,
+    connectingMax: 64,
+    waitingMax: 100,
+    waitingPerSubjectMax: 50,
+  },
+  shares: { connectionsMax: 64, connectionsPerSubjectMax: 16 },
+};
+
+/** As many names as that, each beginning with the subject. */
+function namesOf(subject: string, count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${subject}${at}`);
+}
+
+t.test('the last connections of the process are not given to calls of those with much that wait, either', async (t) => {
+  const { backend, pool, shares } = await start(t, WIDE);
+  const other = await startPool(t, shares, WIDE);
+  const outcomes: Outcomes = new Map();
+  sendAs(pool, outcomes, ...['a', 'b', 'c', 'd'].flatMap((subject) => namesOf(subject, 16)));
+  await until(() => backend.requests.length >= 56, 'every call that has a connection');
+  const lastOfWaiting = sendAs(pool, outcomes, 'd16');
+  for (const index of [0, 1]) {
+    sendAs(other.pool, outcomes, `e${index}`);
+    (await other.backend.request(index)).empty(202);
+    await until(() => outcomes.has(`e${index}`), 'the answer');
+  }
+  // Calls of one who has little do not wait behind them for the connections that are left.
+  sendAs(pool, outcomes, 'f0');
+  (await backend.request(56)).empty(202);
+  await until(() => outcomes.has('f0'), 'the answer');
+  t.same(pathsOf(backend).slice(56), ['f0']);
+  t.same([shares.use('d').connections, outcomes.size], [8, 3], 'the others wait');
+  lastOfWaiting[0]!.abort();
+  for (const [index, name] of ['d8', 'd9'].entries()) {
+    backend.requests[index]!.empty(202);
+    t.equal((await backend.request(57 + index)).path, `/${name}`, 'until one of those with much is over');
+  }
+});
+
+t.test('a subject has no more than its share of the process with calls that waited', async (t) => {
+  const { backend, pool, shares } = await start(t, {
+    pool: { waitingMax: 9, waitingPerSubjectMax: 9 },
+    shares: WIDE.shares!,
+  });
+  const other = await startPool(t, shares, WIDE);
+  const outcomes: Outcomes = new Map();
+  sendAs(pool, outcomes, 'v0', 'v1', 'a0', 'w0');
+  sendAs(other.pool, outcomes, ...namesOf('a', 16));
+  await other.backend.request(15);
+  (await backend.request(0)).empty(202);
+  t.equal((await backend.request(2)).path, '/w0', 'the next is served');
+  backend.requests[1]!.empty(202);
+  await until(() => outcomes.size === 2, 'both answers');
+  t.equal(shares.use('a').connections, 16);
+  other.backend.requests[0]!.empty(202);
+  await until(() => shares.use('a').connections === 15, 'the end of one of its calls');
+  pool.sweep();
+  t.equal((await backend.request(3)).path, '/a0');
+});
+
+t.test('a call that waits for connections of the process is served when they are given back elsewhere', async (t) => {
+  const { backend, pool, shares } = await start(t, WIDE);
+  const other = await startPool(t, shares, WIDE);
+  const outcomes: Outcomes = new Map();
+  sendAs(other.pool, outcomes, ...['a', 'b', 'c', 'd'].flatMap((subject) => namesOf(subject, 14)));
+  await other.backend.request(55);
+  sendAs(pool, outcomes, 'v0');
+  await backend.request(0);
+  sendAs(pool, outcomes, 'a-waits');
+  for (const request of other.backend.requests) request.empty(202);
+  await until(() => outcomes.size === 56, 'every answer');
+  t.equal(backend.requests.length, 1);
+  pool.sweep();
+  t.equal((await backend.request(1)).path, '/a-waits', 'though the other call here is still under way');
+  t.equal(outcomes.has('v0'), false);
 });
 
 t.test('a connection that is only being watched keeps nobody waiting', async (t) => {
