@@ -25,11 +25,18 @@ export class TaskThread<Task, Outcome> {
 
   /** Rejects when too many tasks wait, when the thread dies during the task, and when the thread is closed before it is done. */
   async run(task: Task): Promise<Outcome> {
-    this.#piscina ??= new Piscina({
+    this.#piscina ??= this.#start();
+    return (await this.#piscina.run(task)) as Outcome;
+  }
+
+  #start(): Piscina {
+    const piscina = new Piscina({
       ...{ minThreads: 0, maxThreads: 1, idleTimeout: CONFIG_THREAD_IDLE_MS, maxQueue: limits.waitingMax },
       ...this.#options,
     });
-    return (await this.#piscina.run(task)) as Outcome;
+    // A thread that dies between tasks harms none: the next one starts another. Without a listener it would end the process.
+    piscina.on('error', () => undefined);
+    return piscina;
   }
 
   /** Ends the thread. */

@@ -234,7 +234,7 @@ t.test('the playground', async (t) => {
     }
     await page.keyboard.press('Escape');
     await open('/compose');
-    await page.getByText(/of studio; for nobody yet/).waitFor();
+    await page.getByRole('row', { name: /drawer.*nobody yet/ }).waitFor();
   });
 
   await t.test(

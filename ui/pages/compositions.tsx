@@ -166,7 +166,7 @@ function rowOf({
         )}
       </div>,
       <div>
-        {counted(subjects.length, 'subjects')}
+        {subjects.length === 0 ? 'nobody yet' : counted(subjects.length, 'subjects')}
         <p class="note one-line">
           <Said text={subjects.slice(0, 5).join(', ')} max={100} />
         </p>

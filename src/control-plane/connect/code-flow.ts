@@ -33,8 +33,8 @@ export async function authorizationUrl(endpoint: string, scope: string, asking: 
   const parameters = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, scope, state, nonce, resource },
     ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-    // Without the question, OpenID Connect lets a server leave the refresh token out.
-    prompt: scope.split(' ').includes('offline_access') ? 'consent' : '',
+    // Without the question, OpenID Connect lets a server leave the refresh token out, which a sign-in does not need.
+    prompt: nonce === '' && scope.split(' ').includes('offline_access') ? 'consent' : '',
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value);
   return url.href;

@@ -50,7 +50,7 @@ export class RegisteredClients {
   ): Promise<GrantClient> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
     const isSame =
-      known?.issuer === server.issuer && known.redirectUri === redirectUri && (known.scope ?? scope) === scope;
+      known?.issuer === server.issuer && known.redirectUri === redirectUri && isRegisteredFor(known.scope, scope);
     if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
     const registered = await register(fetch, server, scope, redirectUri);
     // If this fails, another process has registered a client meanwhile: both are valid.
@@ -63,6 +63,13 @@ export class RegisteredClients {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
     if (known?.client.id === client.id) await this.#sealed.replace(keyOf(target), bytes, undefined);
   }
+}
+
+/** @param registered `undefined` for a client of a version that registered for no scopes, and never asked for `offline_access`. */
+function isRegisteredFor(registered: string | undefined, asked: string): boolean {
+  const scopes = registered?.split(' ');
+  const each = asked.split(' ').filter((scope) => scope !== '');
+  return each.every((scope) => scopes?.includes(scope) ?? scope !== 'offline_access');
 }
 
 function keyOf({ origin, path }: UpstreamTarget): string {

@@ -53,7 +53,10 @@ export class ProbeThread {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (this.#thread.isStarted) void this.#thread.run('close').finally(() => this.#thread.close());
+    if (!this.#thread.isStarted) return;
+    const end = (): Promise<void> => this.#thread.close().catch(() => undefined);
+    // It fails if the thread dies meanwhile.
+    void this.#thread.run('close').then(end, end);
   }
 }
 
