@@ -18,12 +18,8 @@ interface KnownMerge extends MergeResult {
 }
 
 export class KnownLists {
-  readonly #answers = new RecentMap<PageAnswer>(
-    KNOWN_MAX,
-    KNOWN_BYTES_MAX,
-    ({ page }) => page.bytes.length + page.spans.byteLength,
-  );
-  readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ bytes }) => bytes.length);
+  readonly #answers = new RecentMap<PageAnswer>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
+  readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
   /** As `readListAnswer`, for an answer in pieces; the page may be shared with others. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
@@ -47,9 +43,19 @@ export class KnownLists {
     const known = this.#merges.get(key);
     if (known?.pages.length === pages.length && known.pages.every((page, at) => page === pages[at])) return known;
     const merged = mergeLists({ ...job, frame: { ...frame, head: '' } });
-    if (merged.bytes.length <= KNOWN_BYTES_MAX) this.#merges.set(key, { ...merged, pages, isKnown: true });
+    const kept: KnownMerge = { ...merged, pages, isKnown: true };
+    if (sizeOfMerge(kept) <= KNOWN_BYTES_MAX) this.#merges.set(key, kept);
     return merged;
   }
+}
+
+function sizeOf({ bytes, spans }: ListPage): number {
+  return bytes.length + spans.byteLength;
+}
+
+/** With its pages: an allow-list may leave little of them, and nothing else may keep them any more. */
+function sizeOfMerge({ bytes, pages }: KnownMerge): number {
+  return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length);
 }
 
 /** Whether the pieces are an answer that is known, of the same length, to the request of this id. */

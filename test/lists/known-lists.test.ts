@@ -111,6 +111,25 @@ t.test('the same lists are not merged again, whatever the request is called', as
   t.not(known.merge(job, `${rulesText} `).bytes, first.bytes, 'other rules');
 });
 
+t.test('a merged list counts with the pages that it was made of, however little is left of them', async (t) => {
+  const known = new KnownLists();
+  const padding = 'x'.repeat(1_048_576);
+  const jobs = Array.from({ length: 40 }, (_, at): MergeJob => {
+    const pages = [pageOf(read(known, bytesOf('1', `{"tools":[],"padding":"${at}${padding}"}`), '1'))];
+    return {
+      kind: tools,
+      rules,
+      parts: [{ backend: a!, pages }],
+      unavailable: [],
+      frame: { head: '', form: 'message' },
+    };
+  });
+  const textOf = (at: number): string => `${rulesText}${' '.repeat(at)}`;
+  jobs.forEach((job, at) => known.merge(job, textOf(at)));
+  t.equal(known.merge(jobs[39]!, textOf(39)).isKnown, true, 'the last one is known');
+  t.not(known.merge(jobs[0]!, textOf(0)).isKnown, true, 'the first one, 40 MiB ago, is not');
+});
+
 t.test('fuzz: answers are read as if nothing were known', async (t) => {
   const known = new KnownLists();
   const random = new Random(37);

@@ -102,6 +102,8 @@ export class SessionDirectory {
   readonly #watchers = new Map<string, SessionWatcher>();
   /** Sessions that have ended but whose records may still be there; with what a failed removal takes, which is to be tried again. */
   readonly #ending = new Map<string, Unremoved | undefined>();
+  /** How many of these have failed, and wait to be tried again. */
+  #unremovedCount = 0;
   #isRemovingAgain = false;
   /** Reads in progress, if other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
@@ -234,20 +236,27 @@ export class SessionDirectory {
 
   /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
   #keepUnremoved(name: string, unremoved: Unremoved): void {
+    // Moved to the end: what is found first below is what has failed first, before removals in progress.
+    this.#ending.delete(name);
     this.#ending.set(name, unremoved);
-    if (this.#ending.size <= SESSION_REMOVALS_KEPT) return;
-    const [oldest] = Array.from(this.#ending).find(([, each]) => each !== undefined) ?? [];
-    if (oldest !== undefined) this.#ending.delete(oldest);
+    this.#unremovedCount += 1;
+    if (this.#unremovedCount <= SESSION_REMOVALS_KEPT) return;
+    for (const [oldest, each] of this.#ending) {
+      if (each === undefined) continue;
+      this.#ending.delete(oldest);
+      this.#unremovedCount -= 1;
+      return;
+    }
   }
 
   /** Retries failed removals one after the other, until one fails. */
   async #removeAgain(): Promise<void> {
-    if (this.#isRemovingAgain) return;
+    if (this.#isRemovingAgain || this.#unremovedCount === 0) return;
     this.#isRemovingAgain = true;
     for (const [name, unremoved] of this.#ending) {
       if (unremoved === undefined) continue;
       if (!(await this.#tryRemove(unremoved))) break;
-      this.#ending.delete(name);
+      if (this.#ending.delete(name)) this.#unremovedCount -= 1;
     }
     this.#isRemovingAgain = false;
   }
