@@ -10,7 +10,7 @@ export const limits = Object.freeze({
   // ## Requests and callers
   /**
    * time in one turn of the event loop for each kind of work: requests on arrival, those that waited, answers of backends, slices of large
-   * messages; short, so that a caller beside a flood waits little → the rest waits for the next turn, subjects in turn
+   * messages → the rest waits for the next turn, subjects in turn
    */
   turnMs: 1,
   /**
@@ -266,7 +266,7 @@ export const limits = Object.freeze({
   claimPathCharsMax: 256,
   /** one value of such a claim, or the team given for a server or a composition → the claim is ignored; the team is refused */
   claimValueCharsMax: 128,
-  /** sign-in steps in progress at once, each with a request to the issuer; one client address may have a quarter → 503, with an explanation */
+  /** sign-in steps in progress at once, each with a request to the issuer; a quarter for one client address → 503, with an explanation */
   signInsAtOnceMax: 64,
   /** the parameters that the issuer sends the browser back with → 422, with an explanation */
   signInAnswerCharsMax: 8_192,
