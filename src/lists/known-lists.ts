@@ -29,7 +29,8 @@ export class KnownLists {
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, isModern);
     // A page that was mended is not what came.
-    const isKept = answer.kind === 'page' && length <= KNOWN_BYTES_MAX && answer.page.bytes.length === length;
+    const isKept =
+      answer.kind === 'page' && answer.page.bytes.length === length && sizeOf(answer.page) <= KNOWN_BYTES_MAX;
     if (isKept) this.#answers.set(key, answer);
     return answer;
   }

@@ -130,6 +130,15 @@ t.test('a merged list counts with the pages that it was made of, however little 
   t.not(known.merge(jobs[0]!, textOf(0)).isKnown, true, 'the first one, 40 MiB ago, is not');
 });
 
+t.test('an answer that with the positions of its items takes more than 16 MiB is not kept', async (t) => {
+  const known = new KnownLists();
+  const item = `{"name":"${'x'.repeat(90)}"}`;
+  const list = `{"tools":[${`${item},`.repeat(120_000)}${item}]}`;
+  const [first, again] = ['1', '2'].map((id) => pageOf(read(known, bytesOf(id, list), id)));
+  t.ok(first!.bytes.length < 16 * 1_048_576 && first!.bytes.length + first!.spans.byteLength > 16 * 1_048_576);
+  t.ok(again !== first);
+});
+
 t.test('fuzz: answers are read as if nothing were known', async (t) => {
   const known = new KnownLists();
   const random = new Random(37);
