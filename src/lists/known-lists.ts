@@ -13,6 +13,7 @@ const KNOWN_MAX = 1_024;
 type PageAnswer = Extract<ListAnswer, { kind: 'page' }>;
 
 interface KnownMerge extends MergeResult {
+  readonly key: string;
   readonly pages: readonly ListPage[];
   readonly isKnown: true;
 }
@@ -44,7 +45,7 @@ export class KnownLists {
     const known = this.#merges.get(key);
     if (known?.pages.length === pages.length && known.pages.every((page, at) => page === pages[at])) return known;
     const merged = mergeLists({ ...job, frame: { ...frame, head: '' } });
-    const kept: KnownMerge = { ...merged, pages, isKnown: true };
+    const kept: KnownMerge = { ...merged, key, pages, isKnown: true };
     if (sizeOfMerge(kept) <= KNOWN_BYTES_MAX) this.#merges.set(key, kept);
     return merged;
   }
@@ -54,9 +55,9 @@ function sizeOf({ bytes, spans }: ListPage): number {
   return bytes.length + spans.byteLength;
 }
 
-/** With its pages: an allow-list may leave little of them, and nothing else may keep them any more. */
-function sizeOfMerge({ bytes, pages }: KnownMerge): number {
-  return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length);
+/** With its pages and rules: little may be left of them, and nothing else may keep them any more. */
+function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
+  return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
 
 /** Whether the pieces are an answer that is known, of the same length, to the request of this id. */

@@ -125,6 +125,9 @@ t.test('a merged list counts with the pages that it was made of, however little 
     };
   });
   const textOf = (at: number): string => `${rulesText}${' '.repeat(at)}`;
+  const small = { ...jobs[0]!, parts: [] };
+  for (let at = 0; at < 40; at += 1) known.merge(small, `${textOf(at)}${' '.repeat(1_048_576)}`);
+  t.not(known.merge(small, `${textOf(0)}${' '.repeat(1_048_576)}`).isKnown, true, 'nor are rules kept for nothing');
   jobs.forEach((job, at) => known.merge(job, textOf(at)));
   t.equal(known.merge(jobs[39]!, textOf(39)).isKnown, true, 'the last one is known');
   t.not(known.merge(jobs[0]!, textOf(0)).isKnown, true, 'the first one, 40 MiB ago, is not');
