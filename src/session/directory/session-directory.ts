@@ -100,10 +100,10 @@ export class SessionDirectory {
   readonly #passesUnderWay = new Quota(SESSION_NOTICES_UNDER_WAY_MAX, SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX);
   /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
-  /** Sessions that have ended but whose records may still be there; with what a failed removal takes, which is to be tried again. */
-  readonly #ending = new Map<string, Unremoved | undefined>();
-  /** How many of these have failed, and wait to be tried again. */
-  #unremovedCount = 0;
+  /** Sessions that have ended but whose records may still be there. */
+  readonly #ending = new Set<string>();
+  /** Those of them whose removal has failed, and is to be tried again. */
+  readonly #unremoved = new Map<string, Unremoved>();
   #isRemovingAgain = false;
   /** Reads in progress, if other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
@@ -218,7 +218,7 @@ export class SessionDirectory {
   async remove(sessionId: string, owner: SessionOwner, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
     const keys = sessionKeys(sessionId);
     const name = nameOf(keys.place);
-    this.#ending.set(name, undefined);
+    this.#ending.add(name);
     const removal = { keys, owner, known: await known };
     if (!(await this.#tryRemove(removal))) return this.#keepUnremoved(name, removal);
     this.#ending.delete(name);
@@ -236,27 +236,23 @@ export class SessionDirectory {
 
   /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
   #keepUnremoved(name: string, unremoved: Unremoved): void {
-    // Moved to the end: what is found first below is what has failed first, before removals in progress.
+    this.#unremoved.set(name, unremoved);
+    if (this.#unremoved.size <= SESSION_REMOVALS_KEPT) return;
+    for (const oldest of this.#unremoved.keys()) return this.#forgetUnremoved(oldest);
+  }
+
+  #forgetUnremoved(name: string): void {
+    this.#unremoved.delete(name);
     this.#ending.delete(name);
-    this.#ending.set(name, unremoved);
-    this.#unremovedCount += 1;
-    if (this.#unremovedCount <= SESSION_REMOVALS_KEPT) return;
-    for (const [oldest, each] of this.#ending) {
-      if (each === undefined) continue;
-      this.#ending.delete(oldest);
-      this.#unremovedCount -= 1;
-      return;
-    }
   }
 
   /** Retries failed removals one after the other, until one fails. */
   async #removeAgain(): Promise<void> {
-    if (this.#isRemovingAgain || this.#unremovedCount === 0) return;
+    if (this.#isRemovingAgain) return;
     this.#isRemovingAgain = true;
-    for (const [name, unremoved] of this.#ending) {
-      if (unremoved === undefined) continue;
+    for (const [name, unremoved] of this.#unremoved) {
       if (!(await this.#tryRemove(unremoved))) break;
-      if (this.#ending.delete(name)) this.#unremovedCount -= 1;
+      this.#forgetUnremoved(name);
     }
     this.#isRemovingAgain = false;
   }
