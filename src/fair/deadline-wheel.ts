@@ -18,7 +18,7 @@ export interface Deadline {
 
 /**
  * A deadline never fires early, and at most one tick (plus the event loop's lag) late; where thousands are due at once, those that are left
- * after a few milliseconds fire in the next turns of the event loop. The single underlying timer does not keep the
+ * after `turnMs` fire in the next turns of the event loop. The single underlying timer does not keep the
  * process alive, and runs only while something is armed.
  */
 export class DeadlineWheel {
