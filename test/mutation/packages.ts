@@ -14,6 +14,16 @@ export interface Package {
 /** Their folders are packages of their own. */
 const SPLIT: ReadonlySet<string> = new Set(['upstream', 'worker']);
 const TESTS = join('build', 'test');
+/** Much of what these promise shows only where a relay joins them, and is tested there: in test/relay. */
+const RELAYING: ReadonlySet<string> = new Set([
+  'exchange',
+  'messages',
+  'lists',
+  'streams',
+  'session',
+  'calls',
+  'modern',
+]);
 /** Tests in these folders drive whole systems. */
 const SYSTEMS: readonly string[] = ['integration', 'spec'].map((folder) => join(TESTS, folder) + sep);
 
@@ -32,21 +42,21 @@ export function packagesOf(root: string): Package[] {
 }
 
 /**
- * The tests that can notice a slip in one of the sources: those in the folder of the package (the top one), and those elsewhere that
- * import the package, themselves or through a helper of the tests. Tests that start programs are asked only if no others are there.
+ * The tests that can notice a slip in one of the sources: those in the folder of the package (the top one), those of the relay for
+ * the packages that it joins, and those elsewhere that import the package, themselves or through a helper of the tests. Tests that start programs are asked only if no others are there.
  */
 export function testsOf(root: string, { name }: Package, sources: readonly string[]): string[] {
   const [top = ''] = name.split('/');
   const modules = sources.map((source) => join('build', source.replace(/\.ts$/, '.js')));
   const inPackage = join('build', 'src', name) + sep;
-  const own = join(TESTS, top) + sep;
+  const own = [top, ...(RELAYING.has(top) ? ['relay'] : [])].map((folder) => join(TESTS, folder) + sep);
   const imports = (test: string): boolean =>
     [
       ...reachedModules(root, test, (module) => module.startsWith(TESTS + sep) || module.startsWith(inPackage)).modules,
     ].some((module) => module.startsWith(inPackage));
   const reaching = testFiles(root, [])
     .filter((test) => !isMeasuring(test) && !SYSTEMS.some((folder) => test.startsWith(folder)))
-    .filter((test) => test.startsWith(own) || imports(test))
+    .filter((test) => own.some((folder) => test.startsWith(folder)) || imports(test))
     .filter((test) => modules.some((module) => reachedModules(root, test).modules.has(module)));
   const inProcess = reaching.filter((test) => tiersOf(root, test).includes('test'));
   return inProcess.length > 0 ? inProcess : reaching;
