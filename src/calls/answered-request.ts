@@ -186,8 +186,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onRationRead(spentMs);
   }
 
-  override get abandonedWait(): string {
-    return this.#detached?.isUnheard !== true || this.plan.message.method !== 'tasks/result' ? '' : this.task;
+  override abandonedWait(): string | undefined {
+    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.task : undefined;
   }
 
   /** The id of the task that the request is about, as the caller has written it. */

@@ -235,12 +235,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#isDirty) this.#goOn();
   }
 
-  /** Whether other processes have the session, as far as is known. */
-  get hasPeers(): boolean {
-    return this.#listeners.some((each) => each !== this.#directory.listener);
-  }
-
-  /** Sends a notice to the other processes that have the session. */
+  /** Sends a notice to the other processes that have the session, as far as they are known. */
   pass(bytes: Buffer): void {
     const { identity } = this.#session;
     this.#directory.pass(identity.id, identity, this.#listeners, bytes);

@@ -61,7 +61,7 @@ export function passStreamOpened(session: Session): void {
 }
 
 function pass({ entry }: Session, notice: PeerNotice): void {
-  if (entry?.hasPeers !== true) return;
+  if (entry === undefined) return;
   const bytes = Buffer.from(JSON.stringify(notice));
   if (bytes.length <= SESSION_NOTICE_BYTES_MAX) entry.pass(bytes);
 }

@@ -211,10 +211,9 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** For `StreamKeeper`: nothing is kept any more, except events that are still being written. */
+  /** For `StreamKeeper`: the stream is not resumed any more. What is still being written goes on, and the rest goes with its call. */
   release(): void {
-    // A finished stream need not be cleared, because nothing refers to it any more.
-    this.giveUpRoom(this.#exchange === undefined && !this.#isEnding);
+    this.giveUpRoom();
   }
 
   protected override onAnswerLost(): void {

@@ -228,9 +228,9 @@ export abstract class ReplayBuffer extends ListNode {
 
   /** Skips events that were dropped before they were written. @returns how many. */
   protected skipDropped(): number {
-    const count = this.#first - this.#next;
-    if (count > 0) this.#next = this.#first;
-    return Math.max(count, 0);
+    const before = this.#next;
+    this.#next = Math.max(before, this.#first);
+    return this.#next - before;
   }
 
   /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
@@ -241,23 +241,21 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  /** Nothing takes room any more. @param isCleared whether the events are dropped too, because none is being written. */
-  protected giveUpRoom(isCleared: boolean): void {
+  /** Nothing takes room any more. */
+  protected giveUpRoom(): void {
     this.#room?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
     this.#counted = this.#position + 1;
-    if (!isCleared) return;
-    this.#kept.clear();
-    this.#writtenBytes = 0;
-    this.#first = this.#counted;
   }
 
   /** The client will not come back: everything that is kept for it is lost. */
   dropAll(): void {
     const lost = this.#takeOnLost();
-    this.giveUpRoom(true);
-    this.#next = this.#first;
+    this.giveUpRoom();
+    this.#kept.clear();
+    this.#writtenBytes = 0;
+    this.#first = this.#next = this.#counted;
     for (const onLost of lost) onLost();
   }
 

@@ -74,7 +74,6 @@ export class StreamKeeper implements EventRoom {
 
   /** The stream's answer cannot be kept, so the stream cannot be resumed. */
   forget(stream: CallerStream): void {
-    if (stream.isDelivered && stream.isLinked) this.#deliveredCount -= 1;
     stream.unlink();
     stream.release();
   }

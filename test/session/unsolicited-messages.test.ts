@@ -140,3 +140,38 @@ t.test('the end of the session ends all its streams', async (t) => {
   t.equal(stream.outcome, 'ended');
   t.same(scene.heard, []);
 });
+
+t.test(
+  'backends of a client that can be asked are listened to as soon as it is ready, before it opens its stream',
+  async (t) => {
+    for (const [capabilities, count] of [
+      [{ sampling: {} }, 1],
+      [{}, 0],
+    ] as const) {
+      const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(capabilities);
+      scene.post('notifications/initialized', {});
+      const streams = scene.http.calls.filter(({ request, isAborted }) => request.method === 'GET' && !isAborted);
+      t.equal(streams.length, count);
+    }
+  },
+);
+
+t.test('a backend that is being opened again is left alone once nobody listens any more', async (t) => {
+  const scene = new Scene(t);
+  const listening = scene.listen();
+  for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+  scene.streams[0]!.end();
+  scene.context.advance(2 * limits.retryDelayMsMin);
+  scene.http.last.empty(404);
+  scene.context.advance(2 * limits.retryDelayMsMin);
+  scene.http.last.empty(404);
+  listening.abort();
+  scene.context.advance(2 * limits.retryDelayMsMin);
+  const opening = scene.http.last;
+  t.equal(opening.summary, 'initialize');
+  scene.context.advance(BACKEND_STREAMS_LINGER_MS - limits.retryDelayMsMin);
+  const sentCount = scene.http.calls.length;
+  opening.empty(503);
+  scene.context.advance(20_000);
+  t.same(scene.http.summary.slice(sentCount), []);
+});

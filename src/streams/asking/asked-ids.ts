@@ -79,8 +79,7 @@ export class AskedIds {
    * no process sent it, or it was already answered.
    */
   takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
-    const text: unknown = JSON.parse(id.toString());
-    if (typeof text !== 'string') return undefined;
+    const text = String(JSON.parse(id.toString()));
     const [all, head, task, time, origin, seal] = FORM.exec(text) ?? [];
     if (all === undefined || head === undefined || seal === undefined || origin === this.#origin) return undefined;
     const rest = text.slice(all.length - 1);

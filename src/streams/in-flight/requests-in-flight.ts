@@ -87,10 +87,8 @@ export abstract class RequestInFlight extends ListNode {
    * @param exchange of the cancellation notification.
    */
   abstract cancel(exchange: Exchange, notice: ClientMessage): void;
-  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same; `''` otherwise. */
-  get abandonedWait(): string {
-    return '';
-  }
+  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
+  abandonedWait?(): string | undefined;
 
   /** Nobody waits for the answer any more. Without it, the request is left to end by itself, soon. */
   giveUp?(): void;
@@ -185,7 +183,7 @@ export class RequestsInFlight extends ListNode {
 
   /** Gives up requests whose callers are gone and that wait for the same as a new one: they would only take up its room. */
   giveUpAbandoned(wait: string): void {
-    for (const work of this.#those((each) => each.abandonedWait === wait)) work.giveUp?.();
+    for (const work of this.#those((each) => each.abandonedWait?.() === wait)) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {

@@ -189,6 +189,29 @@ t.test('a backend may ask about a client’s task only if the client runs it for
   t.match(messages(begun).at(-1), { method: 'tasks/get', params: { taskId: 'x' } });
 });
 
+t.test(
+  "a question about a client's task names it as the client does, and one about a backend's task as callers do",
+  async (t) => {
+    const capabilities = { tasks: { requests: { sampling: { createMessage: {} } } }, sampling: {} };
+    const answer = initializeResult.replace('"tools":{}', '"tools":{},"tasks":{}');
+    const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(capabilities, answer);
+    const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+    const begun = { scene, exchange, call: scene.http.last.head(200, 'text/event-stream') };
+    begun.call.data(ask(1, 'sampling/createMessage', { task: {} }));
+    respond(begun, messages(begun)[0]?.id, { task: { taskId: 'x', status: 'working' } });
+    for (const [id, taskId, expected] of [
+      [2, 'x', 'x'],
+      [3, 'y', 'b-y'],
+    ] as const) {
+      const related = (name: string): object => ({
+        _meta: { 'io.modelcontextprotocol/related-task': { taskId: name } },
+      });
+      begun.call.data(ask(id, 'sampling/createMessage', related(taskId)));
+      t.same(messages(begun).at(-1)?.params, related(expected));
+    }
+  },
+);
+
 t.test('a ping of a backend is answered by the gateway', async (t) => {
   const begun = begin(t, {});
   begun.call.data(ask('p', 'ping'));

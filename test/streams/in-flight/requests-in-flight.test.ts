@@ -50,11 +50,15 @@ class Work extends RequestInFlight {
     this.#told = scene.told;
   }
 
-  override get abandonedWait(): string {
+  override abandonedWait(): string {
     return 'a list';
   }
 
   override onSlow(): void {
+    this.#tell();
+  }
+
+  override onRetired(): void {
     this.#tell();
   }
 
@@ -153,4 +157,13 @@ t.test('the end of a process ends all requests at once', async (t) => {
   requests.endAll(undefined);
   t.same(scene.told, names);
   t.ok(requests.isEmpty);
+});
+
+t.test('each request hears once that another process continues its session', async (t) => {
+  const scene = new Scene(t);
+  const requests = scene.session();
+  const [, b] = begun(scene, requests, 'a', 'b', 'c');
+  requests.finish(b!);
+  requests.retire();
+  t.same(scene.told, ['a', 'c']);
 });
