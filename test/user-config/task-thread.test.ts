@@ -9,10 +9,14 @@ t.test('a thread that dies between tasks harms nobody, and the next task has ano
     worker.once('exit', () => (endedCount += 1));
   process.on('worker', watch);
   t.teardown(() => process.off('worker', watch));
-  const thread = new TaskThread<string, string>(new URL('./late-thrower.js', import.meta.url), { atomics: 'disabled' });
+  const thread = new TaskThread<Int32Array, string>(new URL('./late-thrower.js', import.meta.url), {
+    atomics: 'disabled',
+  });
   t.teardown(() => thread.close());
   for (const round of [1, 2, 3]) {
-    t.equal(await thread.run('compile'), 'done: compile');
+    const answered = new Int32Array(new SharedArrayBuffer(4));
+    t.equal(await thread.run(answered), 'done');
+    Atomics.store(answered, 0, 1);
     await until(() => endedCount === round, 'the thread has died');
   }
 });
