@@ -3,6 +3,11 @@ import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor } from '../support/deployment.js';
 import { post, VERSION } from '../modern/modern-request.js';
+import { PARTIAL_CATALOGUE_AGE_MS } from '../../src/lists/list-cache.js';
+import { until } from '../support/until.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
+import { RelayScene } from '../relay/relay-scene.js';
+import { virtualHostOf } from '../relay/virtual-host.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from '../relay/wired-relay.js';
 
 const SEARCH = { exposure: 'search' };
@@ -46,6 +51,40 @@ t.test('it takes a query and a limit within their bounds, and nothing else', asy
   const large = `{"query":"look","limit":1${' '.repeat(limits.findToolsArgumentsBytesMax)}}`;
   t.match(await find(caller, large), { isError: true, content: [{ text: /smaller than/ }] });
   t.equal(backend.requestsOf('tools/list').length, 1, 'the tools are read once');
+});
+
+t.test(
+  'tools that were found without those of a backend that was away are soon read again, and others are not',
+  async (t) => {
+    for (const isAway of [true, false]) {
+      const scene = new RelayScene(t, { ...virtualHostOf({ b: {}, c: {} }), exposure: 'search' }).open();
+      const listsFor = async (): Promise<number> => {
+        const before = scene.http.calls.length;
+        const exchange = scene.post('tools/call', { name: 'find_tools', arguments: { query: 'look' } }, 7);
+        const lists = scene.http.calls.slice(before);
+        for (const [at, list] of lists.entries()) {
+          if (at === 0 && isAway) list.fault('connection-lost');
+          else list.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"tools":[{"name":"look"}]}}`);
+        }
+        await until(() => exchange.outcome === 'responded', 'the answer');
+        return lists.length;
+      };
+      t.equal(await listsFor(), 2);
+      t.equal(await listsFor(), 0);
+      scene.context.advance(PARTIAL_CATALOGUE_AGE_MS + 1_000);
+      t.equal(await listsFor(), isAway ? 2 : 0);
+    }
+  },
+);
+
+t.test('what one of the tools finds, the other calls, and says what is wrong with a call', async (t) => {
+  const backend = await backendFor(t, { tools: ['look'] });
+  const caller = new WiredRelay(t).caller({ b: backend.url }, 'alice', SEARCH);
+  await caller.open();
+  t.notOk((await caller.call('call_tool', { name: 'b-look', arguments: {} })).result?.['isError']);
+  t.equal(backend.requestsOf('tools/call').length, 1);
+  t.match((await caller.call('call_tool', { name: 7 })).result, { isError: true, content: [{ text: /name/ }] });
+  t.equal(backend.requestsOf('tools/call').length, 1);
 });
 
 t.test('the two tools say what they take, and a client without a session is told not to keep them', async (t) => {

@@ -365,3 +365,41 @@ t.test('a repeated tasks/result replaces the waits of callers that are gone, and
   call.json('{"jsonrpc":"2.0","id":4,"result":{"content":[]}}');
   t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":4,"result":{"content":[]}}');
 });
+
+t.test('when a session ends, its many requests are answered over several turns, each once', async (t) => {
+  for (const method of ['tools/call', 'tools/list']) {
+    const scene = open(t);
+    const exchanges = Array.from({ length: 500 }, (_, id) => scene.post(method, { name: 'b-x' }, id + 1));
+    const calls = scene.http.calls.filter(({ summary }) => summary === method);
+    scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+    const answered = (): number => exchanges.filter(({ outcome }) => outcome === 'responded').length;
+    t.ok(answered() < exchanges.length, `${method}: other callers are served in between`);
+    calls.at(-1)?.json('{"jsonrpc":"2.0","id":500,"result":{}}');
+    await until(() => answered() === exchanges.length, 'all answers');
+    const text = exchanges[250]?.answer?.body.toString() ?? '';
+    t.match(JSON.parse(text), { id: 251, error: { message: /session ended/ } });
+    t.ok(calls.slice(0, -1).every(({ isAborted }) => isAborted));
+  }
+});
+
+t.test('a watcher is told of a tool error if it wants to know, and only of tools', async (t) => {
+  for (const [method, isToolErrorTold, expected] of [
+    ['tools/call', true, 'tool-error'],
+    ['tools/call', false, 'ok'],
+    ['resources/read', true, 'ok'],
+  ] as const) {
+    const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(
+      {},
+      initializeResult.replace('"tools"', '"resources"'),
+    );
+    const params = { name: 'b-x', uri: 'b+x:1' };
+    const exchange = scene.exchange({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })) });
+    const outcomes: string[] = [];
+    const none = (): undefined => undefined;
+    const others = { isTraced: false, onIdentified: none, onSending: none, onPart: none, onDone: none };
+    exchange.watcher = { ...others, isToolErrorTold, onOutcome: (outcome) => void outcomes.push(outcome) };
+    scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
+    scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[],"contents":[],"isError":true}}');
+    t.same(outcomes, [expected], method);
+  }
+});

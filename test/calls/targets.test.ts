@@ -20,7 +20,7 @@ import {
 } from '../../src/calls/targets.js';
 import { limits } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
-import { virtualHostOf } from '../relay/virtual-host.js';
+import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
 const host = virtualHostOf({ b: {}, tight: { allowed_prompt_names: ['p'], allowed_tool_names: ['t'] } });
 
@@ -68,6 +68,21 @@ t.test('each method has its needed capability, the URI for the gate, and the URI
   t.ok(call.text.includes('{"name":"t","arguments":{"uri":"b+x:1"}}'));
 });
 
+t.test('a task is asked about by what its era has for tasks', async (t) => {
+  const meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}';
+  for (const [method, inSessions] of [
+    ['tasks/get', capability.tasks],
+    ['tasks/cancel', capability.tasksCancel],
+  ] as const) {
+    const legacy = found(method, '{"taskId":"b-t"}');
+    t.equal(legacy.gate?.capability, inSessions, method);
+    t.equal(legacy.uriPlaces & uriPlace.ofTask, 0, method);
+    const modern = found(method, `{"taskId":"b-t",${meta}}`);
+    t.equal(modern.gate?.capability, capability.tasksExtension, method);
+    t.equal(modern.uriPlaces, uriPlace.ofTask, 'the state of a task contains its result');
+  }
+});
+
 t.test('a missing target gives an error in words, and the capability that it would need', async (t) => {
   t.match(errorOf('tools/call', '{"name":"c-t"}'), { code: -32602, message: 'Unknown tool: c-t' });
   t.match(errorOf('prompts/get', '{"name":"c-p"}'), { code: -32602, message: /prompt.*c-p/i });
@@ -84,6 +99,29 @@ t.test('a missing target gives an error in words, and the capability that it wou
   ] as const) {
     t.match(errorOf(method, '{}'), { code: -32602, message: words }, method);
   }
+});
+
+t.test('what an app calls its own server by is found without a prefix, for tools and pages alone', async (t) => {
+  const both = virtualHostOf({ b: {}, c: {} });
+  const reading = (method: TargetMethod, params: string, owners: readonly string[]): Target | NoTarget => {
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
+    const apps = { withApp: () => owners.map((name) => backendOf(both, name)) };
+    return readTarget(method, both, body, readClientMessage(body) as ClientMessage, apps).target;
+  };
+  for (const [method, params] of [
+    ['tools/call', '{"name":"look"}'],
+    ['resources/read', '{"uri":"ui://page"}'],
+  ] as const) {
+    t.match(reading(method, params, ['b']), { backend: { name: 'b' } }, method);
+    t.match(reading(method, params, ['b', 'c']), { error: { message: /b, c/ } }, 'nobody knows whose it is');
+    t.hasProp(reading(method, params, []), 'error');
+  }
+  for (const [method, params] of [
+    ['prompts/get', '{"name":"look"}'],
+    ['tasks/get', '{"taskId":"look"}'],
+    ['resources/read', '{"uri":"file:///page"}'],
+  ] as const)
+    t.hasProp(reading(method, params, ['b']), 'error', method);
 });
 
 t.test('allow-lists of prompts apply to prompts, those of tools to tools', async (t) => {

@@ -32,7 +32,7 @@ class HeldScene {
   /** The backend's own stream, if it has one. */
   own: ScriptedCall | undefined;
   /** The current config. */
-  virtualHost = virtualHostOf({ b: {} });
+  virtualHost = virtualHostOf({ b: {}, c: {} });
 
   constructor(t: Test) {
     this.scene = new RelayScene(t, this.virtualHost);
@@ -54,7 +54,7 @@ class HeldScene {
       ...{ jsonrpc: '2.0', id, method },
       params: { name: 'b-x', arguments: { a: 1 }, _meta: meta, ...params },
     });
-    const name = 'uri' in params ? String(params.uri) : 'b-x';
+    const { name: tool = 'b-x', uri: name = tool } = params as { readonly name?: string; readonly uri?: string };
     const mirror = { protocolVersion: '2026-07-28', method, name, params: [] };
     const exchange = this.scene.exchange({ sessionId: '', body: Buffer.from(body), mirror, ...more });
     this.scene.relay.handle({ subject: 'alice', virtualHost: this.virtualHost }, exchange);
@@ -62,8 +62,13 @@ class HeldScene {
   }
 
   /** Opens the upstream session, and begins the answer to the call. @param hasOwn whether the backend has a stream of its own. */
-  begin(capabilities?: object, hasOwn = false): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
-    const exchange = this.post(1, {}, {}, capabilities);
+  begin(
+    capabilities?: object,
+    hasOwn = false,
+    id = 1,
+    params: object = {},
+  ): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
+    const exchange = this.post(id, params, {}, capabilities);
     // The gateway tries the era of the client first; the backend speaks the other.
     this.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
     this.scene.http.last.json(initializeResult, 'upstream-session');
@@ -133,6 +138,7 @@ t.test('a question that the backend withdraws at once is not asked, and others a
 
 t.test('a question on a backend’s own stream belongs to the only call in flight there', async (t) => {
   const held = new HeldScene(t);
+  const elsewhere = held.begin(CAPABILITIES, false, 9, { name: 'c-x' });
   const { exchange, call } = held.begin(CAPABILITIES, true);
   t.equal(call.summary, 'tools/call', 'which waits until its backend is listened to');
   held.own?.data(ASKED);
@@ -165,6 +171,7 @@ t.test('a question on a backend’s own stream belongs to the only call in fligh
     'nor is it that of a call that is over',
   );
   held.scene.http.last.empty();
+  t.equal(elsewhere.exchange.outcome, 'none', 'nor that of a call to another backend');
 });
 
 t.test('a backend’s own stream is not opened for a client that can be asked nothing', async (t) => {

@@ -126,3 +126,21 @@ for (const [what, shares, isKept] of [
     t.end();
   });
 }
+
+t.test('a caller that reads slowly again and again gets every event before the end of the stream', (t) => {
+  const { accounts, exchange, parts } = run(t, 2);
+  exchange.isSlow = true;
+  parts[0]?.openStream();
+  for (const name of ['a', 'b', 'c']) parts[0]?.write(Buffer.from(`data: "${name}"\n\n`));
+  parts[1]?.respond(200, 'application/json', Buffer.from('{"id":1}'));
+  parts[0]?.end();
+  for (const count of [1, 2, 3, 4]) {
+    t.equal(readEvents(exchange.written).length, count);
+    t.equal(exchange.outcome, 'streaming', 'it has not read all');
+    exchange.drain();
+  }
+  t.same(readEvents(exchange.written), ['"a"', '"b"', '"c"', '{"id":1}']);
+  t.equal(exchange.outcome, 'ended');
+  t.equal(accounts.held('answerBytes'), 0);
+  t.end();
+});

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { LIST_BYTES_INLINE_MAX } from '../../src/lists/list-memory.js';
 import { limits } from '../../src/shared/limits.js';
+import { answerOptions } from '../support/answer-options.js';
 import { roomyShares } from '../support/shares.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
@@ -78,6 +79,19 @@ t.test('answers in pieces, as JSON and as events, page by page, become one list'
   const tools = [tool('events-e'), tool('json-a'), tool('json-z'), tool('small-s', '')];
   t.equal(await listOf(exchange), `{"jsonrpc":"2.0","id":7,"result":{"tools":[${tools.join()}]}}`);
   t.equal(exchange.body?.bodyBytes, exchange.writtenBytes);
+});
+
+t.test('a list that is merged for long is still one answer', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'a', 'b');
+  // Each is read at once; both together are merged by a thread.
+  const bulk = BULK.slice(0, 0.7 * LIST_BYTES_INLINE_MAX);
+  scene.context.advance(0.9 * answerOptions.slowAnswerMs);
+  for (const call of calls) call.json(answerWith([tool('x', bulk)]));
+  t.equal(exchange.outcome, 'none', 'the backends have answered, and the thread has not');
+  scene.context.advance(0.6 * answerOptions.slowAnswerMs);
+  const tools = [tool('a-x', bulk), tool('b-x', bulk)];
+  const text = await listOf(exchange);
+  t.equal(text, `{"jsonrpc":"2.0","id":7,"result":{"tools":[${tools.join()}]}}`);
 });
 
 t.test('--list-cache keeps large lists while nothing is different for their caller', async (t) => {

@@ -414,6 +414,49 @@ t.test('a call that repeats what the gateway adds for a session is refused', asy
   t.equal(backend.requests.length, count, 'the backend has got none of them');
 });
 
+const WRONG_HEADERS = { code: -32_020, message: 'wrong headers' };
+
+/** A backend whose tools must get `v` in a header, and a client's session with it. `calls` counts what the backend has got. */
+async function withHeaders(
+  t: Test,
+  description: string,
+  isTaken: (header: unknown) => boolean,
+): Promise<{ readonly caller: WiredCaller; readonly calls: () => number }> {
+  const inputSchema = { type: 'object', properties: { v: { type: 'string', 'x-mcp-header': 'V' } } };
+  const backend = await rawModern(t, ({ id, method }, request) => {
+    if (method === 'tools/list') return { resultType: 'complete', tools: [{ name: 'x', description, inputSchema }] };
+    if (isTaken(request.headers['mcp-param-v'])) return { resultType: 'complete', content: [] };
+    request.json({ jsonrpc: '2.0', id, error: WRONG_HEADERS }, { status: 400 });
+    return undefined;
+  });
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  return { caller, calls: () => backend.requests.filter(({ text }) => text.includes('"tools/call"')).length };
+}
+
+t.test('a call whose headers are refused is sent again, once, with those that the tool has now', async (t) => {
+  for (const [size, more] of [
+    ['small', ''],
+    ['large', 'x'.repeat(limits.readAtOnceBytesMax)],
+  ] as const) {
+    const taking = await withHeaders(t, '', (header) => header === 'a');
+    t.hasProp(await taking.caller.call('one-x', { v: 'a', more }), 'result', size);
+    t.equal(taking.calls(), 2);
+    t.match(await taking.caller.call('one-x', { v: 'b', more }), { error: WRONG_HEADERS }, size);
+    t.equal(taking.calls(), 3, 'not where the headers would be the same');
+  }
+});
+
+t.test('a caller is told why the headers that its call needs cannot be sent', async (t) => {
+  const long = await withHeaders(t, '', () => false);
+  const v = 'x'.repeat(limits.mirroredParamBytesMax + 1);
+  t.match(await long.caller.call('one-x', { v }), { error: { code: -32_602, message: /^Arguments too long/ } });
+  t.equal(long.calls(), 1);
+  const unread = await withHeaders(t, 'x'.repeat(limits.mirroredToolBytesMax), () => false);
+  t.match(await unread.caller.call('one-x', { v: 'a' }), { error: { code: -32_602, message: /schema is too large/ } });
+  t.equal(unread.calls(), 1);
+});
+
 t.test('a name that no header can hold is sent in base64', async (t) => {
   const backend = await rawModern(t, () => ({ content: [] }));
   const caller = new WiredRelay(t).caller({ one: backend.url });

@@ -118,11 +118,22 @@ t.test('no backend reports on another one’s call, whatever a client may read a
     hostile.data(progress(token, 3));
     hostile.data(progress(token, 4, ofTask));
   }
-  scene.says('c', progress('70', 5));
+  scene.post('tools/call', { name: 'b-x' }, 9);
+  for (const [token, count] of [
+    ['70', 5],
+    [0, 7],
+    ['', 8],
+  ] as const)
+    scene.says('c', progress(token, count));
   hostile.data(progress('70', 6, ofTask));
   t.same(heard(number), []);
   t.match(heard(ownCall), [['70', 6]]);
-  t.match(heard(scene.own), [['70', 5]], 'and says of its own what it likes');
+  const itsOwn = [
+    ['70', 5],
+    [0, 7],
+    ['', 8],
+  ];
+  t.match(heard(scene.own), itsOwn, 'and says of its own what it likes: a call without a token takes none of it');
 });
 
 t.test('however many reports a backend sends, the token of each call in flight is read once', async (t) => {

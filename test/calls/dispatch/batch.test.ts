@@ -128,6 +128,22 @@ t.test(
   },
 );
 
+t.test('a client that takes no events gets one array, without what its backends say meanwhile', async (t) => {
+  const scene = start(t);
+  const before = scene.http.calls.length;
+  const exchange = post(scene, [call(1, { _meta: { progressToken: 1 } }), call(2)], { answerForms: 'json' });
+  const [one, two] = scene.http.calls.slice(before);
+  one
+    ?.head(200, 'text/event-stream')
+    .data('data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n')
+    .data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n')
+    .end();
+  two?.json('{"jsonrpc":"2.0","id":2,"result":{}}');
+  t.equal(exchange.outcome, 'responded');
+  t.equal(exchange.answer?.contentType, 'application/json');
+  t.match(messagesOf(exchange), [{ id: 1 }, { id: 2 }]);
+});
+
 t.test(
   'members that take long to read are read in order over several turns; a cancellation is handled after them',
   async (t) => {
