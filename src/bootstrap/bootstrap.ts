@@ -43,7 +43,7 @@ export function createEndpoints(context: BootstrapContext): readonly Endpoint[] 
 
 const TOKEN_LIFETIME_MS = 3_600_000;
 
-function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' | 'logger'>): Endpoint {
+function createTokenEndpoint({ token }: Pick<BootstrapContext, 'token'>): Endpoint {
   const minter = TokenMinter.create(token);
   return {
     method: 'GET',
@@ -57,12 +57,7 @@ function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' |
           'No private key is configured for minting tokens: start the dataplane with --token-verification-private-key.',
         );
       }
-      try {
-        return plainText(200, await minter.mint(subject, TOKEN_LIFETIME_MS));
-      } catch (error) {
-        logger.error({ err: error, subject: subjectHash(subject) }, 'a token could not be minted');
-        return plainText(500, `The token could not be minted: ${reasonOf(error)}`);
-      }
+      return plainText(200, await minter.mint(subject, TOKEN_LIFETIME_MS));
     },
   };
 }

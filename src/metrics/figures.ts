@@ -43,14 +43,14 @@ export class Figures {
     return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }
 
-  /** Cumulative counts by upper bound in seconds, in ascending order, summed over all histograms that have these labels. */
+  /** Cumulative counts by upper bound in seconds, ascending as reported, summed over all histograms that have these labels. */
   buckets(name: string, labels: Labels = {}): Map<number, number> {
     const counts = new Map<number, number>();
     for (const { labels: own, value } of this.#of(`${name}_bucket`, labels)) {
       const bound = own['le'] === '+Inf' ? Infinity : Number(own['le']);
       counts.set(bound, (counts.get(bound) ?? 0) + value);
     }
-    return new Map([...counts].sort(([one], [other]) => one - other));
+    return counts;
   }
 
   #of(name: string, wanted: Labels): readonly Sample[] {

@@ -91,3 +91,31 @@ t.test('every request that the relay knows has its own method', async (t) => {
     t.ok(named.includes(method), method);
   }
 });
+
+t.test('what never happened has no series', async (t) => {
+  const figures = new RequestFigures();
+  t.same(figures.series(), []);
+  figures.record({ ...call, backendMs: -1, totalMs: -1 });
+  t.same(
+    figures.series().map(({ name }) => name),
+    ['switchyard_requests_total'],
+  );
+});
+
+t.test('a backend’s quick, usual and slow answers can be told apart, and an answer at once is one', async (t) => {
+  const figures = new RequestFigures();
+  for (const ms of [1, 8, 70, 800, 20_000, 200_000]) {
+    figures.record({ ...call, totalMs: ms, answeredMs: ms, backendMs: ms });
+  }
+  const series = figures.series();
+  for (const name of ['switchyard_request_seconds', 'switchyard_backend_seconds']) {
+    const counts = series.find((item) => item.name === name)?.counts ?? [];
+    t.same(
+      counts.filter((count) => count > 0),
+      [1, 1, 1, 1, 1, 1],
+      name,
+    );
+  }
+  const own = histogram(series, 'switchyard_gateway_seconds');
+  t.equal(own?.counts?.[0], 6, 'the gateway’s own share of each was nothing that could be measured');
+});

@@ -1,7 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mock } from 'node:test';
 import t, { type Test } from 'tap';
-import { receiveFromWorker, sendToWorker } from '../../src/process/channel.js';
+import { receiveFromWorker, sendHeartbeats, sendToWorker } from '../../src/process/channel.js';
 import { isFromWorker, isToWorker, type FromWorker, type ToWorker } from '../../src/process/messages.js';
 
 function forkEcho(t: Test): ChildProcess {
@@ -65,6 +66,7 @@ const strays = [
   { kind: 'view', ticket: 1, question: { view: 'request' } },
   { kind: 'view', ticket: 1, question: { view: 'constructor' } },
   { kind: 'DRAIN' },
+  { kind: ['drain'] },
   { kind: 'toString' },
   { kind: '__proto__' },
 ];
@@ -140,4 +142,29 @@ t.test('a worker that closes the channel on a delayed message ends in order', as
   worker.kill('SIGUSR2');
   t.same(await closed, [0, null]);
   t.equal(errors, '');
+});
+
+t.test('a worker shows that it is alive several times within the time after which it counts as hung', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const sent: FromWorker[] = [];
+  const never = (): void => void t.fail('only sends');
+  const primary = { send: (message: FromWorker) => void sent.push(message), onMessage: never, onDisconnect: never };
+  for (const [hangTimeoutMs, withinMs, count] of [
+    [2_000, 2_000, 4],
+    [60_000, 60_000, 24],
+    [2, 2, 2],
+    [0, 60_000, 0],
+  ] as const) {
+    sent.length = 0;
+    sendHeartbeats(primary, hangTimeoutMs);
+    mock.timers.tick(withinMs);
+    t.same(
+      sent,
+      Array.from({ length: count }, () => ({ kind: 'heartbeat' })),
+      `${hangTimeoutMs} ms`,
+    );
+    mock.timers.reset();
+    mock.timers.enable({ apis: ['setInterval'] });
+  }
 });

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { ensurePrivateFolder, StandingSocket } from '../../src/process/standing-socket.js';
+import { ensurePrivateFolder, isPrivateFolder, StandingSocket } from '../../src/process/standing-socket.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
@@ -176,4 +177,28 @@ t.test('a folder that others can enter is refused', async (t) => {
   if (process.getuid?.() !== 0) return;
   chownSync(folder, 65_534, 65_534);
   t.throws(() => ensurePrivateFolder(folder), /not a folder that only this user can access/, 'nor one of another user');
+});
+
+t.test('a socket that is closed while it is being created again is not', async (t) => {
+  const stage = await startSocket(t);
+  rmSync(stage.folder, { recursive: true });
+  while (!existsSync(stage.folder)) await turn();
+  await stage.socket.close();
+  const closedMs = performance.now();
+  await until(() => performance.now() - closedMs > 100, 'many more looks');
+  t.notOk(existsSync(stage.path));
+  t.equal(stage.renewals, 0);
+});
+
+t.test('looking after a socket that is there does not connect to it', async (t) => {
+  const stage = await startSocket(t);
+  const startedMs = performance.now();
+  await until(() => performance.now() - startedMs > 100, 'many looks');
+  (await reach(t, stage.path)).destroy();
+  await until(() => stage.accepted.length > 0, 'the only connection');
+  t.equal(stage.accepted.length, 1);
+});
+
+t.test('a folder that is not there is not private', async (t) => {
+  t.equal(isPrivateFolder(join(createScratchDirectory(t), 'absent')), false);
 });

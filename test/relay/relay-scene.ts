@@ -14,6 +14,7 @@ import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream
 import { ERAS } from '../support/eras.js';
 
 export const SESSION_ID = 'a-session';
+export const SESSION_IDLE_MS = 60_000;
 
 export class RelayScene {
   readonly context: ScriptedContext;
@@ -45,7 +46,7 @@ export class RelayScene {
       eras: ERAS,
       answers: this.context.answers,
       accounts: this.accounts,
-      sessionIdleTimeoutMs: 60_000,
+      sessionIdleTimeoutMs: SESSION_IDLE_MS,
       directory,
       readHost: () => this.hostNow,
       mintSessionId: () => this.#mintSessionId(),

@@ -2,9 +2,16 @@
 import { answerOptions } from '../support/answer-options.js';
 import t, { type Test } from 'tap';
 import type { AnswerOptions } from '../../src/config/dataplane-options.js';
-import { SessionStream, LIST_CHANGES_MS, CLIENT_READY_MS_MAX } from '../../src/streams/session-stream.js';
+import {
+  SessionStream,
+  LIST_CHANGES_MS,
+  CLIENT_READY_MS_MAX,
+  type StreamForm,
+} from '../../src/streams/session-stream.js';
 import { StreamKeeper } from '../../src/streams/stream-keeper.js';
 import type { Accounts } from '../../src/fair/accounts.js';
+import { wokenTurns } from '../../src/fair/turns.js';
+import { until } from '../support/until.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
@@ -23,7 +30,7 @@ class Scene {
   isReady = true;
 
   /** @param answers for a client that can resume streams. */
-  constructor(t: Test, answers?: AnswerOptions) {
+  constructor(t: Test, answers?: AnswerOptions, form?: StreamForm) {
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
     const account = this.accounts.of('ada');
@@ -32,6 +39,7 @@ class Scene {
       account,
       deadlines: this.#deadlines,
       streamKeeper: answers && new StreamKeeper(account, this.#deadlines, answers),
+      form,
       onClosed: () => void (this.closedCount += 1),
       onAsking: () => undefined,
       isReady: () => this.isReady,
@@ -359,4 +367,34 @@ t.test('a client that resumes from before the kept events is told how many are m
   t.ok(others.length >= 2);
   scene.stream.end();
   t.equal(scene.waitingBytes, 0);
+});
+
+t.test('a client that disconnects may listen again at once, however busy the turn is', async (t) => {
+  const scene = new Scene(t, answerOptions);
+  scene.open().abort();
+  t.ok(scene.stream.isHeard);
+  while (wokenTurns.tryPass('somebody'));
+  scene.open().abort();
+  t.equal(scene.closedCount, 2);
+  scene.open();
+  await until(() => wokenTurns.count === 0 && wokenTurns.tryPass('somebody'), 'later turns');
+  t.ok(scene.stream.isOpen, 'and its new stream is not taken for the one that it left');
+  t.equal(scene.closedCount, 2);
+});
+
+t.test('those who listen without a session and disconnect all at once end in turns', async (t) => {
+  let endedCount = 0;
+  const form = {
+    formOf: (message: Buffer) => message,
+    onEnding: () => undefined,
+    onEnded: () => void (endedCount += 1),
+  };
+  const scene = new Scene(t, undefined, form);
+  const exchange = scene.open();
+  while (wokenTurns.tryPass('ada'));
+  exchange.abort();
+  t.equal(endedCount, 0);
+  await until(() => endedCount === 1, 'its turn');
+  t.notOk(scene.stream.isHeard);
+  t.equal(scene.closedCount, 1);
 });

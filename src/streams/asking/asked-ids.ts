@@ -80,9 +80,9 @@ export class AskedIds {
    */
   takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
     const text = String(JSON.parse(id.toString()));
-    const [all, head, task, time, origin, seal] = FORM.exec(text) ?? [];
-    if (all === undefined || head === undefined || seal === undefined || origin === this.#origin) return undefined;
-    const rest = text.slice(all.length - 1);
+    const [, head, task, time, origin, seal] = FORM.exec(text) ?? [];
+    if (head === undefined || seal === undefined || origin === this.#origin) return undefined;
+    const rest = text.slice(head.length + seal.length);
     for (const upstream of upstreams) {
       const prefix = `:${upstream.backend.name}:`;
       if (!rest.startsWith(prefix) || !this.#hasKey(upstream, time)) continue;

@@ -6,7 +6,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { until } from '../../support/until.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
-import { initializeResult, RelayScene } from '../../relay/relay-scene.js';
+import { initializeResult, RelayScene, SESSION_IDLE_MS } from '../../relay/relay-scene.js';
 import type { ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
 import { BACKEND_REQUEST_BYTES_EACH } from '../../../src/streams/asking/backend-requests.js';
@@ -335,3 +335,23 @@ t.test('nothing is counted any more when the session ends', async (t) => {
   t.match(messages(begun).at(-1), { id: 7, error: { message: /session ended/ } });
   t.equal(begun.scene.accounts.size, 0);
 });
+
+t.test(
+  'a session whose client has a question to answer does not end as idle, though nothing else is under way',
+  async (t) => {
+    const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(CAPABILITIES);
+    scene.post('notifications/initialized', {});
+    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const stream = scene.http.calls.findLast(({ request }) => request.method === 'GET');
+    stream?.head(200, 'text/event-stream').data(ROOTS);
+    const [asked] = readEvents(listening.written).map((text) => JSON.parse(text) as { id: unknown });
+    listening.abort();
+    scene.context.advance(SESSION_IDLE_MS + 1_000);
+    scene.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: asked?.id, result: { roots: [] } })) });
+    t.same(JSON.parse(scene.http.last.text), { jsonrpc: '2.0', id: 1, result: { roots: [] } });
+    const isKnown = (): boolean => scene.post('notifications/initialized', {}).answer?.status === 202;
+    t.ok(isKnown());
+    scene.context.advance(2 * SESSION_IDLE_MS);
+    t.notOk(isKnown(), 'and then it does');
+  },
+);

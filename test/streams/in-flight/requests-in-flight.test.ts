@@ -1,6 +1,10 @@
 // Callbacks of requests in flight that finish other requests: each request is still called once, none is skipped, and the loop ends.
 import t from 'tap';
-import { RequestInFlight, RequestsInFlight } from '../../../src/streams/in-flight/requests-in-flight.js';
+import {
+  ReadingsUnderWay,
+  RequestInFlight,
+  RequestsInFlight,
+} from '../../../src/streams/in-flight/requests-in-flight.js';
 import { SlowRequests } from '../../../src/streams/in-flight/slow-requests.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createAccounts } from '../../support/shares.js';
@@ -167,3 +171,28 @@ t.test('each request hears once that another process continues its session', asy
   requests.retire();
   t.same(scene.told, ['a', 'c']);
 });
+
+t.test(
+  'a cancellation waits for messages that arrived before it and are still being parsed, for no others',
+  async (t) => {
+    const readings = new ReadingsUnderWay();
+    const tried: string[] = [];
+    const wait = (name: string): void =>
+      readings.wait(() => {
+        tried.push(name);
+        return false;
+      });
+    readings.end(readings.begin());
+    t.ok(readings.isEmpty);
+    wait('too late');
+    const earlier = readings.begin();
+    t.notOk(readings.isEmpty);
+    wait('in time');
+    const later = readings.begin();
+    readings.end(later);
+    t.same(tried, [], 'a message that came after it cannot be meant');
+    readings.end(earlier);
+    readings.end(readings.begin());
+    t.same(tried, ['in time']);
+  },
+);
