@@ -137,7 +137,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   abstract override giveUp(): void;
 
   protected get callersId(): IdSpan {
-    return this.plan.form.callersId(this.id);
+    return this.plan.form.callersId?.(this.id) ?? this.id;
   }
 
   protected sayProgress(bytes: Buffer, message: BackendMessage): void {
@@ -253,7 +253,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
     else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
-    this.plan.form.onOver();
+    this.plan.form.onOver?.();
   }
 
   #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {

@@ -39,17 +39,16 @@ import { silenceMsMax } from './targets.js';
 export const CANCELLED_ANSWER_MS_MAX = 5_000;
 
 /**
- * Tells an exchange's watcher how a backend's answer came out; without a watcher, answers are not searched for tool errors.
+ * Tells an exchange's watcher how a backend's answer came out.
  * @param sentAtMs when the request went to the backend, on `performance`'s clock.
  */
 function tellOutcome(
-  watcher: ExchangeWatcher | undefined,
+  watcher: ExchangeWatcher,
   method: string,
   bytes: Buffer,
   { isError, bodyStart, bodyEnd }: BackendMessage,
   sentAtMs: number,
 ): void {
-  if (watcher === undefined) return;
   const backendMs = performance.now() - sentAtMs;
   if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
   else if (watcher.isToolErrorTold && method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
@@ -112,7 +111,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     // A large message takes a while to be read, and its caller may be gone by then.
     if (this.exchange.isAborted) this.onCallerGone();
     if (this.isDone) return;
-    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+    if (this.plan.upstream.isReady) this.#onOpen(undefined);
+    else this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
   }
 
   /**
@@ -182,7 +182,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { uriName } = upstream.backend;
     // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
-    const formed = form.formed(bytes, message, this.plan, era);
+    const formed = form.formed?.(bytes, message, this.plan, era);
     if (typeof formed === 'string') return this.#finish(resultMessage(this.callersId, formed));
     if (formed !== undefined && 'code' in formed) return this.#refuse(formed);
     const tasks = session.taskForm(upstream);
@@ -191,7 +191,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
-      tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
+      // Without a watcher, answers are not searched for tool errors.
+      const { watcher } = this.exchange;
+      if (watcher !== undefined) tellOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are joined, which copies them: only a message without parts is still in place.
       this.#finish(bytes, parts, formed?.status, isInPlace && parts === undefined);
     }
@@ -360,24 +362,21 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** @param read the arguments of a large call that its headers repeat. */
   #send(read?: ReadArguments): void {
     const { session, upstream, metadata, message, context } = this.plan;
+    const { record } = upstream;
     // The upstream session may have been lost while the request was at the gate.
-    if (upstream.record === undefined) {
-      this.#fail(upstreamFault('session-lost'));
-      return;
-    }
-    if (this.#modern?.isBegun === true && !upstream.isModern) {
+    if (record === undefined || (this.#modern?.isBegun === true && record.era === 'legacy')) {
       this.#fail(upstreamFault('session-lost'));
       return;
     }
     // If the backend speaks the refused era after all, it refused the request for another reason.
-    if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
-    const toRead = argumentsToRead(this.plan);
+    if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
+    const toRead = upstream.mirrors && argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
     // Only subscriptions have `onSettled`.
-    if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
-    this.#sentIn = upstream.record;
+    if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
+    this.#sentIn = record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const outgoing = this.#outgoing(read);
+    const outgoing = this.#outgoing(record.era, read);
     if ('code' in outgoing) return this.#refuse(outgoing);
     const silenceMs = silenceMsMax(message.method, context.options);
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
@@ -405,14 +404,16 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     });
   }
 
-  #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
+  /** @param era of the upstream session. */
+  #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { form, upstream, bareName, message, exchange } = this.plan;
-    const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
+    const formed = form.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
     if ('code' in formed) return formed;
-    if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
-    const traced = tracedMessage(this.plan, formed, this.id);
+    if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
+    const { watcher } = exchange;
+    const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, formed, this.id) : formed;
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
-    if (!upstream.isModern || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
+    if (era === 'legacy' || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
       this.#modern?.end();
       this.#modern = undefined;
       return traced;
@@ -422,7 +423,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** The id under which the backend knows the request. */
   get #sentId(): IdSpan {
-    const id = this.plan.form.sentId(this.id);
+    const id = this.plan.form.sentId?.(this.id) ?? this.id;
     return this.#modern?.sentId(id) ?? id;
   }
 

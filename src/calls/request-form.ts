@@ -26,25 +26,25 @@ export interface RequestForm {
   /** What a result of the gateway's own has beside its content. @param ttlMs how long a merged list may be cached; no other result may be. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
-   * The message in the form for this backend, whose session is open.
+   * The message in the form for this backend, whose session is open. Absent, like the members below that may be: nothing changes.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
    * @param read the arguments of a large call that its headers repeat.
    * @returns an error if the request cannot go there, or a large message would have to be changed within a span that was changed already.
    */
-  outgoing(
+  outgoing?(
     message: OutgoingMessage,
     upstream: UpstreamSession,
     bareName: string,
     read?: ReadArguments,
   ): OutgoingMessage | RpcError;
   /** The id under which the request went to the backend. */
-  sentId(callers: IdSpan): IdSpan;
+  sentId?(callers: IdSpan): IdSpan;
   /** Whether the caller gets a message that its backend sent on the call's stream. @param message a notification. */
   isHeard(bytes: Buffer, message: BackendMessage): boolean;
   /** The request's own progress, under the caller's token; `undefined` if the caller that waits now wants none. */
   withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id under which the caller waits now: it may have made the request more than once. */
-  callersId(first: IdSpan): IdSpan;
+  callersId?(first: IdSpan): IdSpan;
   /**
    * Takes what the backend asks a client without a session.
    * @param id the gateway's, as JSON; the message has it already.
@@ -59,7 +59,7 @@ export interface RequestForm {
    * @param era in which the request was sent.
    * @returns what the caller gets in its place: an error, or a result as JSON; or how it differs.
    */
-  formed(
+  formed?(
     bytes: Buffer,
     message: BackendMessage,
     plan: RelayedRequestPlan,
@@ -68,7 +68,7 @@ export interface RequestForm {
   /** An error of the gateway's in the form for the caller's era, with the HTTP status for it. */
   ownError(error: RpcError): OwnError;
   /** The request is answered. */
-  onOver(): void;
+  onOver?(): void;
 }
 
 /** A request that is being served. */
@@ -136,17 +136,12 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   askingObstacle: undefined,
   resultExtras: () => undefined,
   sentToken: undefined,
-  outgoing: (message: OutgoingMessage) => message,
-  sentId: (callers: IdSpan) => callers,
   isHeard: () => true,
   withCallersToken: (bytes: Buffer) => bytes,
-  callersId: (first: IdSpan) => first,
   ask: () => undefined,
   withdraw: () => undefined,
   onUnoffered: () => undefined,
-  formed: () => undefined,
   ownError: (error: RpcError) => ({ error, status: 200 }),
-  onOver: () => undefined,
 });
 
 /** Answers with an error of the gateway's. */

@@ -2,7 +2,6 @@
 import { isString } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
-import type { CompiledVirtualHost } from '../user-config/index.js';
 import { CALL_TOOL, FIND_TOOLS } from '../messages/index.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
@@ -56,13 +55,12 @@ export const SEARCH_TOOLS = JSON.stringify([
   },
 ]).slice(1, -1);
 
-/** Whether the request calls this tool, which no backend's tool can shadow. Hot path: one comparison on other virtual hosts. */
+/** Whether the request calls this tool, which no backend's tool can shadow, of a virtual host with exposure `search`. */
 export function isForSearchTool(
-  { exposure }: CompiledVirtualHost,
   body: Buffer,
   { kind, method, nameStart, nameEnd }: ClientMessage,
   tool: typeof FIND_TOOLS | typeof CALL_TOOL,
 ): boolean {
-  if (exposure !== 'search' || method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
+  if (method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
   return isString(body, nameStart, nameEnd, tool);
 }

@@ -14,15 +14,16 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
     backend.auth?.type === 'token-exchange'
       ? bearerToken(headerIn(request.passthroughHeaders, 'authorization') ?? '')
       : '';
-  const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
+  const headers = backend.passthroughHeaders.size === 0 ? NONE : headersFor(backend.passthroughHeaders, request);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
   // A backend that lists `x-request-id` gets the caller's own header, if there is one, instead of our request id.
-  return { headers, requestId: headerIn(headers, 'x-request-id') === undefined ? requestId : '', callerToken };
+  const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
+  return { headers, requestId: hasOwnId ? '' : requestId, callerToken };
 }
 
 /** @returns name, value, name, value, … */
-function headersFor(listed: ReadonlySet<string>, offered: readonly string[]): readonly string[] {
-  if (listed.size === 0 || offered.length === 0) return NONE;
+function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
+  if (offered.length === 0) return NONE;
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2) {
     const name = offered[i];

@@ -7,7 +7,7 @@ import { headerIn, limits } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { ByteSpan, OutgoingMessage, RequestMetadata } from '../http-client/index.js';
 import { withEdit } from './bare-body.js';
-import type { Exchange } from '../exchange/index.js';
+import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
 const KEY = Buffer.from('"traceparent"');
 /** The depth of the members of `_meta` in params. */
@@ -22,15 +22,17 @@ interface TracedPlan {
   readonly metadata: RequestMetadata;
 }
 
-/** @returns the message to send; unchanged where there is no trace to pass. */
+/**
+ * @param watcher that traces requests.
+ * @returns the message to send; unchanged where there is no trace to pass.
+ */
 export function tracedMessage(
+  watcher: ExchangeWatcher,
   { exchange, message, metadata }: TracedPlan,
   outgoing: OutgoingMessage,
   id: IdSpan,
 ): OutgoingMessage {
-  const { watcher, request } = exchange;
-  if (watcher?.isTraced !== true) return outgoing;
-  const { body } = request;
+  const { body } = exchange.request;
   const span = traceparentIn(body, message);
   const inMessage = span === undefined ? '' : body.toString('latin1', span.start + 1, span.end - 1);
   const trace = watcher.onSending(inMessage, id);

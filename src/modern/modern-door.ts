@@ -139,7 +139,8 @@ export class ModernDoor {
 
   /** A call of `call_tool` is served as the call inside it. */
   #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    if (!isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL))
+    const isSearched = caller.virtualHost.exposure === 'search';
+    if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
       return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));

@@ -101,7 +101,7 @@ t.test('a trace goes to the backend in a header, and in the message where the ca
         message: readClientMessage(body) as ClientMessage,
         metadata: { ...NO_METADATA, headers: ownHeader },
       };
-      const outgoing = tracedMessage(plan, { body }, { bytes: Buffer.from('1'), start: 0, end: 1 });
+      const outgoing = tracedMessage(exchange.watcher, plan, { body }, { bytes: Buffer.from('1'), start: 0, end: 1 });
       t.same(told, [heard], given);
       const { start, end } = outgoing.leftOut ?? { start: 0, end: 0 };
       const { putIn = '' } = outgoing;

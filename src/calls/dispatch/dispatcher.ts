@@ -160,7 +160,8 @@ export class Dispatcher {
   request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
-    if (isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL)) {
+    const isSearched = caller.virtualHost.exposure === 'search';
+    if (isSearched && isForSearchTool(exchange.request.body, message, CALL_TOOL)) {
       this.#unwrap(caller, session, exchange, message);
       return;
     }
@@ -289,7 +290,7 @@ export class Dispatcher {
   #isAnswered(incoming: Incoming): boolean {
     const { virtualHost, exchange, message, form } = incoming;
     const { body } = exchange.request;
-    if (isForSearchTool(virtualHost, body, message, FIND_TOOLS)) {
+    if (isForSearchTool(body, message, FIND_TOOLS)) {
       this.#findTools(incoming);
       return true;
     }

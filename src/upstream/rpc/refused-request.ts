@@ -84,13 +84,13 @@ function isAboutMessage(code: unknown): boolean {
 /** The SDKs' code for an unknown session, which other servers use for other errors. */
 const SESSION_NOT_FOUND = -32001;
 
-/** Whether an error answer, with any status, says that the backend does not know the session, so that it did not carry out the request. */
+/** Whether an answer that is an error, with any status, says that the backend does not know the session, so that it did not carry out the request. */
 export function saysNoSession(
   { carriesSession }: Pick<RequestPlan, 'carriesSession'>,
   body: Buffer,
-  { isError, bodyStart, bodyEnd }: BackendMessage,
+  { bodyStart, bodyEnd }: BackendMessage,
 ): boolean {
-  if (!isError || !carriesSession) return false;
+  if (!carriesSession) return false;
   const { code, message } = readSaidError(body.subarray(bodyStart, bodyEnd));
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }

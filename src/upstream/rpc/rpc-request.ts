@@ -48,6 +48,8 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
 const NOTHING = Buffer.alloc(0);
+/** What nearly every answer begins with. */
+const BRACE = 0x7b;
 
 interface Ration {
   bytesLeft: number;
@@ -141,9 +143,13 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #take(chunk: Buffer): void {
     switch (this.#state) {
       case 'json':
+        if (this.#unread === undefined && this.#isReadInPlace(chunk)) {
+          // Its end follows in the same turn of the event loop.
+          this.#whole = chunk;
+          break;
+        }
         this.#touch();
         if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
-        else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
@@ -258,7 +264,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#unread.end(() => this.#finish());
       return;
     }
-    const bytes = jsonOf(this.#whole ?? this.#received?.bytes ?? NOTHING, this.#plan);
+    const whole = this.#whole ?? this.#received?.bytes ?? NOTHING;
+    const bytes = whole[0] === BRACE ? whole : jsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -277,7 +284,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
     if (message === undefined || !isAnswerTo(this.#plan, bytes, message))
       return this.#fail(upstreamFault('answer-invalid'));
-    if (saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
+    if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     // Kept until the next holder of the answer has counted it.
     const room = this.#room;
     this.#room = undefined;
@@ -319,7 +326,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
+    if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
       this.#handler.onAnswer(bytes, message, this.#sessionId);

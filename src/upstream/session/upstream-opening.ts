@@ -171,6 +171,13 @@ export abstract class UpstreamOpening {
     }
   }
 
+  /** Whether `whenReady` would call its waiter at once and without a fault, with nothing to be fetched or asked again. Hot path. */
+  get isReady(): boolean {
+    if (this.#state !== 'open' || this.#held !== undefined || this.#askAgainAtMs !== Infinity) return false;
+    if (this.credentials !== undefined || this.#backend.obstacle !== undefined) return false;
+    return this.endpoint.circuit.fault === undefined;
+  }
+
   /**
    * Like `whenOpen`, for a request during which the backend may ask something on its own stream: also waits, for a short time, until that
    * stream is open if it is being opened, since many servers lose what they send before. Hot path.

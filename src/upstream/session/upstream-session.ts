@@ -61,6 +61,8 @@ export class UpstreamSession extends UpstreamOpening {
   #record: OwnRecord | undefined;
   /** Kept longer than the record: a request that relies on them is what opens the session again. */
   #capabilities: number | undefined;
+  /** Those of them that callers can use. */
+  #usable: number | undefined;
   #named: readonly NamedCapability[] | undefined;
   /** Counted bytes of the record's instructions, of the named capabilities, and of cookies. */
   #instructionBytes = 0;
@@ -96,8 +98,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** What the backend declared when it was last opened, as bits of `capability`; without tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
-    const known = this.#capabilities;
-    return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
+    return this.#usable;
   }
 
   /**
@@ -111,7 +112,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Whether the backend declares this bit of `capability`. */
   declares(bit: number): boolean {
-    return ((this.knownCapabilities ?? 0) & bit) !== 0;
+    return ((this.#usable ?? 0) & bit) !== 0;
   }
 
   /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
@@ -137,7 +138,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Whether it is open without a session at the backend, so that each request carries an envelope. Hot path. */
   get isModern(): boolean {
-    return this.record?.era === 'modern';
+    return this.#record?.era === 'modern';
   }
 
   /** The members of the `_meta` of each such request. */
@@ -166,8 +167,8 @@ export class UpstreamSession extends UpstreamOpening {
     isSilenceDeadline: boolean,
     handler: RequestHandler,
   ): RpcRequest {
-    const headers = this.#headersWith(metadata);
     const stream = this.#stream;
+    const { sessionId = '', era } = this.#record ?? {};
     return new RpcRequest(
       stream === undefined ? this.context.http : stream.wayOf(id),
       this.context.deadlines,
@@ -176,7 +177,7 @@ export class UpstreamSession extends UpstreamOpening {
         memory: this.context.answerMemory,
         target: this.backend.target,
         endpoint: this.endpoint,
-        headers,
+        headers: this.#headersWith(metadata),
         body,
         leftOut,
         putIn,
@@ -186,12 +187,12 @@ export class UpstreamSession extends UpstreamOpening {
         id,
         deadlineMs,
         isSilenceDeadline,
-        carriesSession: stream !== undefined || this.hasToBeTold,
+        carriesSession: stream !== undefined || sessionId !== '',
         session: this,
-        sessionId: this.record?.sessionId ?? '',
-        era: this.record?.era,
+        sessionId,
+        era,
         // Without a session at the backend, an interrupted stream cannot be resumed.
-        streams: stream !== undefined || this.isModern ? undefined : this.context.streams,
+        streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
         hasTasks: this.declares(ANY_TASKS),
         isUnauthorizedFault: this.credentials !== undefined,
       },
@@ -287,6 +288,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   override reconfigure(backend: CompiledBackend): void {
     super.reconfigure(backend);
+    this.#noteUsable();
     if (!keepsCookies(backend)) this.#setCookies('');
   }
 
@@ -316,6 +318,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
   #keep(record: OwnRecord): void {
     this.#capabilities = record.capabilities;
+    this.#noteUsable();
     this.#keepNamed(record.named);
     record.named = this.#named;
     this.#record = record;
@@ -323,6 +326,11 @@ export class UpstreamSession extends UpstreamOpening {
     const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
     this.#instructionBytes = bytes ?? 0;
     if (bytes === undefined) record.instructions = undefined;
+  }
+
+  #noteUsable(): void {
+    const known = this.#capabilities;
+    this.#usable = known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
   }
 
   /** The session is no longer open. */
