@@ -287,12 +287,13 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     const res = this.#res;
     const { requestId } = this.incoming.request;
-    res.writeStatus(statusLine(status));
+    // The library's own default.
+    if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('content-type', contentType);
     if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
-    writeHeaders(res, headers);
+    if (headers.length > 0) writeHeaders(res, headers);
     if (requestId !== '') res.writeHeader('x-request-id', requestId);
-    writeHeaders(res, this.#corsHeaders);
+    if (this.#corsHeaders.length > 0) writeHeaders(res, this.#corsHeaders);
   }
 
   /** Whether the answer is the last one on its connection. */

@@ -45,7 +45,10 @@ export class IncomingRequest implements RoomWaiter {
   readonly #request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   /** The content length; 0 or `NaN` when the head has none that is valid. */
   readonly #lengthBytes: number;
-  readonly #received: BodyCollector;
+  /** A body that comes in one chunk, until it is handed over. */
+  #whole: Buffer = NO_BODY;
+  /** Made for any other body. */
+  #received: BodyCollector | undefined;
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
@@ -74,7 +77,6 @@ export class IncomingRequest implements RoomWaiter {
       body: NO_BODY,
     };
     this.#lengthBytes = Number(head.contentLength);
-    this.#received = new BodyCollector(context.bodyBytesMax, bodyMemory);
     if (this.#lengthBytes > context.bodyBytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }
@@ -91,7 +93,7 @@ export class IncomingRequest implements RoomWaiter {
 
   /** How many body bytes have arrived and are kept. */
   get receivedBytes(): number {
-    return this.#received.length;
+    return this.#received?.length ?? this.#whole.length;
   }
 
   /** Until `admit`, while the caller is not yet let in: reads no more than came with the head. */
@@ -111,7 +113,10 @@ export class IncomingRequest implements RoomWaiter {
     this.#request.passthroughHeaders = passthroughHeaders;
     if (this.#outcome === 'complete') this.#countWhole();
     // A body whose declared length is too large is refused in any case, so it needs no room.
-    else if (this.#outcome === undefined && this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length)))
+    else if (
+      this.#outcome === undefined &&
+      this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received?.length ?? 0))
+    )
       this.#readOn();
   }
 
@@ -141,7 +146,7 @@ export class IncomingRequest implements RoomWaiter {
   /** `RoomWaiter`: no room came free in time. */
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined || !this.#isWanted) return;
-    this.#received.clear();
+    this.#received?.clear();
     this.#readOn();
     this.#end(bound);
   }
@@ -152,6 +157,7 @@ export class IncomingRequest implements RoomWaiter {
 
   #readOn(): void {
     this.#isHeld = false;
+    if (this.#state === 'reading') return;
     this.#transition('pausing', 'reading');
     if (this.#transition('paused', 'reading')) this.#res.resume();
   }
@@ -173,7 +179,7 @@ export class IncomingRequest implements RoomWaiter {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
-    this.#received.clear();
+    this.#received?.clear();
     this.#room?.release();
     // Behind it may be the connection's next request.
     if (wasPaused) this.#res.resume();
@@ -182,25 +188,29 @@ export class IncomingRequest implements RoomWaiter {
   /** The caller is gone. */
   abandon(): void {
     this.#transition(this.#state, 'gone');
-    this.#received.clear();
+    this.#received?.clear();
+    this.#whole = NO_BODY;
   }
 
   #onData(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#outcome !== undefined || !this.#isWanted) return;
-    if (this.#received.length + chunk.byteLength > this.#context.bodyBytesMax) {
-      this.#received.clear();
+    const { bodyBytesMax } = this.#context;
+    if ((this.#received?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
+      this.#received?.clear();
       this.#end('too-large');
       return;
     }
-    // The library reuses the chunk's memory when this callback returns; `add` copies it.
-    if (chunk.byteLength > 0) this.#received.add(new Uint8Array(chunk), this.#lengthBytes);
+    // The library reuses the chunk's memory when this callback returns, so it is copied.
+    if (isLast && this.#received === undefined) this.#whole = copyOf(chunk);
+    else if (chunk.byteLength > 0)
+      (this.#received ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
     if (isLast) {
       this.#countWhole();
       this.#end('complete');
     } else if (this.#isHeld) {
       this.#pause();
     } else {
-      this.#makeRoom(this.#received.length);
+      this.#makeRoom(this.#received?.length ?? 0);
     }
   }
 
@@ -221,7 +231,7 @@ export class IncomingRequest implements RoomWaiter {
 
   /** The whole body is here: it counts with its actual size, whether there is room or not. */
   #countWhole(): void {
-    const { length } = this.#received;
+    const length = this.#received?.length ?? this.#whole.length;
     if (length < limits.countedFromBytes || !this.#isAdmitted || this.#room?.heldBytes === length) return;
     this.#room ??= this.#context.requestMemory.hold(this.#subject, this);
     this.#room.release();
@@ -239,7 +249,8 @@ export class IncomingRequest implements RoomWaiter {
     const onReceived = this.#onReceived;
     if (this.#outcome === undefined || onReceived === undefined) return;
     this.#onReceived = undefined;
-    this.#request.body = this.#received.take();
+    this.#request.body = this.#received?.take() ?? this.#whole;
+    this.#whole = NO_BODY;
     onReceived(this.#outcome);
   }
 
@@ -249,4 +260,12 @@ export class IncomingRequest implements RoomWaiter {
     this.#state = to;
     return true;
   }
+}
+
+function copyOf(chunk: ArrayBuffer): Buffer {
+  const { byteLength } = chunk;
+  if (byteLength === 0) return NO_BODY;
+  const memory = bodyMemory(byteLength);
+  memory.set(new Uint8Array(chunk));
+  return memory.length === byteLength ? memory : memory.subarray(0, byteLength);
 }

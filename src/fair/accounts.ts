@@ -1,6 +1,7 @@
 // What each subject holds of a process's shares: one account per subject that holds anything. An account is looked up once, when a session
 // or a request begins, and kept with whatever it paid for.
 import assert from 'node:assert';
+import { refusals, type Refusal } from '../shared/index.js';
 import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
 
 export const shareNames = ['sessions', 'sessionBytes', 'requests', 'requestBytes', 'answerBytes', 'listBytes'] as const;
@@ -44,6 +45,10 @@ export class Accounts {
   }
 }
 
+const SESSIONS = { subjectMax: refusals.subjectSessionsFull, totalMax: refusals.sessionsFull };
+const SESSION_BYTES = { subjectMax: refusals.subjectSessionBytesFull, totalMax: refusals.sessionBytesFull };
+const REQUESTS = { subjectMax: refusals.subjectRequestsFull, totalMax: refusals.requestsFull };
+
 export class Account implements HoldingObserver {
   readonly subject: string;
   readonly sessions: Holding;
@@ -69,6 +74,25 @@ export class Account implements HoldingObserver {
     this.requestBytes = new Holding(shares.requestBytes, this);
     this.answerBytes = new Holding(shares.answerBytes, this);
     this.listBytes = new Holding(shares.listBytes, this);
+  }
+
+  // Why there is no room for one more: 429 when the subject itself holds too much and can act on it, 503 when all subjects together do.
+
+  /** @param bytes the session bytes that the session will count for. */
+  refusalOfSession(bytes: number): Refusal | undefined {
+    const bound = this.sessions.boundAgainst(1);
+    return bound === undefined ? this.refusalOfBytes(bytes) : SESSIONS[bound];
+  }
+
+  refusalOfBytes(bytes: number): Refusal | undefined {
+    const bound = this.sessionBytes.boundAgainst(bytes);
+    return bound && SESSION_BYTES[bound];
+  }
+
+  /** Hot path: once per request. */
+  refusalOfRequest(): Refusal | undefined {
+    const bound = this.requests.boundAgainst(1);
+    return bound && REQUESTS[bound];
   }
 
   onFirstTaken(): void {

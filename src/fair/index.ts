@@ -4,7 +4,6 @@ export { keepRoom } from './connection-room.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';
 export { FairPlace, FairQueue, type QueueBounds } from './fair-queue.js';
-export { fullBytesShare, fullRequestShare, fullSessionShare } from './full-share.js';
 export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
 export { ListNode } from './list-node.js';
 export {

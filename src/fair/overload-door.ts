@@ -6,7 +6,6 @@
 //   refusing-sessions 429, most, then few a second         taken
 //   refusing-requests 429, then none                       429, most, then few a second; none where memory is short
 import type { Account, Accounts, ShareName } from './accounts.js';
-import { fullRequestShare, fullSessionShare } from './full-share.js';
 import { refusals, type Refusal, KIB } from '../shared/index.js';
 import { Quota } from './quota.js';
 import type { Overload } from './overload.js';
@@ -73,7 +72,7 @@ export class OverloadDoor {
 
   #sessionRefusal(subject: string): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    const ownShare = ownRefusal(fullSessionShare(account, usualSessionBytes(account)));
+    const ownShare = ownRefusal(account.refusalOfSession(usualSessionBytes(account)));
     if (ownShare !== undefined) return ownShare;
     if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
     const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.leisure);
@@ -84,7 +83,7 @@ export class OverloadDoor {
   #requestRefusal(subject: string): Refusal | undefined {
     if (this.#overload.state !== 'refusing-requests') return undefined;
     const account = this.#accounts.of(subject);
-    const ownShare = ownRefusal(fullRequestShare(account));
+    const ownShare = ownRefusal(account.refusalOfRequest());
     if (ownShare !== undefined) return ownShare;
     if (this.#overload.isShortOfMemory || this.#holdsMost(account, HELD_BY_REQUESTS)) return refusals.overloaded;
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;

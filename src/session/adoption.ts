@@ -1,7 +1,7 @@
 // Adoption: another process opened the session, and this process continues it from its record in the session directory. The requests
 // of one session share a look-up and then proceed in order. Cold path: once per session and process.
 import type { LookUp, SessionDirectory } from './directory/session-directory.js';
-import { type Accounts, wokenTurns, fullRequestShare } from '../fair/index.js';
+import { type Accounts, wokenTurns } from '../fair/index.js';
 import { refusals, type Refusal } from '../shared/index.js';
 import type { Caller } from '../exchange/index.js';
 import { Session } from './session.js';
@@ -32,7 +32,7 @@ export class Adoption {
     if (!(found instanceof Promise)) return onFound(found);
     // A waiting request is held in memory, so it counts as a request in flight.
     const account = this.#accounts.of(caller.subject);
-    const refusal = fullRequestShare(account);
+    const refusal = account.refusalOfRequest();
     if (refusal !== undefined) return onFound(refusal);
     account.requests.take(1);
     const goOn = (each: Found): void => {

@@ -1,7 +1,7 @@
 // `initialize`: makes a session, opens its upstream sessions, and then writes its record if there is a session directory. Only then
 // does the client learn the session's id. Cold path: once per session.
 import type { ClientMessage } from '../mcp/index.js';
-import { type Accounts, fullRequestShare } from '../fair/index.js';
+import { type Accounts } from '../fair/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
 import { answer, answerError, refuse, resultMessage, type Exchange, type Caller } from '../exchange/index.js';
@@ -30,7 +30,7 @@ export function openSession(
     return;
   }
   const account = accounts.of(subject);
-  const session = fullRequestShare(account) ?? sessions.create({ account, virtualHost, ...params });
+  const session = account.refusalOfRequest() ?? sessions.create({ account, virtualHost, ...params });
   if (!(session instanceof Session)) {
     refuse(exchange, session);
     return;

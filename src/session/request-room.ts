@@ -1,5 +1,4 @@
 // Whether there is room for another request in flight: in its session, in its subject's share and in the total. Hot path.
-import { fullRequestShare } from '../fair/index.js';
 import { refusals, rpcErrors } from '../shared/index.js';
 import { answerError, refuse, type Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
@@ -21,7 +20,7 @@ export function tryAdmit(session: Session, exchange: Exchange, id: IdSpan): bool
     return false;
   }
   const refusal =
-    fullRequestShare(account) ?? (isLease && isLeaseFull(session) ? refusals.leaseRequestsFull : undefined);
+    account.refusalOfRequest() ?? (isLease && isLeaseFull(session) ? refusals.leaseRequestsFull : undefined);
   if (refusal !== undefined) refuse(exchange, refusal);
   return refusal === undefined;
 }

@@ -1,7 +1,7 @@
 // A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
 // (session/directory/session-record.ts) can be lost without harm.
 import { ANY_TASKS, LIST_CHANGES, canResume } from '../mcp/index.js';
-import { fullBytesShare, type Account, type Deadline } from '../fair/index.js';
+import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, type Refusal } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
@@ -285,7 +285,7 @@ export class Session {
   /** Backends' unrequested messages, heard from now on. @param form for a `subscriptions/listen`. @returns the refusal without room. */
   hear(form?: StreamForm): UnsolicitedMessages | Refusal {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
-    const refusal = fullBytesShare(this.account, SESSION_STREAM_BYTES_EACH);
+    const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
     if (refusal !== undefined) return refusal;
     this.#memory.keep(SESSION_STREAM_BYTES_EACH);
     return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, form));

@@ -1,7 +1,7 @@
 // The sessions that this worker owns, by id. `Sessions` mints ids, ends idle sessions, and enforces the shares of sessions and of their
 // memory. With a session directory, each session has an entry there, renewed while the session is used. No session is ended to make
 // room for another: a client that opens sessions endlessly would cost other clients of its subject theirs.
-import { type Account, fullSessionShare, type Deadline, type DeadlineWheel } from '../fair/index.js';
+import { type Account, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { Refusal } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 import {
@@ -141,8 +141,8 @@ export class Sessions {
     era = leasedForMs === undefined ? 'legacy' : 'modern',
   }: SessionPlan): Session | Refusal {
     const bytes = sessionBytesOf(virtualHost, introduction);
-    let refusal = fullSessionShare(account, bytes);
-    while (refusal !== undefined && this.onFull?.(account) === true) refusal = fullSessionShare(account, bytes);
+    let refusal = account.refusalOfSession(bytes);
+    while (refusal !== undefined && this.onFull?.(account) === true) refusal = account.refusalOfSession(bytes);
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
     const { subject } = account;

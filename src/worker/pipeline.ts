@@ -240,7 +240,9 @@ export class Pipeline implements EdgeHandler {
     const { request } = exchange;
     const forms = checkTransport(request.method, exchange.head);
     if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
-    const refusal = this.#parts.door.refusalOf(request.method, wantedBy(request), subject);
+    const { overload, door } = this.#parts;
+    const isServing = overload.state === 'serving';
+    const refusal = isServing ? undefined : door.refusalOf(request.method, wantedBy(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -271,7 +273,7 @@ export class Pipeline implements EdgeHandler {
   #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
     const { turns, watch } = this.#parts;
-    const refusal = turns.wait(subject, exchange, serve);
+    const refusal = turns.queue(subject, exchange, serve);
     if (refusal !== undefined) {
       watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
@@ -310,10 +312,10 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. */
+  /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. A sole worker owns all ids. */
   #ownerOf({ request: { sessionId } }: Exchange): number {
     const { slot, slotCount } = this.#parts;
-    return sessionId === '' ? slot : ownerOf(sessionId, slotCount);
+    return sessionId === '' || slotCount === 1 ? slot : ownerOf(sessionId, slotCount);
   }
 
   /** @param sinceMs when the request was first passed on. */

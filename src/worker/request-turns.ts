@@ -2,29 +2,18 @@
 // millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
 // turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';
-import { type Account, type Accounts, FairPlace, Turns, fullRequestShare } from '../fair/index.js';
+import { type Account, type Accounts, FairPlace, Turns } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 
 /** Requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each. */
 export const REQUESTS_UNTIMED_MAX = 8;
 
-export class RequestTurns {
+export class RequestTurns extends Turns {
   readonly #accounts: Accounts;
-  readonly #turns: Turns;
 
   constructor(accounts: Accounts, nowMs?: () => number) {
+    super({ untimedMax: REQUESTS_UNTIMED_MAX, turnMs: limits.turnMs }, nowMs);
     this.#accounts = accounts;
-    this.#turns = new Turns({ untimedMax: REQUESTS_UNTIMED_MAX, turnMs: limits.turnMs }, nowMs);
-  }
-
-  /** How many requests wait. */
-  get count(): number {
-    return this.#turns.count;
-  }
-
-  /** Whether a request may be served at once; otherwise it has to wait. */
-  tryPass(subject: string): boolean {
-    return this.#turns.tryPass(subject);
   }
 
   /**
@@ -32,11 +21,11 @@ export class RequestTurns {
    * @param serve called once, later, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
    * @returns the refusal if it cannot wait, otherwise nothing.
    */
-  wait(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
+  queue(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
     /** The account that it counts in; `undefined` when there was no room. */
-    const counted = fullRequestShare(account) === undefined ? account : undefined;
-    const place = this.#turns.wait(subject, () => {
+    const counted = account.refusalOfRequest() === undefined ? account : undefined;
+    const place = this.wait(subject, () => {
       this.#leave(exchange, counted);
       serve();
     });

@@ -51,7 +51,7 @@ function createScene(accounts = createAccounts(), requestMs = REQUEST_MS): Scene
       serve();
       return { exchange, refusal: undefined };
     }
-    return { exchange, refusal: turns.wait(subject, exchange, serve)?.code };
+    return { exchange, refusal: turns.queue(subject, exchange, serve)?.code };
   };
   const scene: Scene = {
     send: (subject, count, method = 'POST') => Array.from({ length: count }, () => sendOne(subject, method)),
