@@ -9,7 +9,8 @@ import { MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { OWN_INTRODUCTION } from '../upstream/index.js';
 import type { HeldCallsOptions } from './held-calls.js';
 import { headersHash } from './request-state.js';
-import type { Caller } from '../exchange/index.js';
+import type { Caller, ExchangeRequest } from '../exchange/index.js';
+import type { SessionStream } from '../streams/index.js';
 import { type PassOn, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
 
 interface Lease {
@@ -38,6 +39,8 @@ export class Leases {
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
+  /** Streams of those that listen, by subject and key of the lease in which their other requests are served. */
+  readonly #listeners = new Map<string, Set<SessionStream>>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
     this.#owners = owners;
@@ -60,12 +63,36 @@ export class Leases {
       return last;
     }
     const hash = headersHash(headers);
-    const key = `${virtualHost.id}\n${hash}\n${capabilities.toString('latin1')}`;
+    const key = keyOf(virtualHost.id, hash, capabilities);
     const lease = leases?.byKey.get(key)?.session;
     if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
     if (leases !== undefined && isBare) leases.last = lease;
     this.#sessions.noteUse(lease);
     return lease;
+  }
+
+  /** The way to the process that owns the lease for such requests; `undefined` if it is this one. */
+  wayToOwner({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): PassOn | undefined {
+    return this.#wayToOwner(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
+  }
+
+  /** Tells the stream what backends change in the sessions of the lease for such requests, whenever there is one. @returns ends that. */
+  listen(
+    { subject, virtualHost }: Caller,
+    capabilities: Buffer,
+    request: ExchangeRequest,
+    stream: SessionStream,
+  ): () => void {
+    const key = keyOf(virtualHost.id, headersHash(request.passthroughHeaders), capabilities);
+    const lease = (): Session | undefined => this.#bySubject.get(subject)?.byKey.get(key)?.session;
+    const listeners = this.#listeners.get(`${subject}\n${key}`) ?? new Set();
+    this.#listeners.set(`${subject}\n${key}`, listeners.add(stream));
+    lease()?.setListeners(listeners, request);
+    return () => {
+      if (!listeners.delete(stream) || listeners.size > 0) return;
+      this.#listeners.delete(`${subject}\n${key}`);
+      lease()?.setListeners(undefined);
+    };
   }
 
   /** @param headers their hash. */
@@ -90,7 +117,9 @@ export class Leases {
     // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
-    if (lease.offersAnything) lease.hear();
+    const listeners = this.#listeners.get(`${subject}\n${key}`);
+    if (listeners !== undefined) lease.setListeners(listeners);
+    else if (lease.offersAnything) lease.hear();
     // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
     this.#bySubject.set(subject, leases);
@@ -139,6 +168,11 @@ export class Leases {
     void this.#sessions.end(idle);
     return true;
   }
+}
+
+/** @param headers their hash. */
+function keyOf(virtualHostId: string, headers: string, capabilities: Buffer): string {
+  return `${virtualHostId}\n${headers}\n${capabilities.toString('latin1')}`;
 }
 
 function isFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {

@@ -11,7 +11,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
 import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
-import { visitBackends, RequestInFlight, type StreamForm } from '../streams/index.js';
+import { visitBackends, RequestInFlight, type SessionStream, type StreamForm } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
 import { encodeEvent, readMember } from '../bytes/index.js';
 import { type Session, UnsolicitedMessages } from '../session/index.js';
@@ -41,6 +41,8 @@ interface ListeningPlan {
   /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
+  /** Tells the stream what backends change in the sessions in which the caller's other requests are served. @returns ends that. */
+  readonly listen: (stream: SessionStream) => () => void;
   /** Called once, when the request is over. */
   readonly onOver: () => void;
 }
@@ -51,6 +53,7 @@ export class Listening extends RequestInFlight implements StreamForm {
   #state: State = 'opening';
   /** What the session hears. */
   #heard: UnsolicitedMessages | undefined;
+  #endListening: (() => void) | undefined;
   #patience: Deadline | undefined;
   /** Backends that are not ready yet. */
   readonly #backends = new Set<CompiledBackend>();
@@ -88,6 +91,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     }
     this.#heard = heard;
     heard.expect(exchange.request, limits.sessionStreamMsMax);
+    this.#endListening = this.#plan.listen(heard.stream);
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#backends.add(backend);
     visitBackends(caller.subject, backends, {
@@ -232,6 +236,7 @@ export class Listening extends RequestInFlight implements StreamForm {
 
   onEnded(): void {
     this.#patience?.cancel();
+    this.#endListening?.();
     this.#plan.session.finish(this);
     this.#plan.onOver();
   }

@@ -3,11 +3,14 @@
 import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { type Accounts, Quota } from '../fair/index.js';
 import { limits, rpcErrors, isObject } from '../shared/index.js';
-import { OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
-import { answerError, idSpanOf, refuse, type Caller, type Exchange } from '../exchange/index.js';
+import { type IdSpan, OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
+import { answerError, idSpanOf, refuse, refuseMessage, type Caller, type Exchange } from '../exchange/index.js';
 import type { Dispatcher } from '../calls/index.js';
 import { type ConfigRounds, Session, type Sessions } from '../session/index.js';
-import { readListenFilter } from '../messages/index.js';
+import { type ListenFilter, readListenFilter } from '../messages/index.js';
+import type { SessionStream } from '../streams/index.js';
+import type { CompiledBackend } from '../user-config/index.js';
+import type { Leases } from './leases.js';
 import { Listening } from './listening.js';
 import { httpStatusOf } from './modern-errors.js';
 
@@ -31,6 +34,7 @@ interface ListeningsParts {
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly dispatcher: Dispatcher;
+  readonly leases: Leases;
   /** Without them, a stream obeys the config that it began with to its end. */
   readonly configRounds: ConfigRounds | undefined;
 }
@@ -50,8 +54,8 @@ export class Listenings {
   }
 
   listen(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { context, sessions, accounts, dispatcher, configRounds } = this.#parts;
-    const { subject, virtualHost } = caller;
+    const { context, leases } = this.#parts;
+    const { virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
     const id = idSpanOf(exchange, message);
     if (typeof filter === 'string') return answerError(exchange, id, rpcErrors.listenInvalid(filter));
@@ -60,6 +64,23 @@ export class Listenings {
       return answerError(exchange, id, error, httpStatusOf(error.code));
     }
     if (exchange.request.answerForms === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
+    const { body, passthroughHeaders } = exchange.request;
+    const capabilities = Buffer.from(body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
+    const isSessionless = (backend: CompiledBackend): boolean => context.endpoints.of(backend.target).isSessionless;
+    const backends = [...virtualHost.backends.values()];
+    const passOn = backends.every(isSessionless)
+      ? undefined
+      : leases.wayToOwner(caller, capabilities, passthroughHeaders);
+    if (passOn === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
+    passOn(caller, exchange, (refusal) => {
+      if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
+      else refuseMessage(exchange, refusal, message);
+    });
+  }
+
+  #listen(caller: Caller, exchange: Exchange, id: IdSpan, filter: ListenFilter, capabilities: Buffer): void {
+    const { context, sessions, accounts, dispatcher, leases, configRounds } = this.#parts;
+    const { subject, virtualHost } = caller;
     if (this.#isDraining || !this.#open.tryTake(subject))
       return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
     const session = sessions.create({
@@ -88,6 +109,8 @@ export class Listenings {
       this.#open.give(subject);
       void sessions.end(session);
     };
-    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, onOver }).start();
+    const listen = (stream: SessionStream): (() => void) =>
+      leases.listen(caller, capabilities, exchange.request, stream);
+    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, listen, onOver }).start();
   }
 }

@@ -113,7 +113,7 @@ export class Relay {
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
     const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
-    const listenings = new Listenings({ context, sessions, accounts, dispatcher, configRounds });
+    const listenings = new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds });
     this.#listenings = listenings;
     const door = new ModernDoor({
       context: this.#context,

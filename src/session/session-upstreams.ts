@@ -139,7 +139,7 @@ interface AppliedConfig {
   readonly before: CompiledBackend | undefined;
 }
 
-type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped' | 'onProgress'>>;
+type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped' | 'onProgress' | 'onListChanged'>>;
 
 export class SessionUpstreams {
   readonly #context: UpstreamContext;
@@ -173,6 +173,7 @@ export class SessionUpstreams {
       upstream.onOpened = this.#listener.onOpened;
       upstream.onDropped = this.#listener.onDropped;
       upstream.onProgress = this.#listener.onProgress;
+      upstream.onListChanged = this.#listener.onListChanged;
       this.#byBackend.set(backend.name, upstream);
     }
     return upstream;

@@ -11,6 +11,7 @@ import {
   ReadingsUnderWay,
   type RequestInFlight,
   RequestsInFlight,
+  type SessionStream,
   type StreamForm,
   StreamKeeper,
 } from '../streams/index.js';
@@ -44,6 +45,7 @@ export class Session {
   readonly #means: SessionMeans;
   /** Made for the client's first GET, or when the GET is expected. */
   #unsolicited: UnsolicitedMessages | undefined;
+  #listeners: ReadonlySet<SessionStream> | undefined;
   /** Made for the first request from a backend. */
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
@@ -80,6 +82,9 @@ export class Session {
         this.#onChanged();
       },
       onProgress: (...progress) => this.inFlight.hearProgress(...progress),
+      onListChanged: (method) => {
+        for (const stream of this.#listeners ?? []) stream.tellChanged(method);
+      },
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
     this.#means = means;
@@ -109,6 +114,7 @@ export class Session {
   /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
+    if (this.#listeners !== undefined) return true;
     if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
   }
@@ -313,6 +319,23 @@ export class Session {
   /** Whether the client accepts any kind of request from backends. */
   get offersAnything(): boolean {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
+  }
+
+  /** For a lease: the streams of those of its clients that listen, each in a session of its own; `undefined` if none does. */
+  get listeners(): ReadonlySet<SessionStream> | undefined {
+    return this.#listeners;
+  }
+
+  /** They are told what backends change in the sessions that the lease has with them. @param request of one that has come. */
+  setListeners(listeners: ReadonlySet<SessionStream> | undefined, request?: ExchangeRequest): void {
+    this.#listeners = listeners;
+    if (listeners === undefined) {
+      if (!this.offersAnything) this.endStream(false);
+      this.idleDeadline?.restart();
+      return;
+    }
+    const heard = this.hear();
+    if (request !== undefined && heard instanceof UnsolicitedMessages) heard.listenToOpen(request);
   }
 
   /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */

@@ -233,6 +233,12 @@ export class UnsolicitedMessages {
     this.#listenToAll(exchange.request);
   }
 
+  /** For a lease: its backends are listened to, those of them that it has opened. */
+  listenToOpen(request: ExchangeRequest): void {
+    for (const upstream of this.#session.upstreams.allOpen())
+      this.onOpened(upstream, metadataFor(upstream.backend, request));
+  }
+
   /** The session has applied another config: backends that are new in it are listened to, too. */
   onReconfigured(request: ExchangeRequest): void {
     if (this.stream.isOpen) this.#listenToAll(request);
@@ -260,8 +266,7 @@ export class UnsolicitedMessages {
 
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    // In a lease, a backend without sessions asks in the response to a call, or not at all.
-    if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
+    if (this.#isOver || !(this.#isLease ? this.#isHeardInLease(upstream) : this.stream.isOpenOrExpected)) return;
     const before = this.#heard?.get(upstream);
     // A live stream uses the credentials of the new GET from now on; one that was refused is tried again with them.
     if (before?.stream?.isOver === false) {
@@ -274,6 +279,11 @@ export class UnsolicitedMessages {
     // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
     if (maySpeak) upstream.hold();
     this.#heardOf(upstream, metadata).listen();
+  }
+
+  /** A backend without sessions asks in the response to a call, or not at all, and each listener hears it for itself. */
+  #isHeardInLease(upstream: UpstreamSession): boolean {
+    return upstream.hasToBeTold && (this.#session.offersAnything || this.#session.listeners !== undefined);
   }
 
   #heardOf(upstream: UpstreamSession, metadata: RequestMetadata): Heard {

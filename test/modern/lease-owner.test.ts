@@ -5,6 +5,9 @@ import type { Exchange, Caller } from '../../src/exchange/exchange.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { backendFor } from '../support/deployment.js';
 import { modernBackendFor } from '../support/modern-backend.js';
+import { readEvents } from '../support/event-stream.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
+import { until } from '../support/until.js';
 import { startSseServer } from '../support/sse-server.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredBackends } from '../relay/wired-relay.js';
 import { post } from './modern-request.js';
@@ -74,6 +77,40 @@ t.test('whichever process a request reaches, a backend with sessions sees one se
   t.same(backend.deletedSessions, [], 'and none is ended');
   t.equal(processes.keys, 1, 'all processes choose the owner by the same');
 });
+
+t.test(
+  'whichever process a listener reaches, it hears what its calls change in their session, until it goes',
+  async (t) => {
+    const backend = await backendFor(t, {
+      withSessions: true,
+      capabilities: { tools: { listChanged: true } },
+      answerAs: 'event-stream',
+      onCall: async (call) => {
+        await call.notify('notifications/tools/list_changed', {});
+        return undefined;
+      },
+    });
+    const processes = new TwoProcesses(t);
+    const backends = { b: backend.url };
+    const listen = (capabilities: object): RecordedExchange =>
+      post(processes.other.caller(backends), 'subscriptions/listen', {
+        params: { notifications: { toolsListChanged: true } },
+        meta: { 'io.modelcontextprotocol/clientCapabilities': capabilities },
+      });
+    const heardBy = (exchange: RecordedExchange): number =>
+      readEvents(exchange.written).filter((text) => text.includes('list_changed')).length;
+    const [listener, others] = [listen({}), listen({ sampling: {} })];
+    for (const exchange of [listener, others]) await until(() => exchange.written.length > 0, 'the acknowledgement');
+    t.equal(processes.passedOn, 2);
+    await processes.call(backends, 'b-echo');
+    await until(() => heardBy(listener) === 1, 'the change');
+    t.equal(heardBy(others), 0, 'no other client’s: its own calls are in another session');
+    listener.isForgiving = true;
+    listener.abort();
+    t.hasProp(await processes.call(backends, 'b-echo'), 'result');
+    t.equal(heardBy(listener), 1);
+  },
+);
 
 t.test('the owner knows the names in the lists that it has read', async (t) => {
   const page = { name: 'look', inputSchema: { type: 'object' }, _meta: { ui: { resourceUri: 'ui://page' } } };

@@ -13,6 +13,7 @@ import {
   ListToolsRequestSchema,
   LoggingMessageNotificationSchema,
   SetLevelRequestSchema,
+  ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -49,6 +50,8 @@ interface Oddity {
   readonly logs?: boolean;
   /** What the server answers to `server/discover`, which it does not know. @param id that of the request, as JSON. */
   readonly discovers?: (id: string) => { readonly status: number; readonly body: string };
+  /** Whether a tool of the server adds another one, in the session in which it is called. */
+  readonly grows?: boolean;
   /** The version that the server answers with, whatever the client offers. */
   readonly version?: string;
   /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
@@ -191,6 +194,11 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
       }
       return { content: [] };
     });
+    if (oddity.grows === true)
+      server.registerTool('grow', {}, () => {
+        server.registerTool('grown', {}, () => ({ content: [{ type: 'text', text: 'hello' }] }));
+        return { content: [] };
+      });
     if (oddity.logs === true) {
       let told: string | undefined;
       server.server.registerCapabilities({ logging: {} });
@@ -378,13 +386,31 @@ function reportsIn({ body }: HttpAnswer): string[] {
   return readEvents(body).filter((text) => text.includes('notifications/progress'));
 }
 
+/** What a client hears of a tool that adds another one, and has of it. */
+async function grown(
+  client: Pick<Client, 'listTools' | 'callTool'> | ModernClient,
+  isHeard: () => boolean,
+  prefix: string,
+): Promise<unknown> {
+  await client.callTool({ name: `${prefix}grow` });
+  await until(isHeard, 'the announcement');
+  const names = (await client.listTools()).tools.map(({ name }) => name.slice(prefix.length)).sort();
+  return { names, said: (await client.callTool({ name: `${prefix}grown` })).content };
+}
+
 /** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
 async function connectNewClient(
   t: Pick<Test, 'teardown'>,
   url: string,
   token: string | undefined,
+  onToolsChanged?: () => void,
 ): Promise<ModernClient> {
-  const client = new ModernClient({ name: 'integration', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+  const onChanged = onToolsChanged ?? ignore;
+  const listChanged = { tools: { onChanged, autoRefresh: false } };
+  const client = new ModernClient(
+    { name: 'integration', version: '1' },
+    { versionNegotiation: { mode: 'auto' }, ...(onToolsChanged !== undefined && { listChanged }) },
+  );
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const agent = new Agent({ pipelining: 0 });
   const fetchAlone = ((target: string | URL, given: object) =>
@@ -542,6 +568,40 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         async () => isDeepStrictEqual(await levelsHeard(level), expected),
         `a client of 2026-07-28: ${level}`,
       );
+  });
+
+  await t.test('as directly: a tool that adds a tool to its session is heard of in that session', async (t) => {
+    const outcome = async (
+      url: string,
+      token: string | undefined,
+      prefix: string,
+      isNew: boolean,
+    ): Promise<unknown> => {
+      let count = 0;
+      const onHeard = (): void => void (count += 1);
+      const isHeard = (): boolean => count > 0;
+      if (isNew) return grown(await connectNewClient(t, url, token, onHeard), isHeard, prefix);
+      const { client } = await connectSdkClient(t, url, token);
+      client.setNotificationHandler(ToolListChangedNotificationSchema, onHeard);
+      return grown(client, isHeard, prefix);
+    };
+    for (const isNew of [false, true]) {
+      const direct = await startOddServer(t, { grows: true });
+      const expected = await outcome(direct.url, undefined, '', isNew);
+      t.same(
+        expected,
+        { names: ['count', 'grow', 'grown', 'report'], said: [{ type: 'text', text: 'hello' }] },
+        'directly',
+      );
+      const behind = await startOddServer(t, { grows: true });
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      const url = deployment.gateway.url(caller.virtualHostId);
+      t.same(
+        await outcome(url, caller.token, 'odd-', isNew),
+        expected,
+        `through the gateway, ${isNew ? 'both revisions' : 'with a session'}`,
+      );
+    }
   });
 
   await t.test('as directly: redirects of a server of the older transport to paths with a slash', async (t) => {

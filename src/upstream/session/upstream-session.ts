@@ -56,6 +56,8 @@ export class UpstreamSession extends UpstreamOpening {
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
+  /** Called when the backend says that a list has changed, on whatever stream. */
+  onListChanged: ((method: string) => void) | undefined = undefined;
   readonly #memory: WordMemory;
   /** What the backend said at the opening, as far as the session's memory has room for its texts. */
   #record: OwnRecord | undefined;
@@ -381,8 +383,9 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** The backend has sent this notification. Hot path. */
   hear(method: string): void {
-    const { onChanged } = this.context;
-    if (onChanged !== undefined && method.endsWith('/list_changed')) onChanged(this.backend, method);
+    if (!method.endsWith('/list_changed')) return;
+    this.context.onChanged?.(this.backend, method);
+    this.onListChanged?.(method);
   }
 
   /**
