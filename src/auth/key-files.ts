@@ -95,10 +95,9 @@ export class KeyFiles {
 
   async #versionNow(): Promise<string> {
     const versions = Object.values(this.#paths).map(async (path: string | undefined) => {
-      if (path === undefined) return '';
       // `stat` follows the symbolic links that Kubernetes swaps.
-      const status = await stat(path).catch(() => undefined);
-      return status === undefined ? 'absent' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
+      const status = path === undefined ? undefined : await stat(path).catch(() => undefined);
+      return status === undefined ? '' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
     });
     return (await Promise.all(versions)).join();
   }

@@ -100,7 +100,7 @@ function sourceOf(
 class KeptSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
   readonly refuse: CredentialSource['refuse'];
-  #headers: readonly string[] | undefined;
+  #headers = NO_HEADERS;
 
   constructor(read: () => CredentialRead | Promise<CredentialRead>, refuse: CredentialSource['refuse']) {
     this.#read = read;
@@ -113,9 +113,7 @@ class KeptSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    // A session opened by another process may have to send a message before anything here has called `read`.
-    if (this.#headers === undefined) void this.read();
-    return this.#headers ?? NO_HEADERS;
+    return this.#headers;
   }
 
   #keep(read: CredentialRead): CredentialRead {

@@ -64,8 +64,7 @@ export class ConfigRounds {
       }
       if (performance.now() < this.#turnEndMs) continue;
       await new Promise((resolve) => setImmediate(resolve));
-      // Another loop that waited may have begun the turn.
-      if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.turnMs;
+      this.#turnEndMs = performance.now() + limits.turnMs;
     }
   }
 

@@ -112,7 +112,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   }
 
   #open(): void {
-    if (this.#upstream.state === 'closed' || !this.#transition('waiting', 'opening')) return;
+    this.#transition('waiting', 'opening');
     this.#upstream.whenOpen(this.metadata, (fault) => {
       if (this.#state === 'idle') return;
       if (fault === undefined) this.#settle();

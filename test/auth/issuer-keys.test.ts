@@ -19,6 +19,8 @@ const NEVER = { keyRefreshMs: 1e9, keyFetchCooldownMs: 1e9, retryDelayMsMin: 1e9
 interface Stage {
   readonly verifier: TokenVerifier;
   readonly obstacles: readonly string[];
+  /** Whether there was no key of any issuer, with each obstacle. */
+  readonly areInTheWay: readonly boolean[];
   readonly lines: readonly string[];
   readonly reasonOf: (token: string) => Promise<string>;
 }
@@ -32,13 +34,17 @@ async function stage(
   const verifier = new TokenVerifier(options, Date.now, tokenBounds, new TokenKeys(options, { ...NEVER, ...bounds }));
   t.teardown(() => verifier.close());
   const obstacles: string[] = [];
+  const areInTheWay: boolean[] = [];
   const lines: string[] = [];
-  await verifier.watchKeys(logInto(lines), (obstacle) => obstacles.push(obstacle));
+  await verifier.watchKeys(logInto(lines), (obstacle, isInTheWay) => {
+    obstacles.push(obstacle);
+    areInTheWay.push(isInTheWay);
+  });
   const reasonOf = async (token: string): Promise<string> => {
     const verified = await verifier.verify(`Bearer ${token}`);
     return verified.kind === 'subject' ? verified.subject : (verified.cause ?? verified.reason);
   };
-  return { verifier, obstacles, lines, reasonOf };
+  return { verifier, obstacles, areInTheWay, lines, reasonOf };
 }
 
 const sourceOf = (issuer: Issuer): IssuerKeySource => ({ issuer: issuer.origin, url: issuer.jwksUrl });
@@ -140,7 +146,7 @@ t.test('keys of an issuer that is down are unavailable if never fetched, and arr
   const issuer = await Issuer.start(t);
   const token = await issuer.token('alice');
   await issuer.stop();
-  const { reasonOf, obstacles, lines } = await stage(t, [sourceOf(issuer)], {
+  const { reasonOf, obstacles, areInTheWay, lines } = await stage(t, [sourceOf(issuer)], {
     retryDelayMsMin: 10,
     keyFetchCooldownMs: 20,
   });
@@ -152,6 +158,7 @@ t.test('keys of an issuer that is down are unavailable if never fetched, and arr
   await issuer.comeBack();
   await until(() => obstacles.length === 2, 'word that it is back');
   t.equal(obstacles[1], '');
+  t.strictSame(areInTheWay, [true, false], 'no token could be verified meanwhile');
   t.equal(await reasonOf(token), 'alice');
 });
 
@@ -209,6 +216,8 @@ t.test('an issuer’s metadata says where its keys are', async (t) => {
   await t.rejects(idsOf(), { message: /names another issuer/ });
   publish('/realms/a/.well-known/openid-configuration', { ...document, jwks_uri: 'http://192.0.2.1/jwks' });
   await t.rejects(idsOf(), { message: /has no https address/ });
+  publish('/realms/a/.well-known/openid-configuration', { ...document, jwks_uri: [issuer.jwksUrl] });
+  await t.rejects(idsOf(), { message: /has no https address/ }, 'a list of addresses is none');
   publish('/realms/a/.well-known/openid-configuration', document);
   await t.rejects(idsOf(false), { message: /has no https address/ });
   publish('/elsewhere', document);

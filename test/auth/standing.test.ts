@@ -32,6 +32,7 @@ t.test('a role is a string or one of a list, wherever the claim is', async (t) =
     ['https://example.com/roles', { 'https://example.com/roles': ['admin'] }, 'admin'],
     ['cognito:groups', { 'cognito:groups': ['reader'] }, 'reader'],
     ['scope', { scope: 'openid editor' }, 'editor'],
+    ['scope', { scope: ' openid  editor ' }, 'editor'],
     ['roles', { roles: 'openid editor' }, undefined],
   ];
   for (const [claim, payload, role] of rows) t.equal(roleOf(claim, payload), role, JSON.stringify([claim, payload]));

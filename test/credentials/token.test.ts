@@ -1,6 +1,8 @@
 // One access token; the test sets the clock: when the token is requested, how many callers share a request, and how failures are handled.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { Credentials } from '../../src/credentials/credentials.js';
+import { createCredentials } from '../../src/credentials/oauth-source.js';
 import { Token, type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import type { IssuedToken } from '../../src/credentials/token-endpoint.js';
 import {
@@ -226,6 +228,53 @@ t.test('tokens are shared by those who may share them, and by nobody else', asyn
   t.equal(tokens.count, TOKENS_KNOWN_MAX);
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
 });
+
+t.test(
+  'a backend gets the token of its client, or of the caller’s token, by plain HTTP where that is allowed',
+  async (t) => {
+    const deadlines = new DeadlineWheel();
+    t.teardown(() => deadlines.stop());
+    const secret = { kind: 'found', secret: { value: 'hunter2', origins: 'any' } } as const;
+    const credentialsIn = (mode: 'plain-text-or-tls' | 'tls-only', type: OAuthAuth['type']) => {
+      const http = new ScriptedUpstream();
+      const options = { mode, secretsDirectory: undefined, connectUrl: undefined, secretKeys: [] };
+      const means = createCredentials(options, { http, deadlines, storedSecrets: { read: () => secret } });
+      const endpoint = { token_endpoint: 'http://as.example/token', client_id: 'c', client_secret: { secret: 's' } };
+      const backend = { name: 'b', target: { origin: 'https://b.example', path: '/mcp' } };
+      const credentials = Credentials.of({ type, ...endpoint }, backend, 'alice', means);
+      if (credentials === undefined) throw new Error('it has auth');
+      return { http, credentials };
+    };
+    const callerWith = (callerToken: string) => ({ headers: ['x-own', '1'], requestId: '', callerToken });
+    const issue = async (http: ScriptedUpstream, count: number, token: string): Promise<void> => {
+      await until(() => http.calls.length === count, 'the request for a token');
+      http.last.json(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 60 }));
+    };
+    const refused = credentialsIn('tls-only', 'oauth2-client-credentials');
+    t.match(refused.credentials.refresh(callerWith('')), { kind: 'plain-text-refused' });
+    t.same(refused.http.calls, [], 'nothing is sent');
+
+    const own = credentialsIn('plain-text-or-tls', 'oauth2-client-credentials');
+    t.same(own.credentials.addTo(['a', 'b'], callerWith('')), ['a', 'b', 'x-own', '1'], 'none is known yet');
+    const fault = own.credentials.refresh(callerWith(''));
+    await issue(own.http, 1, 'one');
+    t.equal(await fault, undefined);
+    const shown = ['a', 'b', 'authorization', 'Bearer one', 'x-own', '1'];
+    t.same(own.credentials.addTo(['a', 'b'], callerWith('')), shown);
+    t.equal(own.credentials.refresh(callerWith('')), undefined, 'known from then on, without a promise');
+
+    const exchanged = credentialsIn('plain-text-or-tls', 'token-exchange');
+    t.match(exchanged.credentials.refresh(callerWith('')), { kind: 'caller-token-missing' });
+    for (const [index, caller] of ['theirs', 'newer'].entries()) {
+      const refreshing = exchanged.credentials.refresh(callerWith(caller));
+      await issue(exchanged.http, index + 1, `for-${caller}`);
+      t.equal(await refreshing, undefined);
+      t.match(exchanged.http.last.text, `subject_token=${caller}&`);
+    }
+    const shownTo = (caller: string): string | undefined => exchanged.credentials.addTo([], callerWith(caller))[1];
+    t.same(['theirs', 'newer', ''].map(shownTo), ['Bearer for-theirs', 'Bearer for-newer', 'Bearer for-newer']);
+  },
+);
 
 t.test('the bytes of tokens are bounded per process and per subject, with callers’ tokens included', async (t) => {
   const deadlines = new DeadlineWheel();

@@ -14,7 +14,7 @@ export interface Package {
 /** Their folders are packages of their own. */
 const SPLIT: ReadonlySet<string> = new Set(['upstream', 'worker']);
 const TESTS = join('build', 'test');
-/** Much of what these promise shows only where a relay joins them, and is tested there: in test/relay. */
+/** Much of what these promise shows only where a relay joins them, and is tested there: in test/relay, and in test/modern for that era. */
 const RELAYING: ReadonlySet<string> = new Set([
   'exchange',
   'messages',
@@ -49,7 +49,7 @@ export function testsOf(root: string, { name }: Package, sources: readonly strin
   const [top = ''] = name.split('/');
   const modules = sources.map((source) => join('build', source.replace(/\.ts$/, '.js')));
   const inPackage = join('build', 'src', name) + sep;
-  const own = [top, ...(RELAYING.has(top) ? ['relay'] : [])].map((folder) => join(TESTS, folder) + sep);
+  const own = [top, ...(RELAYING.has(top) ? ['relay', 'modern'] : [])].map((folder) => join(TESTS, folder) + sep);
   const imports = (test: string): boolean =>
     [
       ...reachedModules(root, test, (module) => module.startsWith(TESTS + sep) || module.startsWith(inPackage)).modules,

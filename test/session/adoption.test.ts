@@ -364,6 +364,29 @@ t.test('a directory that accepts no writes costs durability alone', async (t) =>
   }
 });
 
+t.test(
+  'a process with a successor leaves it the recorded sessions, idle or at its own end, and ends the others',
+  async (t) => {
+    for (const mood of ['prompt', 'broken'] as const) {
+      for (const end of ['idle', 'stop'] as const) {
+        const place = new Place();
+        place.sessions.mood = mood;
+        const scene = place.relay(t).open({}, INITIALIZED);
+        await until(
+          () => (mood === 'prompt' ? place.sessions.records.size === 1 : place.logLines.length > 0),
+          'the write',
+        );
+        scene.relay.retire();
+        if (end === 'idle') for (let turn = 0; turn < 3; turn += 1) scene.context.advance(IDLE_TIMEOUT_MS);
+        else void scene.relay.stop();
+        const isEnded = scene.http.summary.includes('DELETE');
+        t.equal(isEnded, mood === 'broken', `${end}, ${mood}`);
+        t.equal(place.sessions.records.size, mood === 'prompt' ? 1 : 0);
+      }
+    }
+  },
+);
+
 t.test('the record of a session in use is renewed, and written again after it was lost', async (t) => {
   const place = new Place();
   const scene = await place.begun(t);

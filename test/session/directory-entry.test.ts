@@ -83,6 +83,43 @@ t.test('who comes while a record is being read waits for that read alone, also w
   await next;
 });
 
+t.test(
+  'a process with a successor does not bring back what that one has ended, and uses what it has written',
+  async (t) => {
+    for (const isThere of [false, true]) {
+      let [writesCount, mergesCount] = [0, 0];
+      const record = { upstreams: [], listeners: [] };
+      const found = { version: 1, record, isStale: false };
+      const directory = {
+        ...{ listener: undefined, isShared: false, isRetired: true },
+        watch: () => undefined,
+        unwatch: () => undefined,
+        renew: async () => false,
+        find: () => (isThere ? { ...found, version: 2 } : 'unknown'),
+        write: async () => {
+          writesCount += 1;
+          return 'written';
+        },
+      } as unknown as SessionDirectory;
+      const session = {
+        identity: { id: SESSION_ID, subject: 'a', virtualHostId: 'v' },
+        record: () => record,
+        merge: () => (mergesCount += 1),
+      };
+      const events = { onEnded: () => undefined, onPassed: () => undefined };
+      const entry = new DirectoryEntry(directory, session as never, events, found as never);
+      entry.renew();
+      await new Promise(setImmediate);
+      entry.onChanged();
+      await new Promise(setImmediate);
+      t.same(
+        { writesCount, mergesCount },
+        isThere ? { writesCount: 1, mergesCount: 1 } : { writesCount: 0, mergesCount: 0 },
+      );
+    }
+  },
+);
+
 /** Fails the first write, when it is told to. */
 class Outage extends MemorySessions {
   override isShared = true;

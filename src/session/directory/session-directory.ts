@@ -259,8 +259,9 @@ export class SessionDirectory {
 
   async #tell(key: Buffer, listeners: readonly string[]): Promise<void> {
     const { peers } = this.#sessions;
-    const others = listeners.filter((each) => each !== peers?.listener);
-    if (peers === undefined || others.length === 0) return;
+    if (peers === undefined) return;
+    const others = listeners.filter((each) => each !== peers.listener);
+    if (others.length === 0) return;
     try {
       const unheardCount = await peers.tellEnded(key, others);
       if (unheardCount > 0) this.#onUnheard(unheardCount);
@@ -272,9 +273,9 @@ export class SessionDirectory {
   /** Passes data to the other processes that have the session; no one else can read the data. */
   pass(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
     const { peers } = this.#sessions;
-    const others = listeners.filter((each) => each !== peers?.listener);
-    if (peers === undefined || others.length === 0) return;
-    if (!this.#passesUnderWay.tryTake(owner.subject)) return;
+    if (peers === undefined) return;
+    const others = listeners.filter((each) => each !== peers.listener);
+    if (others.length === 0 || !this.#passesUnderWay.tryTake(owner.subject)) return;
     const keys = sessionKeys(sessionId);
     peers
       .pass(keys.place, others, sealRecord(keys, owner, bytes))

@@ -271,6 +271,12 @@ t.test('a secret may be as long as the limit, with the line break that the pipe 
   for (const ending of ['x', 'x\n', 'x\r\n', 'xxx']) t.match(await set(longest + ending), { exitStatus: 65 }, ending);
 });
 
+t.test('a store that fails is the reason why a secret cannot be read', async (t) => {
+  const down = { kind: 'failed', reason: 'the store is down' } as const;
+  const reader = StoredSecrets.of({ readRecord: () => down }, [OLD]);
+  t.same(reader?.read('github'), down);
+});
+
 t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', async (t) => {
   const keys = new SecretKeys([OLD]);
   const bytes = sealSecret(firstOf(keys), 'a', SECRET, NOW);
@@ -287,6 +293,8 @@ t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', asy
   t.match(changed({ keyId: 'ffff' }), { kind: 'failed', reason: /with the key ffff/ });
   for (const text of ['', 'null', '[]', '{}', '"a"', '{"keyId":1}'])
     t.match(unsealSecret(keys, 'a', Buffer.from(text)), { kind: 'failed', reason: /not an encrypted secret/ }, text);
+  for (const origins of [undefined, 7, 'some', {}, [7]])
+    t.match(changed({ origins }), { kind: 'failed', reason: /not an encrypted secret/ }, JSON.stringify(origins));
   const nonces = new Set(
     Array.from({ length: 50 }, () => readSealed(sealSecret(firstOf(keys), 'a', SECRET, NOW))?.nonce),
   );
