@@ -118,6 +118,22 @@ const NO_ENDPOINTS = [
   ...['https://login.example/#a', `https://login.example/${'x'.repeat(limits.oauthMemberCharsMax)}`],
 ];
 
+t.test(
+  'a caller’s token that is exchanged for a backend is read from the request, and copied to no backend',
+  async (t) => {
+    const decoding = decodeUserConfig(configWith({ type: 'token-exchange', ...CLIENT }));
+    if (!decoding.ok) throw new Error(decoding.issues);
+    const config = compileUserConfig(decoding.config, 'tls-only');
+    const reader = new ConfigReader(encodeConfig(config));
+    while (reader.readRow());
+    for (const { virtualHosts } of [config, reader.config]) {
+      const host = virtualHosts.get('v');
+      t.same([...(host?.passthroughHeaders ?? [])], ['authorization']);
+      t.same([...(host?.backends.get('b')?.passthroughHeaders ?? [])], []);
+    }
+  },
+);
+
 t.test('a client’s id, secret and endpoint are checked, for each way of getting a token', async (t) => {
   for (const type of ['oauth2-client-credentials', 'token-exchange'] as const) {
     const faultOf = (changes: object): string | undefined => authFault({ type, ...CLIENT, ...changes });

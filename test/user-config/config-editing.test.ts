@@ -1,5 +1,5 @@
 import t from 'tap';
-import { editConfig, EMPTY_CONFIG, readConfig } from '../../src/user-config/config-editing.js';
+import { editConfig, EMPTY_CONFIG, keepPublished, readConfig } from '../../src/user-config/config-editing.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson } from '../support/random-json.js';
 
@@ -53,6 +53,29 @@ t.test('a config that the dataplane cannot read, or reads in its own way, is not
   for (const [text, words] of rows) t.match(readConfig(Buffer.from(text)), words, text.slice(0, 60));
   t.match(readConfig(Buffer.from([0x7b, 0xff, 0x7d])), /not UTF-8/);
 });
+
+t.test(
+  'a config that replaces another keeps what the control plane has published in it, and nothing else',
+  async (t) => {
+    const configOf = (...ids: readonly string[]): Buffer =>
+      Buffer.from(JSON.stringify({ virtual_hosts: Object.fromEntries(ids.map((id) => [id, JSON.parse(HOST)])) }));
+    const kept = (stored: Buffer, config: Buffer, ...published: string[]): unknown => {
+      const outcome = keepPublished(stored, config, published);
+      return { kept: outcome.kept, config: outcome.config.toString() };
+    };
+    const [next, stored] = [configOf('mine'), configOf('theirs', 'old')];
+    t.same(kept(stored, next, 'theirs'), { kept: ['theirs'], config: configOf('mine', 'theirs').toString() });
+    t.same(kept(stored, next), { kept: [], config: next.toString() }, 'what nobody published goes');
+    t.same(
+      kept(stored, configOf('theirs'), 'theirs'),
+      { kept: [], config: configOf('theirs').toString() },
+      'it has it',
+    );
+    for (const unread of [Buffer.from('nonsense'), EMPTY_CONFIG])
+      t.same(kept(unread, next, 'theirs'), { kept: [], config: next.toString() });
+    t.same(kept(stored, Buffer.from('nonsense'), 'theirs'), { kept: [], config: 'nonsense' });
+  },
+);
 
 t.test('an edited config means the same as an object edited likewise', async (t) => {
   const random = new Random(20_251_125);
