@@ -4,6 +4,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../src/http-client/http-upstream.js';
@@ -266,10 +267,14 @@ t.test(
 );
 
 t.test('a connection is kept for as long as the backend announces', async (t) => {
+  // Only the look at what is idle runs on an interval.
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
   const announcing = await start(t, (request) => request.json('{}', { headers: { 'keep-alive': 'timeout=60' } }));
   const silent = await start(t, (request) => request.json('{}'));
   await announcing.send().over();
   await silent.send().over();
+  mock.timers.tick(connectionBounds.upstreamConnectionIdleMs + connectionBounds.upstreamSweepMs);
   await until(() => silent.backend.openConnections === 0, 'the end of the connection of which nothing was said');
   t.equal(announcing.backend.openConnections, 1);
   await announcing.send().over();

@@ -1,5 +1,6 @@
 // A backend's questions during calls are answered, although the calls use every connection that their subject may have.
 import t from 'tap';
+import { CANCELLED_ANSWER_MS_MAX } from '../../src/calls/relayed-request.js';
 import { memberText } from '../support/json-text.js';
 import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
 import { readEvents } from '../support/event-stream.js';
@@ -44,5 +45,6 @@ t.test('answers, cancellations and refusals do not wait for the calls that depen
   caller.request({ body: Buffer.from(JSON.stringify(notice)) });
   await until(() => backend.requestsOf('notifications/cancelled').length === 1, 'the cancellation');
   t.equal(hanging.filter(({ outcome }) => outcome === 'none').length, CALLS, 'it was not one of them that made room');
+  wired.pass(CANCELLED_ANSWER_MS_MAX);
   t.match(await answerOf(hanging[0]!), { error: { code: -32000 } });
 });

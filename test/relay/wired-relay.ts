@@ -29,10 +29,15 @@ export type WiredBackends = Readonly<
   Record<string, string | { readonly url: string; readonly prefix?: string; readonly tools?: object }>
 >;
 
+/** How much more time passes at each look of `untilPassed`. */
+const FASTER_MS = 20;
+
 export class WiredRelay {
   readonly relay: Relay;
   readonly logLines: string[] = [];
   readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
+  readonly #deadlines = new DeadlineWheel(undefined, () => performance.now() + this.#passedMs);
+  #passedMs = 0;
   #sessionCount = 0;
 
   constructor(
@@ -41,7 +46,6 @@ export class WiredRelay {
     pool: Partial<PoolBounds> = {},
     more: Partial<RelayOptions> = {},
   ) {
-    const deadlines = new DeadlineWheel();
     const upstream: UpstreamOptions = { ...upstreamOptions, callIdleTimeoutMs: 30_000, ...options };
     const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });
     this.relay = new Relay({
@@ -49,7 +53,7 @@ export class WiredRelay {
       http: backends.calls,
       streams: backends.streams,
       replies: backends.replies,
-      deadlines,
+      deadlines: this.#deadlines,
       upstream,
       eras: ERAS,
       answers: answerOptions,
@@ -61,8 +65,24 @@ export class WiredRelay {
     t.teardown(async () => {
       await this.relay.stop();
       await backends.close();
-      deadlines.stop();
+      this.#deadlines.stop();
     });
+  }
+
+  /** Lets this time pass for the relay's own deadlines. */
+  pass(ms: number): void {
+    this.#passedMs += ms;
+    this.#deadlines.tick();
+  }
+
+  /** As `until`, while time passes faster for the relay's own deadlines, such as the delay before a backend is asked again. */
+  async untilPassed(condition: () => boolean, what: string): Promise<void> {
+    const look = (): boolean => {
+      if (condition()) return true;
+      this.pass(FASTER_MS);
+      return false;
+    };
+    return until(look, what);
   }
 
   /**

@@ -37,10 +37,10 @@ const ROWS = /\bforEach(?:Deployment|Store)\(|rows\.js['"]/;
 
 /**
  * Folders whose tests start whole systems, files that start programs without one of the functions below, and one that waits for a
- * library's deadline.
+ * library's deadlines.
  */
 const SYSTEMS =
-  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|worker\/edge\/(?:held-upload|edge-retirement)\.)/;
+  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|edge\/library-deadlines\.)/;
 /** A test that calls one of these starts a program with options of its own. */
 const STARTS_PROGRAM = /\b(?:startGateway|startDeployment|startControlPlane|startProgram|launchProgram|runProgram)\(/;
 /** So does one that loads one of these. */

@@ -23,11 +23,11 @@ const TLS = { mode: 'tls', trustBundle: undefined, clientCertificate: undefined,
 async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<string, string>>> {
   const said: Record<string, string> = {};
   const logged = (who: string) => pino({ level: 'warn' }, { write: (line: string) => void (said[who] = line) });
-  const opened = [
-    await openStore(options, logged('user configs')),
-    await openRecordStore(options, logged('records')),
-    await RedisSessions.open(options, logged('sessions')),
-  ];
+  const opened = await Promise.all([
+    openStore(options, logged('user configs')),
+    openRecordStore(options, logged('records')),
+    RedisSessions.open(options, logged('sessions')),
+  ]);
   await Promise.all(opened.map((one) => one.close()));
   const store = await openForCommand(options, false);
   await store!
@@ -43,15 +43,17 @@ async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<strin
 async function checkSaid(t: Test, options: RedisStoreOptions, reason: RegExp): Promise<void> {
   const { host, port } = options.place as { readonly host: string; readonly port: number };
   const beganAtMs = performance.now();
-  for (const place of [
+  const places = [
     options.place,
     { nodes: [{ host, port }] },
     { sentinels: [{ host, port }], name: 'mymaster', username: undefined, password: undefined },
-  ]) {
+  ];
+  const check = async (place: RedisStoreOptions['place']): Promise<void> => {
     const said = await saidOf({ ...options, place });
     t.equal(Object.keys(said).length, 5);
     for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(place).join()}`);
-  }
+  };
+  await Promise.all(places.map(check));
   // Fifteen attempts, of which none may wait for the end of the time for connecting.
   t.ok(performance.now() - beganAtMs < 5 * limits.remoteAnswerMsMax, 'at once');
 }

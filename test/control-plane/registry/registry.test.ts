@@ -538,19 +538,30 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     });
 
     t.test('a server that hangs delays only itself', async (t) => {
-      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 4_000, healthIntervalMs: 50 });
-      const hanging = await startRawBackend(() => {});
-      t.teardown(() => hanging.close());
+      const { registry } = await open(t, await optionsOf(t), { healthIntervalMs: 50 });
+      let isHanging = false;
+      const hanging = await startMcp(t, { tools: ['a'], onRequest: () => isHanging });
       const backend = await startMcp(t, { tools: ['a'] });
       await registry.register({ name: 'good', url: backend.url });
-      t.match(await registry.register({ name: 'hanging', url: hanging.url }), {
+      await registry.register({ name: 'hanging', url: hanging.url });
+      isHanging = true;
+      const before = hanging.raw.requests.length;
+      registry.start();
+      await hanging.raw.request(before);
+      const seen = (await registry.find('good'))?.lastSeen;
+      await until(async () => (await registry.find('good'))?.lastSeen !== seen, 'the good one to be checked');
+      t.match(await registry.find('good'), { status: 'active', reachable: true });
+      t.equal(hanging.raw.requests.length, before + 1, 'the other still hangs');
+    });
+
+    t.test('a server that never answers is registered as inactive, with the reason', async (t) => {
+      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 200 });
+      const silent = await startRawBackend(() => {});
+      t.teardown(() => silent.close());
+      t.match(await registry.register({ name: 'silent', url: silent.url }), {
         status: 'inactive',
         lastError: /in time/,
       });
-      registry.start();
-      const before = (await registry.find('good'))?.lastSeen;
-      await until(async () => (await registry.find('good'))?.lastSeen !== before, 'the good one to be checked');
-      t.match(await registry.find('good'), { status: 'active', reachable: true });
     });
 
     t.test('a stop aborts what is in flight, and changes no server’s status by that', async (t) => {

@@ -1,7 +1,12 @@
-// How long stale addresses are served while their name server is silent, and what late responses do, on clocks that the test moves.
+// How long a silent name server is waited for, how long stale addresses are served meanwhile, and what late responses do, on clocks that the test moves.
 import { mock } from 'node:test';
 import t from 'tap';
-import { type NameOutcome, NAME_STALE_MS_MAX, NAME_STALE_AFTER_MS } from '../../../src/http-client/names/names.js';
+import {
+  type NameOutcome,
+  NAME_LOOK_UP_MS_MAX,
+  NAME_STALE_MS_MAX,
+  NAME_STALE_AFTER_MS,
+} from '../../../src/http-client/names/names.js';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { startNameServer } from '../../support/name-server.js';
 import { start } from './names-scene.js';
@@ -42,6 +47,17 @@ t.test('stale addresses are served during the grace period, and not after it', a
   late.names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
   mock.timers.tick(NAME_STALE_AFTER_MS);
   t.equal(outcomes.length, 1, 'the grace is over');
+});
+
+t.test('a silent name server delays no other name, not even one of the same subject', async (t) => {
+  const scene = await start(t, { 'silent.test': 'silent', 'a.test': { addresses: ['127.0.0.1'] } });
+  const outcomes: NameOutcome[] = [];
+  scene.names.lookUp('silent.test', 'alice', (outcome) => outcomes.push(outcome));
+  t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
+  mock.timers.tick(NAME_LOOK_UP_MS_MAX - 1);
+  t.same(outcomes, [], 'it is still silent');
+  mock.timers.tick(1);
+  t.same(outcomes, ['not-answered']);
 });
 
 t.test('stale addresses are served while the look-up waits for its turn, and are replaced after it', async (t) => {

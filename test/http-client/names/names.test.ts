@@ -103,16 +103,6 @@ t.test('while the name server is silent the last addresses are served; a deleted
   await until(() => String(gone.names.known('b.test')) === '127.0.0.4', 'the new address');
 });
 
-t.test('a silent name server delays no other name, not even one of the same subject', async (t) => {
-  const scene = await start(t, { 'silent.test': 'silent', 'a.test': { addresses: ['127.0.0.1'] } });
-  const outcomes: string[] = [];
-  scene.names.lookUp('silent.test', 'alice', (outcome) => outcomes.push(String(outcome)));
-  t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
-  t.same(outcomes, [], 'it is still silent');
-  await until(() => outcomes.length === 1, 'the end of the silence');
-  t.same(outcomes, ['not-answered']);
-});
-
 t.test('a name server that never answers for one address family causes only a short delay', async (t) => {
   const scene = await start(t, {
     'four.test': { addresses: ['127.0.0.1'], silentAbout: 'AAAA' },

@@ -1,15 +1,20 @@
-// The HTTP library's own deadline of silent uploads, which nothing can make shorter.
+// Deadlines of the HTTP libraries, which no test can make shorter.
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
+import { createCertificates } from '../support/certificates.js';
 import { until } from '../support/until.js';
 import { startEdge } from './edge-server.js';
+import { caller, listen } from './node-listener.js';
 
 /** More than the kernel takes at once. */
 const LARGE_BYTES = 24 * 1024 * 1024;
 const large = Buffer.alloc(LARGE_BYTES, 'a held body ');
 
-t.test('a body that is held for longer than an upload may be silent is read to its end', async (t) => {
+t.jobs = 2;
+
+void t.test('a body that is held for longer than an upload may be silent is read to its end', async (t) => {
   let held: EdgeExchange | undefined;
   let requestCount = 0;
   let aborts = 0;
@@ -42,4 +47,19 @@ t.test('a body that is held for longer than an upload may be silent is read to i
   held?.incoming.admit('ada', 'both', []);
   await until(() => text.split('complete true.').length > 4, 'the answer');
   t.equal(text.split('HTTP/1.1 200').length, 5);
+});
+
+void t.test('a TLS handshake that is never finished ends its connection', async (t) => {
+  const { server } = createCertificates(t);
+  const tls = { certificatePath: server.certificatePath, privateKeyPath: server.privateKeyPath };
+  const { port, open } = await listen(t, (res) => res.end(), tls);
+  const silent = await caller(t, port);
+  const halfway = await caller(t, port);
+  // The head of a record that announces more than follows.
+  halfway.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+  silent.resume();
+  halfway.resume();
+  await Promise.all([once(silent, 'close'), once(halfway, 'close')]);
+  t.pass('both were closed');
+  await until(() => open() === 0, 'its end here');
 });
