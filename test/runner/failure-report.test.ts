@@ -86,7 +86,7 @@ not ok 3 - build/test/killed.test.js # time=100ms
 
 t.test('a line for each file, and no more where nothing fails', async (t) => {
   t.same(await report(`TAP version 14\n${good}\n1..1\n`), [
-    '    ok    1.2 s  build/test/good.test.js',
+    '    ok    1.2 s     3  build/test/good.test.js',
     '',
     '1 test files',
     '3 passed, 0 failed',
@@ -111,13 +111,13 @@ t.test(
     const buffered = '    build/test/bad.test.js > fails as well > in here';
     const dead = ['    build/test/killed.test.js', '        signal: SIGKILL', '        exitCode: null'];
     t.same(lines, [
-      '    ok    1.2 s  build/test/good.test.js',
-      'FAILED   56.8 s  build/test/bad.test.js',
+      '    ok    1.2 s     3  build/test/good.test.js',
+      'FAILED   56.8 s     4  build/test/bad.test.js',
       ...equal,
       buffered,
       '    It also wrote:',
       '            a line that is no TAP',
-      'FAILED    0.1 s  build/test/killed.test.js',
+      'FAILED    0.1 s     1  build/test/killed.test.js',
       ...dead,
       '',
       'What failed, in full:',

@@ -1,5 +1,6 @@
-// The output of `npm test`: a line for each test file as it ends, with what failed in it, and all failures again at the end,
-// so that the last lines of a run name them; the very last one counts assertions. Files that failed and passed on a second run are reported separately.
+// The output of `npm test`: a line for each test file as it ends, with its time, its assertions and what failed in it, and all failures
+// again at the end, so that the last lines of a run name them; the very last one counts assertions. Files that failed and passed on a
+// second run are reported separately.
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -28,6 +29,8 @@ export default class FailureReport extends Transform {
   readonly #unsteady: Failure[] = [];
   #fileCount = 0;
   #assertionCount = 0;
+  /** Those of the files that have ended. */
+  #reportedCount = 0;
   /** Stray lines of the file that is being read. */
   #strayLines: string[] = [];
 
@@ -73,10 +76,12 @@ export default class FailureReport extends Transform {
   #endFile(result: Result, failures: readonly Failure[]): void {
     this.#fileCount++;
     const seconds = ((result.time ?? 0) / 1000).toFixed(1).padStart(6);
+    const assertions = String(this.#assertionCount - this.#reportedCount).padStart(5);
+    this.#reportedCount = this.#assertionCount;
     const isUnsteady = !result.ok && result.todo !== false;
     if (isUnsteady) this.#unsteady.push(...this.#failures.splice(-failures.length, failures.length));
     if (isUnsteady) this.#write(`UNSTEADY  ${nameOf(result)}: ${String(result.todo)}`);
-    else this.#write(`${result.ok ? '    ok' : 'FAILED'} ${seconds} s  ${nameOf(result)}`);
+    else this.#write(`${result.ok ? '    ok' : 'FAILED'} ${seconds} s ${assertions}  ${nameOf(result)}`);
     for (const failure of failures) this.#writeFailure(failure);
     if (!result.ok && this.#strayLines.length > 0) {
       this.#write(`${INDENT}It also wrote:`);
