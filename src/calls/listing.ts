@@ -181,7 +181,7 @@ export function readLists(
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);
-      const upstream = session.upstream(backend);
+      const upstream = session.upstreams.of(backend);
       const onPages: ListPagesReader = (pages, fault, ttlMs) => {
         if (fault !== undefined && pages.length === 0) return leaveOut(backend, fault);
         if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));

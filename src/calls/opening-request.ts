@@ -51,7 +51,7 @@ export function whenOpened(
 ): void {
   const { session, virtualHost, exchange, backends } = plan;
   const work = new OpeningRequest(plan);
-  session.begin(work);
+  session.inFlight.begin(work);
   const onOpened = (unavailable: readonly UnavailableBackend[]): void => {
     if (!work.isLinked) return;
     session.finish(work);

@@ -106,7 +106,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   start(): void {
     // If two requests wait for one task, the backend may put its questions to either: the one without a caller is given up.
     if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
-    this.plan.session.begin(this);
+    this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
     if (this.exchange.isAborted) this.onCallerGone();

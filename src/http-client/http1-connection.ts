@@ -250,15 +250,13 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const { length } = read;
     const taken = this.#parser.push(read);
     if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
-    else if (this.#state === 'busy' && this.#parser.isDone) this.#onLast(length, taken === length);
+    else if (this.#state === 'busy' && this.#parser.isDone) {
+      this.#pace.onLast(length);
+      this.#onAnswered(taken === length);
+    }
     // Bytes that belong to no request: nothing on this connection can be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
     else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
-  }
-
-  #onLast(bytes: number, isClean: boolean): void {
-    this.#pace.onLast(bytes);
-    this.#onAnswered(isClean);
   }
 
   #onAnswered(isClean: boolean): void {

@@ -79,7 +79,7 @@ export class Listening extends RequestInFlight implements StreamForm {
 
   start(): void {
     const { context, session, exchange, caller } = this.#plan;
-    session.begin(this);
+    session.inFlight.begin(this);
     exchange.onAbort = () => wokenTurns.run(caller.subject, () => this.endWithSession());
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
     const heard = session.hear(this);
@@ -107,7 +107,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     const { session, exchange, caller } = this.#plan;
     if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
     const metadata = metadataFor(backend, exchange.request);
-    session.upstream(backend).whenReady(metadata, () => this.#onReady(backend));
+    session.upstreams.of(backend).whenReady(metadata, () => this.#onReady(backend));
   }
 
   #onReady(backend: CompiledBackend): void {
@@ -155,7 +155,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     this.#isConfirmed = true;
     const { session, caller } = this.#plan;
     if (this.#taken.size === 0) return;
-    const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstream(each).isModern);
+    const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstreams.of(each).isModern);
     const asked = modern.filter((each) => !this.#backends.has(each));
     for (const backend of asked) this.#backends.add(backend);
     for (const backend of asked) this.#await(backend);
@@ -188,7 +188,7 @@ export class Listening extends RequestInFlight implements StreamForm {
   #isHeard({ bit, member }: ListChange): boolean {
     const { session, caller } = this.#plan;
     return [...caller.virtualHost.backends.values()].some((backend) => {
-      const upstream = session.upstream(backend);
+      const upstream = session.upstreams.of(backend);
       return upstream.declares(bit) && this.#heard?.unhonouredBy(upstream)?.members.has(member) !== true;
     });
   }
@@ -198,7 +198,7 @@ export class Listening extends RequestInFlight implements StreamForm {
     const { session, caller } = this.#plan;
     const uris = new Set<string>();
     for (const backend of caller.virtualHost.backends.values())
-      for (const uri of this.#heard?.unhonouredBy(session.upstream(backend))?.uris ?? [])
+      for (const uri of this.#heard?.unhonouredBy(session.upstreams.of(backend))?.uris ?? [])
         uris.add(callersUri(backend.uriName, uri));
     return uris;
   }
@@ -206,7 +206,7 @@ export class Listening extends RequestInFlight implements StreamForm {
   get #isAnyUnknown(): boolean {
     const { session, caller } = this.#plan;
     const backends = [...caller.virtualHost.backends.values()];
-    return backends.some((backend) => session.upstream(backend).knownCapabilities === undefined);
+    return backends.some((backend) => session.upstreams.of(backend).knownCapabilities === undefined);
   }
 
   /** Passes on what the caller's filter names, tagged with the caller's id. */

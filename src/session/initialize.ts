@@ -110,7 +110,7 @@ export function openUpstreams(
     visit: (backend) => {
       // The session has ended or has another config by now: a request that needs the backend opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
-      const upstream = session.upstream(backend);
+      const upstream = session.upstreams.of(backend);
       upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
       if (upstream.isTrial) settle(backend, NO_ANSWER);
     },
@@ -138,7 +138,7 @@ export function mergeGreetings(
   let capabilities = unavailable.length > 0 ? capability.tools : 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
-    const { record, knownCapabilities = 0 } = session.upstream(backend);
+    const { record, knownCapabilities = 0 } = session.upstreams.of(backend);
     if (record === undefined) {
       session.upstreams.news.onMissing(backend.name);
       continue;

@@ -102,7 +102,7 @@ class SettingLogLevel extends RequestInFlight {
 
   start(): void {
     const { session, virtualHost, exchange } = this.#plan;
-    session.begin(this);
+    session.inFlight.begin(this);
     tellBackends(this.#context, session, virtualHost, exchange.request, () => this.#settle());
   }
 

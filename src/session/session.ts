@@ -49,7 +49,7 @@ export class Session {
   /** Made for the first request from a backend. */
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
-  /** The session's requests in flight. Each that begins must come to `finish`. */
+  /** The session's requests in flight, which keep it from idling out, and end when it ends. Each that begins must come to `finish`. */
   readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
   /** For `Sessions`: the session's entry in the session directory; `undefined` without a directory. */
@@ -243,7 +243,7 @@ export class Session {
       const backend = virtualHost?.backends.get(name);
       // The other process may have passed them by another allow-list.
       if (backend !== undefined && allowListHash(backend) !== allowLists[name])
-        this.subscriptions.endUngranted(this.#context, this.upstream(backend), NO_METADATA);
+        this.subscriptions.endUngranted(this.#context, this.upstreams.of(backend), NO_METADATA);
     }
   }
 
@@ -272,11 +272,6 @@ export class Session {
   /** Whether the session lives and this is still the config applied last: for work that takes several turns of the event loop. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
     return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
-  }
-
-  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
-  upstream(backend: CompiledBackend): UpstreamSession {
-    return this.upstreams.of(backend);
   }
 
   /** Keeps the streams that the client can resume; `undefined` when it cannot resume any, as by its protocol version (S42). */
@@ -341,11 +336,6 @@ export class Session {
   /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */
   endStream(isForGood = true): void {
     this.#unsolicited?.end(isForGood);
-  }
-
-  /** A request is in flight: it keeps the session from idling out, and ends when the session ends. */
-  begin(work: RequestInFlight): void {
-    this.inFlight.begin(work);
   }
 
   finish(work: RequestInFlight): void {

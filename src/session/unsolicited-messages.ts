@@ -252,7 +252,7 @@ export class UnsolicitedMessages {
         // The session may have ended since, or have applied another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
         const metadata = metadataFor(backend, request);
-        const upstream = this.#session.upstream(backend);
+        const upstream = this.#session.upstreams.of(backend);
         if (upstream.state === 'open') this.onOpened(upstream, metadata);
         // `onOpened` is called when it is open.
         else

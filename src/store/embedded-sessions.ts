@@ -78,7 +78,7 @@ export class EmbeddedSessions implements SealedSessions {
     return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES) };
   }
 
-  async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
+  write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
     return this.#change(() => {
       const before = this.#sessions.getEntry(key);
       const isMeant = version > 1 ? before?.version === version - 1 : before === undefined || isExpired(before.value);
@@ -87,7 +87,7 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  async renew(key: Buffer, lifeMs: number): Promise<boolean> {
+  renew(key: Buffer, lifeMs: number): Promise<boolean> {
     return this.#change(() => {
       const present = this.read(key);
       if (typeof present !== 'object') return false;
@@ -97,7 +97,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   /** Ignores the remaining life: only this record's own process renews it. */
-  async remove(key: Buffer, markMs: number): Promise<boolean> {
+  remove(key: Buffer, markMs: number): Promise<boolean> {
     return this.#change(() => {
       this.#sessions.putSync(key, valueOf(NOTHING, markMs), MARK_VERSION);
       return true;

@@ -46,7 +46,7 @@ function hearing(
   session.applyConfig(virtualHost, new RecordedExchange({}).request);
   for (const uri of subscribed) session.subscriptions.add('b', uri);
   return (name, method, params) => {
-    const upstream = session.upstream(backendOf(virtualHost, name));
+    const upstream = session.upstreams.of(backendOf(virtualHost, name));
     if (upstream.state !== 'open') {
       upstream.whenOpen(NO_METADATA, () => undefined);
       context.http.last.json(INTRODUCTION, name);

@@ -52,7 +52,7 @@ function open(
   virtualHost: CompiledVirtualHost,
   name: string,
 ): UpstreamSession {
-  const upstream = session.upstream(backendOf(virtualHost, name));
+  const upstream = session.upstreams.of(backendOf(virtualHost, name));
   upstream.whenOpen(NO_METADATA, () => undefined);
   const result = { protocolVersion: '2025-11-25', capabilities: {} };
   context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), name);
@@ -94,9 +94,9 @@ t.test('there is one upstream session per backend, created on first use and not 
   const { context, session } = start(t);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   session.applyConfig(virtualHost, REQUEST);
-  const upstream = session.upstream(backendOf(virtualHost, 'a'));
-  t.equal(session.upstream(backendOf(virtualHost, 'a')), upstream);
-  t.not(session.upstream(backendOf(virtualHost, 'b')), upstream);
+  const upstream = session.upstreams.of(backendOf(virtualHost, 'a'));
+  t.equal(session.upstreams.of(backendOf(virtualHost, 'a')), upstream);
+  t.not(session.upstreams.of(backendOf(virtualHost, 'b')), upstream);
   t.equal(upstream.state, 'idle');
   t.same(context.http.summary, []);
 });
@@ -116,7 +116,7 @@ t.test('a removed backend is closed, with the headers of the request that brough
   t.equal(context.http.last.header('x-tenant'), '7', 'which the backend listed');
   t.equal(context.http.last.header('x-trace'), undefined, 'which it did not');
   t.equal(b.state, 'open', 'the others go on');
-  t.equal(session.upstream(backendOf(after, 'b')), b);
+  t.equal(session.upstreams.of(backendOf(after, 'b')), b);
 });
 
 t.test('a moved backend is closed, and opened at its new place when it is needed', async (t) => {
@@ -139,7 +139,7 @@ t.test('a moved backend is closed, and opened at its new place when it is needed
     t.equal(old.state, 'closed', what);
     t.equal(context.http.last.request.method, 'DELETE');
     t.equal(context.http.last.request.target.origin, 'https://b.example', 'the old place is told');
-    const successor = session.upstream(backendOf(after, 'b'));
+    const successor = session.upstreams.of(backendOf(after, 'b'));
     t.not(successor, old);
     t.equal(successor.state, 'idle');
     t.equal(successor.backend, backendOf(after, 'b'));
@@ -157,7 +157,7 @@ t.test('a change of lists alone keeps the upstream session, and counts from now 
   session.applyConfig(after, REQUEST);
   t.equal(upstream.state, 'open');
   t.equal(upstream.backend, backendOf(after, 'b'));
-  t.equal(session.upstream(backendOf(after, 'b')), upstream);
+  t.equal(session.upstreams.of(backendOf(after, 'b')), upstream);
   t.equal(context.http.calls.length, sentCount, 'nothing is sent');
 });
 
@@ -170,10 +170,10 @@ t.test('a new backend is not opened before it is needed, and one that comes back
   const both = virtualHostOf({ a: {}, b: {} });
   session.applyConfig(both, REQUEST);
   t.equal(context.http.calls.length, sentCount);
-  t.equal(session.upstream(backendOf(both, 'b')).state, 'idle');
+  t.equal(session.upstreams.of(backendOf(both, 'b')).state, 'idle');
   session.applyConfig(virtualHostOf({ b: {} }), REQUEST);
   session.applyConfig(both, REQUEST);
-  t.not(session.upstream(backendOf(both, 'a')), a);
+  t.not(session.upstreams.of(backendOf(both, 'a')), a);
 });
 
 t.test('the end closes every upstream session and ends every call, once', async (t) => {
@@ -184,7 +184,7 @@ t.test('the end closes every upstream session and ends every call, once', async 
     const upstreams = ['a', 'b'].map((name) => open(context, session, virtualHost, name));
     const calls = [new CountedRequest('1'), new CountedRequest('1')];
     // Both calls have one id, which a caller should not do; both are ended all the same.
-    for (const call of calls) session.begin(call);
+    for (const call of calls) session.inFlight.begin(call);
     const sentCount = context.http.calls.length;
     session.end(request);
     session.end(request);
@@ -210,7 +210,7 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
   const requests = Array.from({ length: count }, (_, index) => new CountedRequest(`${index}`));
   for (const [index, request] of requests.entries()) {
     if (session.inFlight.isFull) t.fail(`full at ${index}`);
-    session.begin(request);
+    session.inFlight.begin(request);
   }
   t.ok(session.isBusy);
   t.ok(session.inFlight.isFull);
@@ -230,7 +230,7 @@ t.test('a session does not idle out while a backend is being opened', async (t) 
   session.applyConfig(virtualHost, REQUEST);
   open(context, session, virtualHost, 'a');
   t.notOk(session.isBusy);
-  session.upstream(backendOf(virtualHost, 'b')).whenOpen(NO_METADATA, () => undefined);
+  session.upstreams.of(backendOf(virtualHost, 'b')).whenOpen(NO_METADATA, () => undefined);
   t.ok(session.isBusy);
   context.http.last.empty(500);
   t.notOk(session.isBusy);
@@ -239,8 +239,8 @@ t.test('a session does not idle out while a backend is being opened', async (t) 
 t.test('of two requests with one id the later one is found, until that is over', async (t) => {
   const { session } = start(t);
   const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];
-  session.begin(earlier);
-  session.begin(later);
+  session.inFlight.begin(earlier);
+  session.inFlight.begin(later);
   t.equal(session.inFlight.find('1'), later);
   session.finish(later);
   t.equal(session.inFlight.find('1'), earlier);
@@ -252,7 +252,7 @@ t.test('of two requests with one id the later one is found, until that is over',
 t.test('a request that cannot be cancelled does not hide one that can', async (t) => {
   const { session } = start(t);
   const [call, list] = [new CountedRequest('1'), new CountedRequest('1', false)];
-  session.begin(call);
-  session.begin(list);
+  session.inFlight.begin(call);
+  session.inFlight.begin(list);
   t.equal(session.inFlight.find('1'), call);
 });

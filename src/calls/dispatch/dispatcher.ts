@@ -253,7 +253,7 @@ export class Dispatcher {
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
     if (!tryAdmit(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
-    session.begin(work);
+    session.inFlight.begin(work);
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
@@ -312,7 +312,7 @@ export class Dispatcher {
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!tryAdmit(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
-    session.begin(work);
+    session.inFlight.begin(work);
     const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
     findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
@@ -324,7 +324,7 @@ export class Dispatcher {
     const id = idSpanOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
     if (!tryAdmit(session, exchange, id)) return;
-    const upstream = session.upstream(backend);
+    const upstream = session.upstreams.of(backend);
     const metadata = metadataFor(backend, exchange.request);
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);

@@ -19,7 +19,7 @@ export function tryPassOn(
   const { passOn } = session;
   const { onSessionless } = exchange;
   if (passOn === undefined && onSessionless === undefined) return false;
-  const upstreams = [...backends].map((backend) => session.upstream(backend));
+  const upstreams = [...backends].map((backend) => session.upstreams.of(backend));
   if (passOn === undefined) {
     for (const { isSessionless, url } of upstreams) if (isSessionless) onSessionless?.(url);
     return false;

@@ -222,13 +222,14 @@ export class SessionDirectory {
     const removal = { keys, owner, known: await known };
     if (!(await this.#tryRemove(removal))) return this.#keepUnremoved(name, removal);
     this.#ending.delete(name);
-    void this.#removeAgain();
+    if (this.#unremoved.size > 0) void this.#removeAgain();
   }
 
   /** @returns whether the record is gone, and the processes that have the session were told. */
   async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
     const removed = await this.#remove(keys.place, known.wasShared, Infinity, known.version);
     if (removed === 'failed') return false;
+    if (this.#sessions.peers === undefined) return true;
     const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
     await this.#tell(keys.place, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
