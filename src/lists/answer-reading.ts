@@ -1,6 +1,6 @@
 // Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
 // to the list thread as they arrive, and the page stays there.
-import { type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
+import { type ListEra, type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
@@ -25,7 +25,7 @@ export class AnswerReading {
   readonly #memory: ListMemory;
   readonly #subject: string;
   readonly #kind: ListKind;
-  readonly #isModern: boolean;
+  readonly #era: ListEra;
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
@@ -33,12 +33,12 @@ export class AnswerReading {
   readonly #untaken: Untaken[] = [];
   #leaveWait: () => void = () => {};
 
-  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, isModern: boolean) {
+  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, era: ListEra) {
     this.#pool = pool;
     this.#memory = memory;
     this.#subject = subject;
     this.#kind = kind;
-    this.#isModern = isModern;
+    this.#era = era;
   }
 
   /**
@@ -74,7 +74,7 @@ export class AnswerReading {
   ): void {
     const isWhole = this.#key === undefined && this.#failure === undefined && this.#untaken.length === 0;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
-      done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#isModern));
+      done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#era));
       return;
     }
     this.#take(pieces, (owned) => {
@@ -82,9 +82,9 @@ export class AnswerReading {
         done(this.#failure ?? 'failed');
         return;
       }
-      const isModern = this.#isModern;
+      const era = this.#era;
       const kind = this.#kind.name;
-      const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, isModern };
+      const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, era };
       const onRead = (outcome: ReadOutcome | ThreadFailure): void => this.#onRead(this.#failure ?? outcome, done);
       this.#pool.run(this.#subject, 'read', task, owned, onRead, withinMs);
     });

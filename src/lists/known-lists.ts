@@ -1,7 +1,7 @@
 // Answers and lists as they were last: most backends give the same list to everybody, time after time, and what was made of the same bytes
 // need not be made again. What is compared is all bytes but the request's id, so nobody gets what was not sent to them.
 import type { Buffer } from 'node:buffer';
-import { readListAnswer, type ListAnswer, type ListKind, type ListPage } from '../mcp/index.js';
+import { readListAnswer, type ListAnswer, type ListEra, type ListKind, type ListPage } from '../mcp/index.js';
 import { MIB, RecentMap } from '../shared/index.js';
 import { mergeLists, type MergeJob, type MergeResult } from './merge.js';
 import { bytesOf, joinedPieces } from './thread-tasks.js';
@@ -23,12 +23,12 @@ export class KnownLists {
   readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
   /** As `readListAnswer`, for an answer in pieces; the page may be shared with others. */
-  read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
+  read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
-    const key = `${kind.name} ${isModern} ${length}`;
+    const key = `${kind.name} ${era} ${length}`;
     const known = this.#answers.get(key);
     if (known !== undefined && isSame(known, pieces, id)) return known;
-    const answer = readListAnswer(joinedPieces(pieces), id, kind, isModern);
+    const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
     // A page that was mended is not what came.
     const isKept =
       answer.kind === 'page' && answer.page.bytes.length === length && sizeOf(answer.page) <= KNOWN_BYTES_MAX;

@@ -66,7 +66,7 @@ export class ListKeeper {
     this.#answers.delete(task.key);
     this.#garbageBytes += bytes;
     if (bytes !== task.bytes) throw new Error('pieces of an answer were lost');
-    const outcome = this.#known.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.isModern === true);
+    const outcome = this.#known.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.era ?? 'legacy');
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
     const { page, nextCursor, isComplete, ttlMs, mirrors } = outcome;

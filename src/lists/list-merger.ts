@@ -1,6 +1,6 @@
 // Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
 // (`LIST_BYTES_INLINE_MAX` in list-memory.ts says from which size on, and why). Both ways give the same bytes.
-import type { ListKind, ListKindName, ListPage } from '../mcp/index.js';
+import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
@@ -59,8 +59,8 @@ export class ListMerger {
   }
 
   /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
-  startReading(subject: string, kind: ListKind, isModern = false): AnswerReading {
-    return new AnswerReading(this.#pool, this.#memory, subject, kind, isModern);
+  startReading(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject, kind, era);
   }
 
   /** @param done called once; synchronously when the list is small. */

@@ -6,6 +6,7 @@ import {
   readListAnswer,
   type PageMirrors,
   type ToolMirrors,
+  type ListEra,
 } from '../mcp/index.js';
 import { type Deadline, wokenTurns } from '../fair/index.js';
 import { limits, rpcCodes } from '../shared/index.js';
@@ -127,17 +128,17 @@ export class ListPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    if (bytes.length <= this.#inlineBytesLeft)
-      this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#sentIn?.era === 'modern'));
+    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#era));
     else this.onUnread([bytes], true);
   }
 
+  get #era(): ListEra {
+    const era = this.#sentIn?.era ?? 'legacy';
+    return era === 'modern' && this.#upstream.era === 'legacy' ? 'bridged' : era;
+  }
+
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
-    const reading = (this.#reading ??= this.#merger.startReading(
-      this.#upstream.subject,
-      this.#kind,
-      this.#sentIn?.era === 'modern',
-    ));
+    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
       // The pause lets the event loop take a part of each list in turn, and serve others in between.
       const request = this.#request;

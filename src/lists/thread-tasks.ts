@@ -1,6 +1,6 @@
 // The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
 // keeps between tasks has a key, which the event loop assigns.
-import type { ListAnswer, ListKindName, ListPage } from '../mcp/index.js';
+import type { ListAnswer, ListEra, ListKindName, ListPage } from '../mcp/index.js';
 import type { UnavailableBackend } from '../messages/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
@@ -17,7 +17,7 @@ export interface ReadTask extends AppendTask {
   /** The request's id, as JSON. */
   readonly id: string;
   readonly kind: ListKindName;
-  readonly isModern?: boolean;
+  readonly era?: ListEra;
 }
 
 /** What a response says beside its items. */

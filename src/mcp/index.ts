@@ -32,7 +32,7 @@ export {
 } from './json-rpc.js';
 export { readLargeBackendMessage } from './large-backend-message.js';
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
-export { type ListAnswer, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
+export { type ListAnswer, type ListEra, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
 export { type Unhonoured, readUnhonoured } from './listen-acknowledgement.js';
 export { isMcpMethod } from './method-name.js';
 export {

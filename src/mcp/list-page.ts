@@ -5,6 +5,7 @@ import { limits } from '../shared/index.js';
 import { ABSENT, findMember, isString, stringValue, sameId, JsonScanner, jsonKind } from '../bytes/index.js';
 import { messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
 import type { ListKind } from './list-kinds.js';
+import type { Era } from './protocol-versions.js';
 import {
   isVisibleTo,
   hasMirrors,
@@ -70,6 +71,9 @@ export type ListAnswer =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
+/** That of the backend; `bridged` if it is modern and its list is for clients with a session. */
+export type ListEra = Era | 'bridged';
+
 /** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
 const ANSWER_DEPTH = 4;
 /** In a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
@@ -84,14 +88,15 @@ const metaTape = new JsonScanner();
 
 /**
  * @param id the id of the request, as JSON.
- * @param isModern whether tools with invalid mirrored headers are left out (N03): to legacy servers the annotation means nothing.
+ * @param era of the backend. In the modern one, tools with invalid mirrored headers are left out (N03): to legacy servers the annotation
+ *   means nothing.
  * @returns `invalid` when it does not answer the request, or contains anything but items that each have one key.
  */
-export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isModern = false): ListAnswer {
+export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(bytes) : readPage(bytes, message, kind, isModern);
+  return message.isError ? readError(bytes) : readPage(bytes, message, kind, era);
 }
 
 function readError(bytes: Buffer): ListAnswer {
@@ -107,7 +112,7 @@ function readPage(
   bytes: Buffer,
   { idStart, idEnd }: BackendMessage,
   kind: ListKind,
-  isModern: boolean,
+  era: ListEra,
   isMended = false,
 ): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
@@ -115,9 +120,9 @@ function readPage(
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const mended = kind.name === 'tools' && !isMended ? withSchemas(bytes, tape, list, isModern) : undefined;
+  const mended = kind.name === 'tools' && !isMended ? withSchemas(bytes, tape, list, era === 'modern') : undefined;
   const again = mended && readBackendMessage(mended, ANSWER_DEPTH);
-  if (mended !== undefined && again !== undefined) return readPage(mended, again, kind, isModern, true);
+  if (mended !== undefined && again !== undefined) return readPage(mended, again, kind, era, true);
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);
@@ -130,7 +135,7 @@ function readPage(
     const mirrors = apps.length === 0 && !isMended ? undefined : { tools: [], invalid: [], apps, isMended };
     return { ...read, page: { bytes, spans }, mirrors };
   }
-  const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
+  const { left, mirrors } = mirrorsOn(bytes, spans, era !== 'legacy');
   return { ...read, page: { bytes, spans: left }, mirrors: { ...mirrors, apps, isMended } };
 }
 

@@ -14,10 +14,10 @@ const schemaTape = new JsonScanner();
 /**
  * @param tape that of the page, with the members of its items.
  * @param list its array of tools.
- * @param isModern whether the backend has no sessions: its results may be of any type.
+ * @param isAny whether results may be of any type: neither the backend nor its client has sessions.
  * @returns the page as clients can read it; `undefined` where they can.
  */
-export function withSchemas(bytes: Buffer, tape: JsonScanner, list: number, isModern: boolean): Buffer | undefined {
+export function withSchemas(bytes: Buffer, tape: JsonScanner, list: number, isAny: boolean): Buffer | undefined {
   const mends: Mend[] = [];
   const past = tape.next(list);
   for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
@@ -25,7 +25,7 @@ export function withSchemas(bytes: Buffer, tape: JsonScanner, list: number, isMo
     const input = findMember(tape, bytes, tool, 'inputSchema');
     if (input > 0) noteSchema(mends, bytes, tape, input, tape.start(input), OBJECT_SCHEMA);
     const output = findMember(tape, bytes, tool, 'outputSchema');
-    if (output < 0 || (isModern && tape.kind(output) === jsonKind.object)) continue;
+    if (output < 0 || (isAny && tape.kind(output) === jsonKind.object)) continue;
     // Without it the results are not checked. With any other one, a client would expect them to be of it.
     for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
       noteSchema(mends, bytes, tape, output, start, '', end);
@@ -53,7 +53,18 @@ function noteSchema(
   if (type === ABSENT) {
     const more = schemaTape.count > 1 ? ',' : '';
     mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });
-  } else if (type === NONE || !isObjectType(text, type)) mends.push({ start, end, putIn });
+  } else if (type === NONE || !isObjectType(text, type)) {
+    const isOneOf = type !== NONE && putIn !== '' && hasObject(text, type);
+    if (isOneOf)
+      mends.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: '"object"' });
+    else mends.push({ start, end, putIn });
+  }
+}
+
+/** Arguments that may be something else than an object are one all the same. */
+function hasObject(text: Buffer, type: number): boolean {
+  const types: unknown = JSON.parse(text.toString('utf8', schemaTape.start(type), schemaTape.end(type)));
+  return Array.isArray(types) && types.includes('object');
 }
 
 function isObjectType(text: Buffer, type: number): boolean {

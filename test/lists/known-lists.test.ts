@@ -24,7 +24,7 @@ function listOf(...names: readonly string[]): string {
 
 /** Reads in two pieces, since answers come in pieces. */
 function read(known: KnownLists, bytes: Buffer, id: string, kind = tools, cut = 30): ListAnswer {
-  return known.read([bytes.subarray(0, cut), bytes.subarray(cut)], Buffer.from(id), kind, false);
+  return known.read([bytes.subarray(0, cut), bytes.subarray(cut)], Buffer.from(id), kind, 'legacy');
 }
 
 function pageOf(answer: ListAnswer): ListPage {

@@ -80,7 +80,12 @@ void t.test(
       ['no word of arguments', '"inputSchema":{ }', '"inputSchema":{"type":"object" }'],
       ['null', '"inputSchema":null', `"inputSchema":${OBJECT}`],
       ['a schema that allows anything', '"inputSchema":true', `"inputSchema":${OBJECT}`],
-      ['another type', '"inputSchema":{"type":["object","null"]}', `"inputSchema":${OBJECT}`],
+      ['another type', '"inputSchema":{"type":["string","null"]}', `"inputSchema":${OBJECT}`],
+      [
+        'one of several types',
+        '"inputSchema":{"properties":{"v":{}},"type":["null","object"],"required":["v"]}',
+        '"inputSchema":{"properties":{"v":{}},"type":"object","required":["v"]}',
+      ],
       [
         'a type within',
         '"inputSchema":{"x":{"type":"object"}}',
@@ -102,12 +107,9 @@ void t.test(
       const listed = ['{"name":"a","n":1.0}', '{"name":"b"}'];
       t.same(textsOf(read(`{"tools":${tools}}`))?.tools, listed, `results by ${schema} are not checked`);
     }
-    const modern = readListAnswer(
-      answerWith('{"tools":[{"name":"a","outputSchema":{"type":"array"}}]}'),
-      ID,
-      listKinds.tools,
-      true,
-    );
+    const answered = answerWith('{"tools":[{"name":"a","outputSchema":{"type":"array"}}]}');
+    t.same(textsOf(readListAnswer(answered, ID, listKinds.tools, 'bridged'))?.tools, ['{"name":"a"}']);
+    const modern = readListAnswer(answered, ID, listKinds.tools, 'modern');
     t.same(
       textsOf(modern)?.tools,
       ['{"name":"a","outputSchema":{"type":"array"}}'],

@@ -116,6 +116,62 @@ function filtersAt(backend: ModernBackend): unknown[] {
   return backend.requestsOf('subscriptions/listen').map(({ params }) => params['notifications']);
 }
 
+t.test('a request in the place of a notification reaches nobody, however it is written', async (t) => {
+  const tag = `"_meta":{"${TAG}":"l"}`;
+  const changed = (id: string, members = tag): string =>
+    `{"jsonrpc":"2.0",${id}"method":"notifications/tools/list_changed","params":{${members}}}`;
+  const backend = await rawModern(
+    t,
+    ({ id, method }, request) => {
+      if (method !== 'subscriptions/listen') return { content: [], resultType: 'complete' };
+      const stream = request.eventStream();
+      const named = tag.replace('"l"', JSON.stringify(id));
+      const notifications = '"notifications":{"toolsListChanged":true}';
+      const acknowledged = changed('', `${notifications},${named}`).replace(
+        'tools/list_changed',
+        'subscriptions/acknowledged',
+      );
+      const disguised = ['"id":1,', '"i\\u0064":"x",', '"id":null,', '"id":{},', '"id":1,"id":2,'].map((each) =>
+        changed(each, named),
+      );
+      disguised.push(
+        changed('', `${named},"id":3`),
+        changed('"params":{},"id":4,', named),
+        changed('', named).replace('}}}', '}},"id":5}'),
+      );
+      for (const text of [acknowledged, ...disguised, changed('"x":1,', named)]) void stream.event(text);
+      return undefined;
+    },
+    SPEAKING,
+  );
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open({ elicitation: {}, sampling: {}, roots: {} });
+  const own = hear(caller);
+  await until(() => heardOn(own).length > 0, 'the notification');
+  t.match(await answerOf(caller.post('tools/call', { name: 'one-x', arguments: {} }, 2)), { result: {} });
+  t.notOk(
+    heardOn(own).some((message) => 'id' in message),
+    'the client is asked nothing',
+  );
+  const answered = backend.requests.filter(({ text }) => !text.includes('"method"'));
+  t.same(
+    answered.map(({ text }) => text),
+    [],
+    'and the backend is told nothing',
+  );
+});
+
+t.test('a schema of results that clients with a session refuse is listed for the others alone', async (t) => {
+  const tool = { name: 'x', inputSchema: { type: 'object' } };
+  const listed = { ...tool, outputSchema: { type: 'array', items: {} } };
+  const backend = await rawModern(t, () => ({ tools: [listed], resultType: 'complete' }));
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  t.same((await caller.list()).result, { tools: [{ ...tool, name: 'one-x' }] });
+  const modern = await answerOf(askModern(caller, 'tools/list', {}));
+  t.match(modern.result, { tools: [{ ...listed, name: 'one-x' }] });
+});
+
 t.test('a client with a session hears notifications of such a backend, and of its own resources only', async (t) => {
   const [one, two] = [await speakingBackend(t), await speakingBackend(t)];
   const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });

@@ -104,7 +104,7 @@ export abstract class UpstreamOpening {
   }
 
   /** The caller's era, in which the backend is asked first. */
-  protected get era(): Era {
+  get era(): Era {
     return eraOfVersion(this.#protocolVersion);
   }
 

@@ -393,7 +393,7 @@ export class UpstreamSession extends UpstreamOpening {
    * the version. Callers with the same hash get the same from it, as far as it can tell them apart.
    */
   shown(metadata: RequestMetadata): string {
-    return hashOfShown(this.introduction, [this.record?.protocolVersion, this.shownHeaders(metadata)]);
+    return hashOfShown(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
   }
 
   /** The headers that tell callers apart, as far as they are known by now. */
