@@ -377,7 +377,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     const offset = this.#res.getWriteOffset();
     const hasRoom = this.#onProgress(this.#parts?.tryAgain(offset) ?? 'room');
     if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
+    return hasRoom || this.#res.getWriteOffset() > offset;
   }
 
   #onStalled(): void {

@@ -81,7 +81,7 @@ export function circuitView(origin: string, used: OriginView | undefined, relay:
   return {
     circuit: used?.state ?? 'unused',
     ...(used?.fault && { reason: faultReason(used.fault) }),
-    ...(used?.forgiven && { forgiven: used.forgiven }),
+    forgiven: used?.forgiven,
     lastFault: relay.lastFaultAt(origin) ?? null,
   };
 }

@@ -30,7 +30,6 @@ export function ownerOf(sessionId: string, slotCount: number): number {
  * and the slot, so it reveals nothing else.
  */
 export function mintSessionId(slot: number, slotCount: number): string {
-  assert(slot >= 0 && slot < slotCount, 'a slot is below the slot count');
   const random = randomPool.next().toString('base64url');
   const randomHash = hashOf(random);
   for (let suffix = 0; suffix < SUFFIX_TRIES; suffix++) {

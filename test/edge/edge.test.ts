@@ -180,6 +180,15 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     t.match(rest, /^(?::.*\n\n)*data: 2\n\n/);
   });
 
+  t.test(`${listener}: a stream shows signs of life before its first event, too`, async (t) => {
+    const { open, handler } = await scene(t, listener, { answers: { streamKeepAliveMs: 100 } });
+    handler.act = (exchange) => exchange.openStream();
+    const connection = await open();
+    connection.write(requestOf('GET', MCP));
+    t.equal((await connection.readHead()).status, 200);
+    t.match(String(await connection.readChunk()), /^:.*\n\n$/);
+  });
+
   t.test(`${listener}: how an exchange ended, and how much of it was handed over, is told once`, async (t) => {
     const { ask, open, handler } = await scene(t, listener);
     const ends: unknown[][] = [];
@@ -341,6 +350,32 @@ t.test('node: what uWebSockets.js refuses by itself is refused with the same sta
   const most = await open();
   most.write(requestOf('POST', MCP, 'x-a: 1\r\n'.repeat(99)));
   t.equal((await most.readAnswer()).status, 200, 'as many headers as there may be');
+});
+
+t.test('node: a body that cannot be read is refused, and who waits for it is told once', async (t) => {
+  const { open, handler, told, last } = await scene(t, 'node');
+  let aborts = 0;
+  handler.act = (exchange) => (exchange.onAbort = () => (aborts += 1));
+  const connection = await open();
+  connection.write(requestOf('POST', MCP, 'transfer-encoding: chunked\r\n'));
+  await until(() => told.length === 1, 'the request');
+  connection.write('no length\r\n');
+  const answer = await connection.readAnswer();
+  t.same([answer.status, answer.header('connection')], [400, 'close']);
+  await connection.waitForEnd();
+  last().respond(200, 'text/plain', 'late');
+  t.equal(aborts, 1);
+  handler.act = (exchange) => {
+    exchange.openStream();
+    exchange.write(Buffer.from('data: 1\n\n'));
+  };
+  const begun = await open();
+  begun.write(requestOf('POST', MCP, 'transfer-encoding: chunked\r\n'));
+  t.equal((await begun.readHead()).status, 200);
+  t.equal(String(await begun.readChunk()), 'data: 1\n\n');
+  begun.write('no length\r\n');
+  await begun.waitForEnd();
+  t.pass('an answer that has begun is cut, and not followed by another');
 });
 
 t.test('node: of two requests at once neither is answered, because any number could follow', async (t) => {

@@ -1,6 +1,7 @@
 // The listener over node:http keeps no connection of a caller that only pretends to be one.
 import { once } from 'node:events';
 import t from 'tap';
+import type { HttpResponse } from '../../src/edge/http-library.js';
 import { NODE_SILENCE_MS_MAX } from '../../src/edge/node-response.js';
 import { until } from '../support/until.js';
 import { caller, listen } from './node-listener.js';
@@ -24,4 +25,25 @@ t.test('a body that trickles in behind its answer ends its connection', async (t
   clearInterval(trickle);
   t.pass('it was closed');
   await until(() => open() === 0, 'its end here');
+});
+
+t.test('a caller that catches up is written to again, however often it has fallen behind', async (t) => {
+  const piece = Buffer.alloc(1024 * 1024);
+  let response: HttpResponse | undefined;
+  let caughtUp = 0;
+  const { port } = await listen(t, (res) => {
+    response = res;
+    res.onAborted(() => undefined);
+    res.onWritable(() => ((caughtUp += 1), true));
+  });
+  const slow = await caller(t, port);
+  slow.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await until(() => response !== undefined, 'the request');
+  for (let times = 1; times <= 3; times += 1) {
+    slow.pause();
+    while (response?.write(piece) === true);
+    t.equal(caughtUp, times - 1);
+    slow.resume();
+    await until(() => caughtUp === times, 'the caller to catch up');
+  }
 });

@@ -13,7 +13,7 @@ function parse(line: string): unknown {
 
 t.test('the first failed request is logged at once, the rest as a count', async (t) => {
   const lines: string[] = [];
-  let nowMs = 0;
+  let nowMs = 1_000_000;
   const log = new BackendLog(logInto(lines), () => nowMs);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   const originOf = (name: string): string => backendOf(virtualHost, name).target.origin;
@@ -28,6 +28,24 @@ t.test('the first failed request is logged at once, the rest as a count', async 
   log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
   t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no response in time', notLogged: 3 });
   t.equal(lines.length, 3);
+  nowMs += FAILURE_LOG_INTERVAL_MS;
+  log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
+  t.match(parse(lines[3] ?? ''), { backend: 'a', notLogged: undefined }, 'nothing is left out in between');
+});
+
+t.test('figures and operators learn whether a request has failed or an opening', async (t) => {
+  const told: unknown[] = [];
+  const log = new BackendLog(logInto([]), undefined, (...fault) => told.push(fault));
+  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  log.onFailure(backend, upstreamFault('answer-timeout'));
+  t.match(log.lastFaults.of(backend.target.origin), { kind: 'answer-timeout', during: 'request' });
+  log.onOpenFault(backend, upstreamFault('connection-refused'));
+  log.onUnavailable(backend, upstreamFault('connection-refused'));
+  t.match(log.lastFaults.of(backend.target.origin), { kind: 'connection-refused', during: 'opening' });
+  t.strictSame(told, [
+    ['a', 'answer-timeout', 'request'],
+    ['a', 'connection-refused', 'opening'],
+  ]);
 });
 
 t.test('the path that a backend redirects to appears in the log alone', async (t) => {

@@ -226,6 +226,25 @@ t.test('the owner of a session also refuses requests that come by a hop, and log
   t.equal(scene.relayed.length, 1);
 });
 
+t.test('what a successor passes back is served here, even by a worker that has left its slot', async (t) => {
+  const scene = createScene();
+  const identity = { subject: 'alice', virtualHostId: 'vh' };
+  scene.pipeline.retire();
+  scene.pipeline.onPassedBack(identity, createExchange().exchange);
+  t.equal(scene.relayed.length, 1);
+  scene.admission = Promise.resolve(admitted);
+  scene.pipeline.onPassedBack(identity, createExchange().exchange);
+  await until(() => scene.relayed.length === 2, 'the one whose config had to be read');
+  const refused: AdmissionOutcome = { kind: 'refused', refusal: refusals.overloaded };
+  for (scene.admission of [refused, Promise.resolve(refused)]) {
+    const { exchange, steps } = createExchange();
+    scene.pipeline.onPassedBack(identity, exchange);
+    await until(() => steps.length > 0, 'the refusal');
+    t.same(steps, [`answered ${refusals.overloaded.status}`]);
+  }
+  t.equal(scene.relayed.length, 2);
+});
+
 t.test('a hop that is retried counts as failed once: when nobody waits for it any more', async (t) => {
   const figures = new WorkerFigures();
   let waits = 0;
