@@ -31,7 +31,7 @@ function importsOf(path: string): readonly string[] {
   if (known !== undefined) return known;
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const found = [
-    ...text.matchAll(/^(?:import|export)\s(?:[^'";]*?from\s*)?['"]([^'"]+)['"];/gm),
+    ...text.matchAll(/(?<=^|; )(?:import|export)\s(?:[^'";]*?from\s*)?['"]([^'"]+)['"];/gm),
     ...text.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g),
     ...text.matchAll(/new URL\(['"](\.[^'"]+\.js)['"], ?import\.meta\.url\)/g),
   ].map(([, specifier = '']) => specifier);
