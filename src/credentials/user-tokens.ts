@@ -103,10 +103,11 @@ export class UserTokens {
     if (token === undefined) return false;
     const renewals = this.#renewalsOf(key);
     const nowMs = this.#clock.nowMs();
-    // This may be the token that just replaced a rejected one.
-    if (!token.isRefused && nowMs < renewals.replaceableAtMs) return renewals.fault === undefined;
-    if (!token.isRefused) renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
-    token.isRefused = true;
+    // Before that, this may be the token that just replaced a rejected one.
+    if (!token.isRefused && nowMs >= renewals.replaceableAtMs) {
+      renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
+      token.isRefused = true;
+    }
     return renewals.fault === undefined;
   }
 

@@ -12,5 +12,5 @@ export {
   retrySwap,
   walkRecords,
 } from './record-store.js';
-export type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+export type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 export { type Kept, type Store, StoreCounts, type StoreObstacles, type StoreRead, encodeStoreKey } from './store.js';

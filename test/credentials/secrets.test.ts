@@ -3,6 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { Credentials } from '../../src/credentials/credentials.js';
+import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
 import { Secrets } from '../../src/credentials/secrets.js';
 import { FILE_CHECK_MS } from '../../src/http-client/names/watched-file.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
@@ -112,6 +114,24 @@ t.test('a secret of the store is sent to the origins that it names alone, and to
   t.equal(secrets.textOf(reference, ORIGIN), 'kept');
   t.match(secrets.textOf(reference, 'https://elsewhere.example'), { kind: 'secret-withheld' });
   t.match(secrets.textOf(reference, ORIGIN, 'https://elsewhere.example'), { kind: 'secret-withheld' });
+});
+
+t.test('without its secret a backend is shown none, and only what the caller has for it', async (t) => {
+  const scene = new Scene(t);
+  scene.write('org', 'o');
+  const [backend, metadata] = [
+    { name: 'b', target: { origin: ORIGIN, path: '/mcp' } },
+    { headers: ['x-own', '1'], requestId: '', callerToken: '' },
+  ];
+  const credentials = Credentials.of(AUTH, backend, 'alice', { secrets: scene.secrets } as OAuthSourceMeans);
+  t.match(credentials?.refresh(metadata), { kind: 'secret-unreadable' });
+  t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', 'x-own', '1']);
+  scene.write('github', 'Bearer 1');
+  scene.advance();
+  t.equal(credentials?.refresh(metadata), undefined);
+  const secrets = ['authorization', 'Bearer 1', 'x-org', 'o'];
+  t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', ...secrets, 'x-own', '1']);
+  t.equal(credentials?.refuse(metadata), false, 'there is no other to try');
 });
 
 t.test('without a directory there are no secrets', async (t) => {

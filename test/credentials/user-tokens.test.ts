@@ -287,7 +287,14 @@ t.test('a token that the backend refuses is replaced once in a while, and its re
   t.same(await scene.read(), bearer(1), 'so soon nothing is asked for');
   scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   one.refuse(scene.wanted(), next);
-  t.same(await scene.read(), bearer(2));
+  const last = await scene.read();
+  t.same(last, bearer(2));
+  if ('kind' in last) throw new Error('no headers');
+  scene.nowMs += TOKEN_RENEWAL_GAP_MS;
+  scene.status = 500;
+  t.equal(one.refuse(scene.wanted(), last), true);
+  t.match(await scene.read(), { kind: 'token-unavailable' });
+  t.equal(one.refuse(scene.wanted(), last), false, 'nobody tries again while there is no other');
 });
 
 t.test('a consent counts for its user, origin, path and what was asked for, and for nothing else', async (t) => {

@@ -89,6 +89,8 @@ t.test('an update of a part of a subscribed resource is told only if the allow-l
   const templated = hearing(t, { b: { allowed_resource_names: ['the log', 'x:log/{part}'] } }, ['x:log']);
   t.equal(templated(...updated('x:log/1')), '"uri":"b+x:log/1"');
   t.equal(hearing(t, { b: {} }, ['x:log'])(...updated('x:log/1')), '"uri":"b+x:log/1"');
+  const hidden = hearing(t, { b: { exposes: ['tools'] } }, ['x:log']);
+  t.equal(hidden(...updated('x:log')), undefined, 'no resource of the backend is exposed any more');
 });
 
 t.test('a backend that exposes no tools has no tasks, and its task notifications are dropped', async (t) => {

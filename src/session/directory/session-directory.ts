@@ -1,6 +1,6 @@
 // The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
 // write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
-import type { SealedRead, SealedSession, SealedSessions } from '../../store/index.js';
+import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from '../../store/index.js';
 import { Quota, FairQueue } from '../../fair/index.js';
 import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
 import {
@@ -227,7 +227,10 @@ export class SessionDirectory {
 
   /** @returns whether the record is gone, and the processes that have the session were told. */
   async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
-    const removed = await this.#remove(keys.place, known.wasShared, Infinity, known.version);
+    const removed = await this.#remove(keys.place, known.wasShared, Infinity, {
+      version: known.version,
+      laterMarkMs: this.#lifeMs,
+    });
     if (removed === 'failed') return false;
     if (this.#sessions.peers === undefined) return true;
     const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
@@ -310,11 +313,10 @@ export class SessionDirectory {
     key: Buffer,
     wasShared: boolean,
     leftMsMax: number,
-    version?: number,
+    known?: KnownVersion,
   ): Promise<boolean | SealedSession | 'failed'> {
     // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
     const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
-    const known = version === undefined ? undefined : { version, laterMarkMs: this.#lifeMs };
     try {
       return await this.#sessions.remove(key, markMs, leftMsMax, known);
     } catch (error) {

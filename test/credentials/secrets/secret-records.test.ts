@@ -275,6 +275,7 @@ t.test('a store that fails is the reason why a secret cannot be read', async (t)
   const down = { kind: 'failed', reason: 'the store is down' } as const;
   const reader = StoredSecrets.of({ readRecord: () => down }, [OLD]);
   t.same(reader?.read('github'), down);
+  t.equal(StoredSecrets.of({ readRecord: () => down }, []), undefined, 'without a key nothing is read at all');
 });
 
 t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', async (t) => {
@@ -293,6 +294,7 @@ t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', asy
   t.match(changed({ keyId: 'ffff' }), { kind: 'failed', reason: /with the key ffff/ });
   for (const text of ['', 'null', '[]', '{}', '"a"', '{"keyId":1}'])
     t.match(unsealSecret(keys, 'a', Buffer.from(text)), { kind: 'failed', reason: /not an encrypted secret/ }, text);
+  t.match(changed({ tag: 7 }), { kind: 'failed', reason: /not an encrypted secret/ }, 'a part that is no text');
   for (const origins of [undefined, 7, 'some', {}, [7]])
     t.match(changed({ origins }), { kind: 'failed', reason: /not an encrypted secret/ }, JSON.stringify(origins));
   const nonces = new Set(
