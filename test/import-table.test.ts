@@ -109,6 +109,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'calls',
     'observation',
     'exchange',
+    'upstream',
     'credentials',
     'http-client',
     'user-config',
@@ -194,7 +195,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   fastify: 'control-plane/http/',
   ajv: 'control-plane/http/',
   // Parses what others have written: configs, what a control plane or a dataplane answers to commands and to each other, and what servers
-  // answer to probes, where the SDK's client takes its schemas.
+  // answer to probes.
   zod: [
     'user-config/',
     'cli/',
@@ -206,7 +207,6 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   'jsonc-parser': 'cli/input-file.ts',
   'smol-toml': 'cli/settings-text.ts',
   yaml: 'cli/settings-text.ts',
-  '@modelcontextprotocol/sdk': 'control-plane/prober/',
 };
 
 interface Import {

@@ -39,6 +39,12 @@ export class Credentials {
     return auth && new Credentials(sourceOf(auth, backend, subject, means));
   }
 
+  /** @param headers name, value, …: known already. @returns `undefined` for none. */
+  static ofHeaders(headers: readonly string[]): Credentials | undefined {
+    const current = (): readonly string[] => headers;
+    return headers.length === 0 ? undefined : new Credentials({ read: current, current, refuse: () => false });
+  }
+
   private constructor(source: CredentialSource) {
     this.#source = source;
   }

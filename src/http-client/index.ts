@@ -20,7 +20,7 @@ export { AddressGuard } from './names/address-guard.js';
 export { Names } from './names/names.js';
 export { type FileRead, WatchedFile } from './names/watched-file.js';
 export { Notices } from './notices.js';
-export { movedTarget, redirectPath } from './redirect-place.js';
+export { movedTarget } from './redirect-place.js';
 export { isForNow } from './response-parser.js';
 export {
   type SaidRefusal,

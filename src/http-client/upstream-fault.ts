@@ -1,6 +1,6 @@
 // The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
 import { MODERN_PROTOCOL_VERSION, readVersionRefusal, refusalNaming } from '../mcp/index.js';
-import { limits } from '../shared/index.js';
+import { isObject, limits } from '../shared/index.js';
 import { redirectPath, redirectPlace } from './redirect-place.js';
 import type { UpstreamTarget } from '../user-config/index.js';
 
@@ -105,9 +105,9 @@ export function redirectFault(status: number, location: string, from: UpstreamTa
 
 /** The fault for an error response to `initialize`. @param error as JSON. */
 export function initializeFault(error: Buffer): UpstreamFault {
-  const refusal =
-    error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
-  return { kind: 'initialize-refused', isUnsent: false, ...refusal };
+  const said: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
+  const code = isObject(said) && Number.isInteger(said['code']) ? { logDetail: String(said['code']) } : undefined;
+  return { kind: 'initialize-refused', isUnsent: false, ...(readVersionRefusal(said) ?? code) };
 }
 
 /** The backend speaks these versions, and not the one that it was asked to speak. */

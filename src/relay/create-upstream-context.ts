@@ -2,7 +2,7 @@
 import { createMessageMemories } from '../fair/index.js';
 import { BackendLog, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
 import { Notices } from '../http-client/index.js';
-import { createCredentials } from '../credentials/index.js';
+import { Credentials, createCredentials } from '../credentials/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 import type { RelayOptions } from './relay-options.js';
 
@@ -10,6 +10,7 @@ import type { RelayOptions } from './relay-options.js';
 export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
   const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();
+  const credentials = createCredentials(upstream, options);
   return {
     http,
     streams: options.streams ?? http,
@@ -18,7 +19,7 @@ export function createUpstreamContext(options: RelayOptions, merger: ListMerger)
     notices: new Notices(http, deadlines),
     replies: new Notices(options.replies ?? http, deadlines, http),
     ids: new OwnIds(),
-    credentials: createCredentials(upstream, options),
+    credentialsOf: (backend, subject) => Credentials.of(backend.auth, backend, subject, credentials),
     endpoints:
       options.endpoints ??
       new BackendEndpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),

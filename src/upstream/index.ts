@@ -11,9 +11,10 @@ export {
   hashOfShown,
   introductionBytes,
 } from './session/client-introduction.js';
-export { sessionHeaders } from './session/handshake.js';
+export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
+export { Discovery } from './session/modern-handshake.js';
 export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { SessionShare, UpstreamSessionRecord } from './session/upstream-session-record.js';
 export { UpstreamSession } from './session/upstream-session.js';
-export { OwnIds, type UpstreamContext } from './upstream-context.js';
+export { OwnIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';

@@ -6,7 +6,7 @@ import type { DeadlineWheel, MessageMemory } from '../fair/index.js';
 import type { HttpUpstream, Notices } from '../http-client/index.js';
 import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
-import type { OAuthSourceMeans } from '../credentials/index.js';
+import type { Credentials } from '../credentials/index.js';
 
 // The JSON-RPC ids of the gateway's own requests to backends. An id is never used twice in an upstream session (S32), whichever process
 // continues it: hence a random prefix for each process. Cold path: a few ids per session.
@@ -25,12 +25,13 @@ export class OwnIds {
   }
 }
 
-export interface UpstreamContext {
+/** What each upstream session needs. */
+export interface UpstreamMeans {
   readonly http: HttpUpstream;
   /** For long-lived streams, on connections separate from calls: otherwise calls would wait for the connections that streams hold. */
   readonly streams: HttpUpstream;
   readonly deadlines: DeadlineWheel;
-  readonly options: UpstreamOptions;
+  readonly options: Pick<UpstreamOptions, 'initializeTimeoutMs' | 'callIdleTimeoutMs'>;
   readonly notices: Notices;
   /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
   readonly replies: Notices;
@@ -38,14 +39,20 @@ export interface UpstreamContext {
   readonly endpoints: BackendEndpoints;
   /** Ids of the requests that the gateway makes itself. */
   readonly ids: OwnIds;
-  /** Where the credentials that backends require come from. */
-  readonly credentials: OAuthSourceMeans;
-  /** The memory that large answers are counted in. */
-  readonly answerMemory: MessageMemory;
+  /** The memory that large answers are counted in; `undefined` where `http` itself bounds them. */
+  readonly answerMemory: MessageMemory | undefined;
+  /** The credentials that the backend requires, if it does. */
+  credentialsOf(backend: CompiledBackend, subject: string): Credentials | undefined;
   /** Milliseconds of a monotonic clock. */
   nowMs(): number;
   /** A backend has said that one of its lists has changed, or has forgotten a session: then `method` is `''`. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   /** Told of what happens to backends, for the log and for figures. */
+  readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
+}
+
+export interface UpstreamContext extends UpstreamMeans {
+  readonly options: UpstreamOptions;
+  readonly answerMemory: MessageMemory;
   readonly log: Pick<BackendLog, keyof BackendLog>;
 }

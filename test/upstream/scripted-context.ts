@@ -4,6 +4,7 @@ import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/http-client/notices.js';
 import { LastFaults } from '../../src/upstream/backend-log.js';
 import { OwnIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
+import { Credentials } from '../../src/credentials/credentials.js';
 import { Secrets } from '../../src/credentials/secrets.js';
 import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
 import { ConnectLinks } from '../../src/credentials/connect-links.js';
@@ -82,6 +83,9 @@ export class ScriptedContext implements UpstreamContext {
     });
     t.teardown(() => this.deadlines.stop());
   }
+
+  credentialsOf: UpstreamContext['credentialsOf'] = (backend, subject) =>
+    Credentials.of(backend.auth, backend, subject, this.credentials);
 
   nowMs(): number {
     return this.#nowMs;

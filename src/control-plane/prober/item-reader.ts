@@ -1,9 +1,8 @@
 // Reads a server's lists, page by page, as the server sent them, with two digests of each item. A server that declares prompts, resources
 // or templates but does not give them, or gives too many, still counts as reached and serves its tools.
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../mcp/index.js';
-import { limits } from '../../shared/index.js';
+import { isObject, limits } from '../../shared/index.js';
 import {
   type AllLists,
   digestOfItem,
@@ -12,25 +11,21 @@ import {
   type ListName,
   type ServerList,
 } from '../records/server-lists.js';
-import type { ProbeClient } from './probe-client.js';
 import { ProbeFault } from './probe-fault.js';
+import type { ProbedServer } from './probed-session.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().optional() }));
 
 /** A list whose pages lead back to one that was read, or are too many, is cut there. */
-async function* pagesOf(
-  client: ProbeClient,
-  method: string,
-  signal: AbortSignal,
-): AsyncGenerator<z.infer<typeof pageSchema>, void> {
+async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {
   const asked = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
-    const page = await client
+    const page = await server
       .ask(method, cursor === undefined ? {} : { cursor }, pageSchema)
       .catch((error: unknown) => {
-        if (cursor === '' && isRefusal(error, signal)) return undefined;
+        if (cursor === '' && isRefusal(error)) return undefined;
         throw error;
       });
     // An empty cursor may be a cursor like any other, or an empty word for the end.
@@ -43,8 +38,8 @@ async function* pagesOf(
   }
 }
 
-function isRefusal(error: unknown, signal: AbortSignal): boolean {
-  return error instanceof McpError && !signal.aborted;
+function isRefusal(error: unknown): boolean {
+  return error instanceof ProbeFault && error.kind === 'rpc-error';
 }
 
 /** A value nested more deeply than JSON readers elsewhere accept must not get into the store. */
@@ -54,23 +49,20 @@ export function isDeeperThan(value: unknown, depthMax: number): boolean {
 }
 
 /** Throws if there are no tools to be had; another list that is refused, invalid or too long counts as not given. */
-export async function readLists(
-  client: ProbeClient,
-  signal: AbortSignal,
-): Promise<AllLists & { readonly tools: ServerList }> {
+export async function readLists(server: ProbedServer): Promise<AllLists & { readonly tools: ServerList }> {
   return {
-    tools: toList(await readItems(client, 'tools', signal)),
-    prompts: await readGiven(client, 'prompts', signal),
-    resources: await readGiven(client, 'resources', signal),
-    templates: await readGiven(client, 'templates', signal),
+    tools: toList(await readItems(server, 'tools')),
+    prompts: await readGiven(server, 'prompts'),
+    resources: await readGiven(server, 'resources'),
+    templates: await readGiven(server, 'templates'),
   };
 }
 
-async function readGiven(client: ProbeClient, name: ListName, signal: AbortSignal): Promise<ServerList | undefined> {
+async function readGiven(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
   try {
-    return toList(await readItems(client, name, signal), FORM);
+    return toList(await readItems(server, name), FORM);
   } catch (error) {
-    if (error instanceof ListFault || isRefusal(error, signal)) return undefined;
+    if (error instanceof ListFault || isRefusal(error)) return undefined;
     throw error;
   }
 }
@@ -93,11 +85,11 @@ function toList(known: ReadonlyMap<string, KnownItem>, form = ''): ServerList {
 }
 
 /** In the server's order; of items with one key, the first. */
-async function readItems(client: ProbeClient, name: ListName, signal: AbortSignal): Promise<Map<string, KnownItem>> {
+async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, KnownItem>> {
   const kind = listKinds[name];
   const known = new Map<string, KnownItem>();
-  if (kind.allowedAs === undefined || client.capabilities[kind.allowedAs] === undefined) return known;
-  for await (const page of pagesOf(client, kind.method, signal)) {
+  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return known;
+  for await (const page of pagesOf(server, kind.method)) {
     const items = page[kind.member];
     addItems(known, name === 'tools' ? toolsSchema.parse(items) : items, kind);
     if (known.size > limits.probeToolsMax) throw new ListFault('answer-too-large');

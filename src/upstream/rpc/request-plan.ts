@@ -84,7 +84,7 @@ export interface RequestPlan extends OutgoingMessage {
   /** The era that the backend has spoken, so that a refusal of that era is recognised; `undefined` for requests that detect the era. */
   readonly era?: Era | undefined;
   /** The memory that a large answer counts against; absent where the answer is known to be small. */
-  readonly memory?: MessageMemory;
+  readonly memory?: MessageMemory | undefined;
   /** Whether the backend has tasks, so that large messages are searched for task ids. */
   readonly hasTasks?: boolean;
   /** Whether 401 is a fault even with a JSON-RPC error in the body, because other credentials may be available. */

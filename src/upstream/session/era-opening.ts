@@ -11,7 +11,7 @@ import {
 } from './handshake.js';
 import { Discovery } from './modern-handshake.js';
 import { otherEra } from '../reach/backend-endpoints.js';
-import type { UpstreamContext } from '../upstream-context.js';
+import type { UpstreamMeans } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../http-client/index.js';
 
 /** Faults that are answers, but no usable ones. */
@@ -27,7 +27,7 @@ export class EraOpening extends Handshake implements HandshakeHandler {
   /** The fault of the first try, once there is a second. */
   #firstFault: UpstreamFault | undefined;
 
-  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
     this.#era = plan.endpoint.firstEra(eraOfVersion(plan.protocolVersion), context.nowMs());
     this.#handshake = this.#start();

@@ -29,7 +29,7 @@ import {
   type UpstreamFaultKind,
 } from '../../http-client/index.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { UpstreamContext } from '../upstream-context.js';
+import type { UpstreamMeans } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
@@ -37,6 +37,8 @@ import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
+  /** The result of `initialize` or `server/discover`, as JSON. */
+  readonly said: Buffer;
   /** Headers of every later request in the session: name, value, … */
   readonly headers: readonly string[];
   /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
@@ -79,12 +81,12 @@ export interface HandshakePlan {
 
 /** A handshake in progress. */
 export abstract class Handshake {
-  protected readonly context: UpstreamContext;
+  protected readonly context: UpstreamMeans;
   protected readonly plan: HandshakePlan;
   protected readonly handler: HandshakeHandler;
 
   /** Starts it; the handler is never called synchronously. */
-  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
     this.context = context;
     this.plan = plan;
     this.handler = handler;
@@ -151,7 +153,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #cookies = '';
   #isOver = false;
 
-  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
     if (plan.isSse === true) this.#openStream();
     else this.#initialize();
@@ -234,7 +236,7 @@ export class Initialization extends Handshake implements RequestHandler {
       this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
     }
-    this.#result = resultOf(record);
+    this.#result = resultOf(record, bytes.subarray(message.bodyStart, message.bodyEnd));
     this.#confirm(this.#result);
   }
 
@@ -297,7 +299,7 @@ export class Initialization extends Handshake implements RequestHandler {
         const sessionId = (record.sessionId && named) || record.sessionId;
         if (status < 300) this.noteHead(sessionId, hint);
         if (sessionId !== record.sessionId || this.#cookies !== record.cookies)
-          this.#result = resultOf({ ...record, sessionId, cookies: this.#cookies });
+          this.#result = resultOf({ ...record, sessionId, cookies: this.#cookies }, result.said);
         // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
         // agreed version.
         isVersionRefused = status === 400;
@@ -357,6 +359,10 @@ function offerOf(version: string): Buffer {
   return Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`);
 }
 
+function resultOf(record: UpstreamSessionRecord, said: Buffer): HandshakeResult {
+  return { record, headers: sessionHeaders(record), said };
+}
+
 type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
 /** The headers of every request in a session (C09, C10). */
@@ -369,10 +375,6 @@ export function sessionHeaders({ sessionId, protocolVersion, cookies = '' }: Car
 
 function cookieHeader(cookies: string): readonly string[] {
   return cookies === '' ? NO_HEADERS : ['cookie', cookies];
-}
-
-function resultOf(record: UpstreamSessionRecord): HandshakeResult {
-  return { record, headers: sessionHeaders(record) };
 }
 
 /** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */

@@ -14,7 +14,7 @@ import { eraOfVersion, type Era } from '../../mcp/index.js';
 import { Backoff } from '../../shared/index.js';
 import { wokenTurns, type Deadline } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { Credentials } from '../../credentials/index.js';
+import type { Credentials } from '../../credentials/index.js';
 import { EraOpening } from './era-opening.js';
 import { Discovery } from './modern-handshake.js';
 import { type Handshake, type HandshakePlan, type HandshakeResult, Initialization } from './handshake.js';
@@ -26,7 +26,7 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import type { UpstreamContext } from '../upstream-context.js';
+import type { UpstreamMeans } from '../upstream-context.js';
 
 /** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
@@ -62,7 +62,7 @@ const NO_HEADERS: readonly string[] = [];
 export abstract class UpstreamOpening {
   /** The subject on whose behalf the session exists. */
   readonly subject: string;
-  protected readonly context: UpstreamContext;
+  protected readonly context: UpstreamMeans;
   /** The caller's own introduction from its `initialize` (decisions 2.4). */
   protected readonly introduction: ClientIntroduction;
   /** The version of MCP that the caller speaks. */
@@ -88,7 +88,7 @@ export abstract class UpstreamOpening {
   #retryAtMs = 0;
 
   constructor(
-    context: UpstreamContext,
+    context: UpstreamMeans,
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,
@@ -98,7 +98,7 @@ export abstract class UpstreamOpening {
     this.subject = subject;
     this.#backend = backend;
     this.endpoint = context.endpoints.of(backend.target);
-    this.credentials = Credentials.of(backend.auth, backend, subject, context.credentials);
+    this.credentials = context.credentialsOf(backend, subject);
     this.introduction = introduction;
     this.#protocolVersion = protocolVersion;
   }
@@ -249,13 +249,13 @@ export abstract class UpstreamOpening {
 
   #startHandshake(metadata: RequestMetadata): void {
     const Opening = this.#backend.transport === 'SSE' ? Initialization : EraOpening;
-    this.#handshake = new Opening(this.context, this.#openingPlan(metadata), {
+    this.#handshake = new Opening(this.context, this.openingPlan(metadata), {
       onOpen: (result) => this.#onOpen(result, metadata),
       onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
     });
   }
 
-  #openingPlan(metadata: RequestMetadata): HandshakePlan {
+  protected openingPlan(metadata: RequestMetadata): HandshakePlan {
     return {
       subject: this.subject,
       target: this.#backend.target,
@@ -275,7 +275,7 @@ export abstract class UpstreamOpening {
     const nowMs = this.context.nowMs();
     if (nowMs < this.#askAgainAtMs) return;
     this.#askAgainAtMs = nowMs + ERA_KNOWN_MS;
-    this.#handshake = new Discovery(this.context, this.#openingPlan(metadata), {
+    this.#handshake = new Discovery(this.context, this.openingPlan(metadata), {
       onOpen: (result) => {
         if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
       },

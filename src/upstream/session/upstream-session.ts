@@ -22,7 +22,7 @@ import {
   withCookies,
   type RequestMetadata,
 } from '../../http-client/index.js';
-import type { UpstreamContext } from '../upstream-context.js';
+import type { UpstreamMeans } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { IdSpan, RequestHandler } from '../rpc/request-plan.js';
@@ -82,7 +82,7 @@ export class UpstreamSession extends UpstreamOpening {
   #envelope: Buffer | undefined;
 
   constructor(
-    context: UpstreamContext,
+    context: UpstreamMeans,
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,

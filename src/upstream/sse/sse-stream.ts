@@ -23,7 +23,7 @@ import {
 } from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { IdSpan } from '../rpc/request-plan.js';
-import type { UpstreamContext } from '../upstream-context.js';
+import type { UpstreamMeans } from '../upstream-context.js';
 import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
 import { ANSWERED_STREAM_MS_MAX } from '../rpc/rpc-request.js';
 
@@ -70,7 +70,7 @@ type State = 'asking' | 'naming' | 'open' | 'over';
 
 export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   owner: SseStreamOwner;
-  readonly #context: UpstreamContext;
+  readonly #context: UpstreamMeans;
   readonly #plan: SseStreamPlan;
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
@@ -94,7 +94,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   #cookies = '';
 
   /** Requests the stream. The owner is never called synchronously. */
-  constructor(context: UpstreamContext, plan: SseStreamPlan, owner: SseStreamOwner) {
+  constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
     this.#target = plan.target;
@@ -322,8 +322,9 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #makeRoom(bytes: number): void {
-    this.#room ??= this.#context.answerMemory.hold(this.#plan.subject, this);
-    const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, limits.upstreamMessageBytesMax));
+    this.#room ??= this.#context.answerMemory?.hold(this.#plan.subject, this);
+    const outcome =
+      this.#room?.grow(bytes, Math.min(2 * this.#room.heldBytes, limits.upstreamMessageBytesMax)) ?? 'room';
     if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
   }
 

@@ -6,7 +6,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { dearestTurnMs } from '../../support/turn-cost.js';
-import { PROBE_VALUES_MAX } from '../../../src/control-plane/prober/bounded-fetch.js';
+import { PROBE_VALUES_MAX } from '../../../src/control-plane/prober/bounded-http.js';
 
 const AMPLE_MS = 60_000;
 
@@ -20,10 +20,10 @@ function openThread(t: Test): ProbeThread {
 async function startScripted(t: Test, self: string, tools = '[]'): Promise<RawBackend> {
   const backend = await startRawBackend((request) => {
     if (request.method !== 'POST') return request.empty(405);
-    const { id, method } = JSON.parse(request.text) as { id?: number; method: string };
+    const { id, method } = JSON.parse(request.text) as { id?: unknown; method: string };
     if (id === undefined) return request.empty(202);
     const result = method === 'initialize' ? `{"protocolVersion":"2025-11-25",${self}}` : `{"tools":${tools}}`;
-    return request.json(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+    return request.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
   });
   t.teardown(() => backend.close());
   return backend;
@@ -92,7 +92,7 @@ t.test('more values than are worth parsing fail the probe, not the process', asy
 });
 
 t.test('of what a server says of itself too much is cut to what has a meaning', async (t) => {
-  const large = JSON.stringify('x'.repeat(3_000_000));
+  const large = JSON.stringify('x'.repeat(400_000));
   const backend = await startScripted(
     t,
     `"capabilities":{"tools":{"listChanged":true},"experimental":{"own":{"x":${large}}}},"serverInfo":{"name":"s","version":"1","icons":[{"src":${large}}]}`,

@@ -1,0 +1,109 @@
+// The upstream session of a probe: opened as for a client, and asked with requests of the gateway's own.
+import { z } from 'zod';
+import { readSaidError } from '../../mcp/index.js';
+import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
+import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
+import {
+  Discovery,
+  type HandshakeResult,
+  OWN_INTRODUCTION,
+  type UpstreamMeans,
+  UpstreamSession,
+} from '../../upstream/index.js';
+import type { UpstreamOptions } from '../../config/index.js';
+import type { ServerTransport } from '../records/server-record.js';
+import { ProbeFault, probeFaultOf } from './probe-fault.js';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A server that can be asked for its lists. */
+export interface ProbedServer {
+  readonly capabilities: Members;
+  /** Rejects with a `ProbeFault`, whose kind is `rpc-error` when the server responds with an error. */
+  ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
+}
+
+/** What clients may have: some servers hide tools from clients that lack what these ask for. Nothing asks while lists are read. */
+const INTRODUCTION = {
+  ...OWN_INTRODUCTION,
+  capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
+};
+
+/** No token has an empty subject. */
+const PROBER = '';
+/** What the server says is kept for the probe alone. */
+const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
+
+const members = z.record(z.string(), z.unknown());
+const selfSchema = z.looseObject({
+  capabilities: members.optional(),
+  serverInfo: members.optional(),
+  _meta: z.looseObject({ 'io.modelcontextprotocol/serverInfo': members.optional() }).optional(),
+});
+const modernSchema = z.looseObject({ resultType: z.literal('complete').optional() });
+
+/** @param ownHeaders that the server requires: name, value, … They count before cookies that it sets. */
+export function probedBackend(
+  url: string,
+  transport: ServerTransport,
+  ownHeaders: readonly string[],
+  mode: UpstreamOptions['mode'],
+): CompiledBackend {
+  const all = { allowed_tool_names: [], allowed_prompt_names: [], allowed_resource_names: [] };
+  const backend = { url, transport, ...all, passthrough_headers: ownHeaders.filter((_, at) => at % 2 === 0) };
+  const host = { exposure: 'all', backends: new Map([[PROBER, backend]]) } as const;
+  const { virtualHosts } = compileUserConfig({ virtual_hosts: new Map([[PROBER, host]]) }, mode);
+  return virtualHosts.get(PROBER)!.backends.get(PROBER)!;
+}
+
+export class ProbedSession extends UpstreamSession implements ProbedServer {
+  serverInfo: Members = {};
+  capabilities: Members = {};
+  #said: Buffer | undefined;
+
+  constructor(means: UpstreamMeans, backend: CompiledBackend) {
+    super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
+  }
+
+  /** Opens it, and learns who the server is. Rejects with a `ProbeFault`. */
+  async open(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.whenOpen(NO_METADATA, (fault) => (fault === undefined ? resolve() : reject(probeFaultOf(fault))));
+    });
+    const said = selfSchema.parse(JSON.parse(String(this.#said)));
+    this.capabilities = said.capabilities ?? {};
+    this.serverInfo = said.serverInfo ?? said._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
+  }
+
+  protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
+    super.onHandshake(result, metadata);
+    this.#said = result.said;
+  }
+
+  async ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {
+    const id = this.context.ids.next();
+    const message = this.ownRequest(id, method, JSON.stringify(params).slice(1, -1));
+    const { initializeTimeoutMs } = this.context.options;
+    const result = await new Promise<Buffer>((resolve, reject) => {
+      this.request(message, { bytes: id, start: 0, end: id.length }, NO_METADATA, initializeTimeoutMs, false, {
+        onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
+          const body = bytes.subarray(bodyStart, bodyEnd);
+          if (isError) reject(new ProbeFault('rpc-error', String(readSaidError(body).code)));
+          else resolve(body);
+        },
+        onMessage: (bytes, said) => this.answer(bytes, said, NO_METADATA),
+        onFault: (fault) => reject(probeFaultOf(fault)),
+      });
+    });
+    const value: unknown = JSON.parse(result.toString());
+    return schema.parse(this.isModern ? modernSchema.parse(value) : value);
+  }
+
+  /** Whether a server with sessions also works without them. Any other response, or none in this time, means no. */
+  async isAlsoModern(withinMs: number): Promise<boolean> {
+    const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
+    return new Promise((resolve) => {
+      new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) });
+    });
+  }
+}
