@@ -428,5 +428,8 @@ function mediaType(value: string): string {
 
 function readMediaType(value: string): string {
   const end = value.indexOf(';');
-  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
+  const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
+  // Proxies add what was said already.
+  const [first = '', ...more] = type.split(',').map((each) => each.trim());
+  return more.every((each) => each === first) ? first : type;
 }

@@ -274,6 +274,18 @@ async function askUndici(text: string): Promise<UndiciAnswer | undefined> {
   }
 }
 
+t.test('a content-type that is said twice is said once; two different ones are neither', async (t) => {
+  for (const [said, read] of [
+    ['application/json, application/json', 'application/json'],
+    ['Text/Event-Stream,text/event-stream; charset=utf-8', 'text/event-stream'],
+    ['application/json, text/html', 'application/json, text/html'],
+    ['text/event-stream; a="x, y"', 'text/event-stream'],
+  ] as const) {
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${said}\r\ncontent-length: 0\r\n\r\n`;
+    t.equal(parse([Buffer.from(head)]).contentType, read);
+  }
+});
+
 t.test('a long content-type is read, and not kept in memory', async (t) => {
   const parameter = 'x'.repeat(50_000);
   const keptBytes = keptHeapBytes(() => {
