@@ -1,7 +1,7 @@
 // A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
 // any id that it had there; all other bytes stay. Cold path.
 import { ABSENT, cutsOf, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
-import { readBackendMessage, type BackendMessage } from '../mcp/index.js';
+import type { BackendMessage } from '../mcp/index.js';
 import { partsOf } from './edits.js';
 
 export const SUBSCRIPTION_ID_KEY = 'io.modelcontextprotocol/subscriptionId';
@@ -35,8 +35,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
  * The notification without any such id.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
-export function untaggedNotification(bytes: Buffer): Buffer | undefined {
-  const { paramsStart = -1, paramsEnd = -1 } = readBackendMessage(bytes) ?? {};
+export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
   if (paramsStart === -1) return bytes;
   const params = bytes.subarray(paramsStart, paramsEnd);
   if (!scanner.scan(params, META_DEPTH)) return undefined;

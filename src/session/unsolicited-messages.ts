@@ -162,7 +162,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
     if (!this.#isModern) return this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
     // No other notifications were asked for.
     const isAskedFor = CHANGES.has(message.method) || message.method === 'notifications/resources/updated';
-    const untagged = isAskedFor ? untaggedNotification(bytes) : undefined;
+    const untagged = isAskedFor ? untaggedNotification(bytes, message) : undefined;
     const read = untagged && readBackendMessage(untagged);
     if (read === undefined || untagged === undefined) this.#upstream.hear(message.method);
     else this.#listener.onMessage(this.#upstream, this.metadata, untagged, read);

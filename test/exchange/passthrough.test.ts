@@ -110,3 +110,35 @@ t.test('a trace goes to the backend in a header, and in the message where the ca
     }
   }
 });
+
+t.test('a trace is not written into a part of the message that goes out in another form', async (t) => {
+  const own = '"00-callers"';
+  const body = Buffer.from(
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b-x","_meta":{"traceparent":${own}},"z":1}}`,
+  );
+  const exchange = new RecordedExchange({ body });
+  const trace = { traceparent: '00-own', tracestate: '' };
+  const watcher = { isTraced: true, onSending: () => trace } as unknown as NonNullable<typeof exchange.watcher>;
+  const plan = { exchange, message: readClientMessage(body) as ClientMessage, metadata: NO_METADATA };
+  const at = body.indexOf(own);
+  for (const [start, end, isWritten] of [
+    [at - 20, at, true],
+    [at + own.length, at + own.length + 3, true],
+    [at - 1, at + 1, false],
+    [at + own.length - 1, at + own.length + 3, false],
+    [at - 5, at + own.length + 5, false],
+  ] as const) {
+    const id = { bytes: Buffer.from('1'), start: 0, end: 1 };
+    const outgoing = { body, leftOut: { start, end }, putIn: Buffer.from('new') };
+    const traced = tracedMessage(watcher, plan, outgoing, id);
+    const sent = [
+      traced.body.subarray(0, traced.leftOut?.start),
+      traced.putIn!,
+      traced.body.subarray(traced.leftOut?.end),
+    ];
+    const text = Buffer.concat(sent).toString();
+    t.equal(text.includes('"00-own"'), isWritten);
+    t.ok(text.includes('new'), 'and nothing else is lost');
+    t.same(traced.trace, trace);
+  }
+});

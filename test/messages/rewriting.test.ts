@@ -5,7 +5,7 @@ import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../.
 import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
 import { uriPlace, URI_NODES_MAX } from '../../src/mcp/uri-places.js';
 import { callersParts } from '../../src/messages/rewriting.js';
-import { taggedNotification } from '../../src/messages/tagged-notification.js';
+import { taggedNotification, untaggedNotification } from '../../src/messages/tagged-notification.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 
@@ -175,5 +175,24 @@ t.test('a notification carries the id of its listener, in place of any that it h
     const message = readBackendMessage(bytes);
     if (message === undefined) t.equal(tagged, undefined, params);
     else t.equal(taggedNotification(bytes, message, '7')?.toString(), tagged && whole(tagged), params);
+  }
+});
+
+t.test('what a backend has put there for the gateway as its listener is taken out', async (t) => {
+  const key = '"io.modelcontextprotocol/subscriptionId"';
+  const rows: readonly (readonly [params: string, untagged: string | undefined])[] = [
+    ['', ''],
+    [',"params":{"a":1.0}', ',"params":{"a":1.0}'],
+    [',"params":{"_meta":{"a":1.0}}', ',"params":{"_meta":{"a":1.0}}'],
+    [`,"params":{"x":1.0,"_meta":{${key}:7}}`, ',"params":{"x":1.0,"_meta":{}}'],
+    [`,"params":{"_meta":{"a":1.0,${key}:"s"},"x":2}`, ',"params":{"_meta":{"a":1.0},"x":2}'],
+    [`,"params":{"_meta":{${key}:1,${key}:2}}`, undefined],
+    [',"params":{"_meta":[]}', undefined],
+  ];
+  for (const [params, untagged] of rows) {
+    const whole = (members: string): string => `{"jsonrpc":"2.0","method":"notifications/x"${members}}`;
+    const bytes = Buffer.from(whole(params));
+    const expected = untagged === undefined ? undefined : whole(untagged);
+    t.equal(untaggedNotification(bytes, readBackendMessage(bytes)!)?.toString(), expected, params);
   }
 });

@@ -6,6 +6,7 @@ import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js'
 import { taskPlace } from '../../src/mcp/task-places.js';
 import { withEdit } from '../../src/messages/bare-body.js';
 import { partsOf } from '../../src/messages/edits.js';
+import { callersParts } from '../../src/messages/rewriting.js';
 import { bareTaskEdit, belongsToTask, callersTaskEdits, type TaskForm } from '../../src/messages/task-ids.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
@@ -162,4 +163,13 @@ t.test('random messages go down as marked, and come up again unchanged', async (
     count += 1;
   }
   t.ok(count > 2_000, `${count} messages`);
+});
+
+t.test('of a backend without tasks nothing is taken for the id of one', async (t) => {
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t"}}}');
+  const message = readBackendMessage(bytes)!;
+  const parts = (form?: TaskForm): unknown =>
+    callersParts(bytes, message, { bytes: Buffer.from('1'), start: 0, end: 1 }, 'b', 0, created, form);
+  t.equal(parts(), undefined, 'it stays as it came');
+  t.type(parts(FORM), Array);
 });

@@ -74,7 +74,7 @@ t.test('a URI in neither form has no backend', async (t) => {
   const host = virtualHostOf({ b: {} });
   t.match(routeUri(host, 'b+file:///x'), { bareUri: 'file:///x', cutStart: 0, cutEnd: 2 });
   t.match(routeUri(host, 'ui://b/x'), { bareUri: 'ui://x', cutStart: 5, cutEnd: 7 });
-  for (const uri of ['c+x:y', 'ui://c/x', 'ui://b+x', 'b/x:y', 'b', '', 'ui://b']) {
+  for (const uri of ['c+x:y', 'ui://c/x', 'ui://b+x', 'b/x:y', 'b', 'bx', '', 'ui://b', 'ui://bx']) {
     t.equal(routeUri(host, uri), undefined, uri);
   }
 });

@@ -89,6 +89,8 @@ t.test('an invalid call of find_tools or call_tool is answered in words, and no 
     ['"name":"call_tool","arguments":{"name":"b-echo","Arguments":{},"arguments":{}}', /once each/],
     ['"name":"call_tool","arguments":{"name":"b-echo","n\\u0061me":"b-other"}', /once each/],
     ['"name":"call_tool","arguments":{"name":"b-echo","x":1}', /nothing else/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","arguments":[]}', /an object/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","arguments":"{}"}', /an object/],
     ['"name":"call_tool","arguments":{"name":"b-echo","arguments":{},"_meta":{}}', /nothing else/],
     ['"name":"call_tool","arguments":{"name":"call\\u005ftool","arguments":{"name":"b-echo"}}', /cannot call itself/],
     ['"name":"find_tools","arguments":{"query":"echo","other":1}', /and nothing else/],
@@ -99,6 +101,9 @@ t.test('an invalid call of find_tools or call_tool is answered in words, and no 
     t.match((await answerOf(caller.request({ body }))).result, { isError: true, content: [{ text: words }] }, params);
   }
   t.equal(backend.calls.length, 0);
+  const { result } = await answerOf(caller.post('tools/call', wrapped('b-echo', null), 2));
+  t.notOk(result?.['isError'], 'many clients write null for none');
+  t.equal(backend.calls.length, 1);
 });
 
 t.test('a client that shows a backend another credential finds what the backend lists for it', async (t) => {
