@@ -1,8 +1,8 @@
 // Every command of the program, one row each: its words and options, and what runs it. The code that runs a command is imported only when
 // that command runs, because most commands are short. In the order of `--help`.
-import type { CommandResult, Watch, Way } from './cli/index.js';
+import type { CommandResult, Watch, CommandContext } from './cli/index.js';
 import {
-  askingOptions,
+  controlPlaneClientOptions,
   checkSecretName,
   checkTools,
   compositionChange,
@@ -15,7 +15,7 @@ import {
   serverProperties,
   subject,
   userConfigChange,
-  watchingOptions,
+  adminClientOptions,
   type CommandDeclaration,
   type CommandWords,
   type Request,
@@ -89,12 +89,15 @@ function kind<Others extends Schema, Does>(
 }
 
 /** They send requests to a running control plane. */
-const asking = kind(askingOptions, async (request, perform: (way: Way) => Promise<CommandResult>) => {
-  return (await import('./cli/run-cli.js')).runCli(request, perform);
-});
+const asking = kind(
+  controlPlaneClientOptions,
+  async (request, perform: (way: CommandContext) => Promise<CommandResult>) => {
+    return (await import('./cli/run-cli.js')).runCli(request, perform);
+  },
+);
 
 /** They read from a running dataplane's admin listener. */
-const watching = kind(watchingOptions, async (request, perform: (way: Watch) => Promise<CommandResult>) => {
+const watching = kind(adminClientOptions, async (request, perform: (way: Watch) => Promise<CommandResult>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 
@@ -356,7 +359,7 @@ export const commands = {
         duration({ minMs: 2 * workerBounds.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
         '2s',
       ),
-      ...watchingOptions,
+      ...adminClientOptions,
     },
     run: async (request) => (await import('./cli/top.js')).runTop(request),
   }),

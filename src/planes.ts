@@ -10,7 +10,7 @@ import {
   serviceManager,
   workerEnvironment,
   readRequest,
-  startInWords,
+  describeStart,
   formatAddress,
 } from './config/index.js';
 import { exitStatus } from './shared/index.js';
@@ -62,7 +62,7 @@ async function sayWhatWouldBe(
     process.stderr.write(`switchyard: the ${words.command} would not start: ${obstacle}\n`);
     return exitStatus.cannotCreate;
   }
-  process.stdout.write(startInWords(words, options, listeners));
+  process.stdout.write(describeStart(words, options, listeners));
   return exitStatus.ok;
 }
 

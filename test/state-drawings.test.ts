@@ -25,9 +25,9 @@ const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'credentials/user-tokens.ts': 'a record of the store, which processes share',
   'http-client/dial.ts': 'a dial has a look-up, sockets, or neither',
   'http-client/origin-pool.ts': 'a call is in a queue, or has a connection',
-  'http-client/read-turns.ts': 'a connection is in one of the queues',
+  'http-client/read-scheduler.ts': 'a connection is in one of the queues',
   'upstream/session/modern-listening.ts': 'a stream is the current one, the next, or neither',
-  'fair/turns.ts': 'a task is in the queue, or has passed',
+  'fair/turn-scheduler.ts': 'a task is in the queue, or has passed',
 };
 
 const LINE = /^\s*(?:\/\/|\*)\s{1,5}(\S.*?──>.*)$/;

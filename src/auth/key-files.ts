@@ -8,7 +8,7 @@ import {
   readTokenJwks,
   readTokenPublicKey,
   UnreadableFile,
-  checked,
+  checkedKeys,
   keysOfJwks,
   keysOfPem,
   keysOfSecret,
@@ -127,5 +127,5 @@ function keysOf({ publicKey, secret, jwks }: KeyTexts): KeySet {
     ...(secret === undefined ? [] : keysOfSecret(secret)),
     ...(jwks === undefined ? [] : keysOfJwks(jwks, 'operator')),
   ];
-  return new KeySet(checked(keys));
+  return new KeySet(checkedKeys(keys));
 }

@@ -5,7 +5,7 @@ import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
-import { type StandingClaims, type TokenOptions, roles, type Role } from '../config/index.js';
+import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/index.js';
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
@@ -25,7 +25,7 @@ interface Standing {
 /** Claims whose value is a space-separated list (RFC 8693 section 4.2, and the non-standard `scp`). */
 const SPACED = new Set(['scope', 'scp']);
 
-export function standingOf(payload: object, { role, teams, roleNames }: StandingClaims): Standing {
+export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): Standing {
   const named = new Set(textsAt(payload, role));
   return Object.freeze({
     role: roles.findLast((each) => roleNames[each].some((name) => named.has(name))),
@@ -122,7 +122,7 @@ export class TokenVerifier {
   readonly #audience: string;
   /** In seconds, in which tokens count. */
   readonly #leeway: number;
-  readonly #standing: StandingClaims | undefined;
+  readonly #standing: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
   /** By the end of the header value. */
@@ -218,7 +218,7 @@ export class TokenVerifier {
       const expiresAtMs = Math.ceil(exp) * 1_000;
       // The leeway is for the beginning of a token: the library would also prolong it.
       if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
-      const standing = this.#standing && standingOf(payload, this.#standing);
+      const standing = this.#standing && roleAndTeamsOf(payload, this.#standing);
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
       return { verified, expiresAtMs };
     } catch (error) {

@@ -44,7 +44,7 @@ function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number)
 const NOTHING = Buffer.alloc(0);
 
 /** For a body that is kept only briefly; not for that of a request, which is kept until its response, perhaps an hour. */
-export function passingMemory(bytes: number): Buffer {
+export function shortLivedMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
 }
 
@@ -57,7 +57,7 @@ export class BodyCollector {
 
   /**
    * @param bytesMax the most bytes ever added, which the owner enforces.
-   * @param allocate `passingMemory`, or `bodyMemory`; otherwise memory that nobody gives back.
+   * @param allocate `shortLivedMemory`, or `bodyMemory`; otherwise memory that nobody gives back.
    */
   constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
     this.#bytesMax = bytesMax;

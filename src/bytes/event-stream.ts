@@ -23,13 +23,13 @@ const ZERO = 0x30;
 const FIELD_NAME_BYTES_MAX = 5;
 
 /** Replaces an id that is too long to be kept; an id that is kept never contains NUL. */
-export const UNKEPT_ID = '\0';
+export const TOO_LONG_ID = '\0';
 
 const NOTHING = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
 /** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
-export interface LargeEventTaker {
+export interface LargeEventHandler {
   /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
   readonly fromBytes: number;
   /** Whether to take the event whose data begins with these bytes. */
@@ -64,7 +64,7 @@ export class EventStreamParser {
   #held: Buffer = NOTHING;
   readonly #data: BodyCollector;
 
-  readonly #taker: LargeEventTaker | undefined;
+  readonly #taker: LargeEventHandler | undefined;
   /** Bytes of the current event given to the taker. */
   #takenBytes = 0;
   #isInTakenLine = false;
@@ -79,7 +79,7 @@ export class EventStreamParser {
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
     eventBytesMax: number,
-    taker?: LargeEventTaker,
+    taker?: LargeEventHandler,
   ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
@@ -94,7 +94,7 @@ export class EventStreamParser {
   }
 
   /**
-   * The last `id` of the complete events, including events without data: `''` when there was none, `UNKEPT_ID` when it was too long. An
+   * The last `id` of the complete events, including events without data: `''` when there was none, `TOO_LONG_ID` when it was too long. An
    * event that was too large counts as complete if its `id` has arrived: it would be too large again.
    */
   get lastEventId(): string {
@@ -220,7 +220,7 @@ export class EventStreamParser {
 
   #onId(bytes: Buffer, start: number, end: number): void {
     const isKept = end === shortEnd(start, end);
-    const id = isKept ? bytes.toString('utf8', start, end) : UNKEPT_ID;
+    const id = isKept ? bytes.toString('utf8', start, end) : TOO_LONG_ID;
     if (!isKept || !id.includes('\0')) this.#eventId = id;
   }
 
@@ -305,8 +305,8 @@ export function encodeEventAfter(head: string, data: Buffer): Buffer {
 }
 
 /** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
-export const primingText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
-const primingRest = Buffer.from(primingText);
+export const primingEventText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
+const primingRest = Buffer.from(primingEventText);
 
 /**
  * An event with an id that ends with the event's position; the first event of a stream is preceded by one that has only an id. The heads

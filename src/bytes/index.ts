@@ -1,7 +1,7 @@
-export { BodyCollector, addPiece, passingMemory } from './body-collector.js';
+export { BodyCollector, addPiece, shortLivedMemory } from './body-collector.js';
 export {
   EventStreamParser,
-  type LargeEventTaker,
+  type LargeEventHandler,
   encodeEvent,
   encodeEventAfter,
   encodeLineBreaks,
@@ -10,27 +10,27 @@ export {
   eventHeadText,
   hasLineBreak,
   keepAliveComment,
-  primingText,
+  primingEventText,
   withoutByteOrderMark,
 } from './event-stream.js';
 export {
-  ABSENT,
-  AMBIGUOUS,
+  MEMBER_ABSENT,
+  MEMBER_AMBIGUOUS,
   ESCAPE_BYTES_MAX,
   MemberNames,
   cutsOf,
   endOf,
-  findIn,
+  findMembersOfAny,
   findMember,
   findMembers,
-  findText,
+  findStringMember,
   isKey,
-  isString,
-  prefixEnd,
-  readMember,
+  isStringEqual,
+  endOfPrefix,
+  readStringMember,
   startOf,
   stringValue,
 } from './json-member.js';
 export { JsonScanner, type NodeFilter, jsonKind } from './json-scanner.js';
-export { type Reading, readings } from './reading-queue.js';
-export { idKey, idLikeness, isIdAsText, requestIdIn, sameId } from './request-id.js';
+export { type Scan, readings } from './scan-queue.js';
+export { idKey, ambiguousIdKey, isNumberIdAsText, requestIdIn, isSameId } from './request-id.js';

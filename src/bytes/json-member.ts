@@ -45,16 +45,16 @@ function beginningOf(tape: JsonScanner, child: number): number {
 }
 
 /** What `findMember` returns when there is no node to return. */
-export const ABSENT = -1;
-export const AMBIGUOUS = -2;
+export const MEMBER_ABSENT = -1;
+export const MEMBER_AMBIGUOUS = -2;
 
 /** Where a node begins and ends; -1 for an absent one. */
 export function startOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.start(node);
+  return node === MEMBER_ABSENT ? -1 : tape.start(node);
 }
 
 export function endOf(tape: JsonScanner, node: number): number {
-  return node === ABSENT ? -1 : tape.end(node);
+  return node === MEMBER_ABSENT ? -1 : tape.end(node);
 }
 
 /** The longest form of one UTF-16 unit, or one UTF-8 byte: a token more than this many times longer than a text cannot be that text. */
@@ -69,7 +69,7 @@ const FOLDING_LEADS = [0xc5, 0xe2] as const;
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
- * The node of the object's member with this name, with or without escapes; otherwise `ABSENT` or `AMBIGUOUS`. A member is ambiguous when it
+ * The node of the object's member with this name, with or without escapes; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member is ambiguous when it
  * occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
  * ignore case. What the gateway checks must be what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
  * allow-list.
@@ -78,14 +78,14 @@ type Likeness = 'same' | 'similar' | 'different';
 export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
   const past = scanner.next(objectNode);
   const initial = name.charCodeAt(0);
-  let found = ABSENT;
+  let found = MEMBER_ABSENT;
   for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
     const first = bytes[scanner.keyStart(node)]!;
     // Most keys differ in the first letter, and need no closer look unless it is an escape or not ASCII.
     if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
     const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
     if (likeness === 'different') continue;
-    if (likeness === 'similar' || found !== ABSENT) return AMBIGUOUS;
+    if (likeness === 'similar' || found !== MEMBER_ABSENT) return MEMBER_AMBIGUOUS;
     found = node;
   }
   return found;
@@ -117,7 +117,7 @@ export class MemberNames {
 
 /**
  * `findMember` for several names at once.
- * @param found receives the node of each name, or `ABSENT`; complete only when no name is ambiguous.
+ * @param found receives the node of each name, or `MEMBER_ABSENT`; complete only when no name is ambiguous.
  * @returns false when a name is ambiguous.
  */
 export function findMembers(
@@ -127,7 +127,7 @@ export function findMembers(
   names: MemberNames,
   found: Int32Array,
 ): boolean {
-  found.fill(ABSENT);
+  found.fill(MEMBER_ABSENT);
   const past = scanner.next(objectNode);
   for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
     const start = scanner.keyStart(node);
@@ -136,7 +136,7 @@ export function findMembers(
       if ((candidates & 1) === 0) continue;
       const likeness = compareText(bytes, start, scanner.keyEnd(node), names.all[index]!);
       if (likeness === 'different') continue;
-      if (likeness === 'similar' || found[index] !== ABSENT) return false;
+      if (likeness === 'similar' || found[index] !== MEMBER_ABSENT) return false;
       found[index] = node;
       break;
     }
@@ -145,7 +145,7 @@ export function findMembers(
 }
 
 /** The same for any node, or none: anything but an object has no members. */
-export function findIn(
+export function findMembersOfAny(
   scanner: JsonScanner,
   bytes: Uint8Array,
   node: number,
@@ -153,7 +153,7 @@ export function findIn(
   found: Int32Array,
 ): boolean {
   if (node >= 0 && scanner.kind(node) === jsonKind.object) return findMembers(scanner, bytes, node, names, found);
-  found.fill(ABSENT);
+  found.fill(MEMBER_ABSENT);
   return true;
 }
 
@@ -230,7 +230,7 @@ export function isKey(bytes: Uint8Array, start: number, end: number, name: strin
  * The end of the given text at the start of a string token, with or without escapes; -1 when the token starts differently.
  * @param text ASCII, in lower case when `letters` is `caseless`.
  */
-export function prefixEnd(
+export function endOfPrefix(
   bytes: Uint8Array,
   start: number,
   end: number,
@@ -252,7 +252,7 @@ export function prefixEnd(
 }
 
 /** Whether the string token between the offsets has this text, with or without escapes. @param text ASCII. */
-export function isString(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+export function isStringEqual(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   return compareText(bytes, start + 1, end - 1, text) === 'same';
 }
 
@@ -278,7 +278,7 @@ interface TokenSpan {
  * Offsets of the string with this name in an object.
  * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
  */
-export function findText(object: Buffer, name: string): TokenSpan | undefined {
+export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
   const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
   if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
@@ -286,7 +286,7 @@ export function findText(object: Buffer, name: string): TokenSpan | undefined {
 }
 
 /** The text of that string. */
-export function readMember(object: Buffer, name: string): string | undefined {
-  const span = findText(object, name);
+export function readStringMember(object: Buffer, name: string): string | undefined {
+  const span = findStringMember(object, name);
   return span && stringValue(object, span.start, span.end);
 }

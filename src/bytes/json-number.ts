@@ -1,4 +1,4 @@
-// The grammar of a JSON number as a table: `state = numberNext[state | numberClass[byte]]`, one look-up per byte, so that parsing a number
+// The grammar of a JSON number as a table: `state = nextNumberState[state | numberClass[byte]]`, one look-up per byte, so that parsing a number
 // cut anywhere by the end of a chunk resumes from a single integer of state. Hot path.
 
 /** States are multiples of the row length. `none` means that the byte does not belong to the number. */
@@ -31,10 +31,10 @@ numberClass[0x65] = byteClass.exponent;
 numberClass[0x2b] = byteClass.plus;
 numberClass[0x2d] = byteClass.minus;
 
-export const numberNext = new Uint8Array(80);
+export const nextNumberState = new Uint8Array(80);
 
 function allow(from: keyof typeof numberState, to: keyof typeof numberState, ...on: (keyof typeof byteClass)[]): void {
-  for (const name of on) numberNext[numberState[from] | byteClass[name]] = numberState[to];
+  for (const name of on) nextNumberState[numberState[from] | byteClass[name]] = numberState[to];
 }
 
 allow('start', 'sign', 'minus');

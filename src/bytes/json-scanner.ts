@@ -3,7 +3,7 @@
 // anywhere. Hot path: every message, every byte.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
+import { isNumberComplete, numberClass, nextNumberState, numberState } from './json-number.js';
 import { PlainText } from './plain-text.js';
 
 // Selects what a scanner records when only part of a document is wanted.
@@ -291,7 +291,7 @@ export class JsonScanner {
   }
 
   #beginNumberOrLiteral(bytes: Uint8Array, at: number, byte: number): number {
-    if (numberNext[numberState.start | numberClass[byte]!] !== numberState.none) {
+    if (nextNumberState[numberState.start | numberClass[byte]!] !== numberState.none) {
       if (!this.#beginValue(jsonKind.number, at)) return -1;
       this.#cut = cut.number;
       this.#numberState = numberState.start;
@@ -312,7 +312,7 @@ export class JsonScanner {
     let state = this.#numberState;
     let at = from;
     while (at < length) {
-      const next = numberNext[state | numberClass[bytes[at]!]!]!;
+      const next = nextNumberState[state | numberClass[bytes[at]!]!]!;
       if (next === numberState.none) {
         if (!isNumberComplete(state)) return -1;
         this.#cut = cut.none;

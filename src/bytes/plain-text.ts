@@ -79,8 +79,13 @@ const note = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
 /** Memory argument for the last four bytes of the page: alignment, and address in seven bits per byte. */
-const WIDE_AT = 64 * 1024 - 4;
-const WIDE_PLACE = [2, 0x80 | (WIDE_AT & 0x7f), 0x80 | ((WIDE_AT >> 7) & 0x7f), WIDE_AT >> 14];
+const NON_ASCII_FLAG_AT = 64 * 1024 - 4;
+const NON_ASCII_FLAG_ADDRESS = [
+  2,
+  0x80 | (NON_ASCII_FLAG_AT & 0x7f),
+  0x80 | ((NON_ASCII_FLAG_AT >> 7) & 0x7f),
+  NON_ASCII_FLAG_AT >> 14,
+];
 
 const find = [
   ...[2, 1, TYPE.i32, 13, TYPE.v128],
@@ -94,7 +99,17 @@ const find = [
   ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
   // Stores a bit for each place that had a non-ASCII byte, combined with those of earlier searches.
-  ...[...i32(0), ...i32(0), I32_LOAD, ...WIDE_PLACE, ...get(SEEN), ...BITMASK, I32_OR, I32_STORE, ...WIDE_PLACE],
+  ...[
+    ...i32(0),
+    ...i32(0),
+    I32_LOAD,
+    ...NON_ASCII_FLAG_ADDRESS,
+    ...get(SEEN),
+    ...BITMASK,
+    I32_OR,
+    I32_STORE,
+    ...NON_ASCII_FLAG_ADDRESS,
+  ],
   ...[...get(AT), ...get(MASK), I32_CTZ, I32_ADD, END],
 ];
 
@@ -119,7 +134,7 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
-const wide = new Int32Array(exports.memory.buffer, WIDE_AT, 1);
+const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
 /** Copies a text, of at most `SEARCHED_BYTES_MAX` bytes, to where `findSpecial` searches, replacing the one before. */
 function loadText(text: Uint8Array): void {
@@ -131,19 +146,19 @@ function loadText(text: Uint8Array): void {
 /** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
 const findSpecial: (from: number) => number = exports.find;
 
-/** Whether the searches since `forgetWide` may have seen non-ASCII bytes. They read some bytes beyond what they find. */
+/** Whether the searches since `forgetNonAscii` may have seen non-ASCII bytes. They read some bytes beyond what they find. */
 function mayHaveSeenNonAscii(): boolean {
-  return wide[0] !== 0;
+  return nonAsciiFlag[0] !== 0;
 }
 
-function forgetWide(): void {
-  wide[0] = 0;
+function forgetNonAscii(): void {
+  nonAsciiFlag[0] = 0;
 }
 
 /** Classes of bytes, as bits, so that those of several bytes can be combined. Plain ASCII has no bit. */
 const IS_SPECIAL = 1;
-const IS_WIDE = 2;
-const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_WIDE, 0x80);
+const IS_NON_ASCII = 2;
+const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_NON_ASCII, 0x80);
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
@@ -162,12 +177,12 @@ export class PlainText {
   begin(): void {
     this.#loadedEnd = 0;
     this.#seen = 0;
-    forgetWide();
+    forgetNonAscii();
   }
 
   /** Whether all text searched in this chunk is ASCII; may be false for ASCII. */
   get isAscii(): boolean {
-    return (this.#seen & IS_WIDE) === 0 && !mayHaveSeenNonAscii();
+    return (this.#seen & IS_NON_ASCII) === 0 && !mayHaveSeenNonAscii();
   }
 
   /**

@@ -1,7 +1,7 @@
 // The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
 // backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
 import type { BackendMessage, ClientMessage } from '../mcp/index.js';
-import { idLikeness, sameId } from '../bytes/index.js';
+import { ambiguousIdKey, isSameId } from '../bytes/index.js';
 import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
 import { copied, joined } from '../fair/index.js';
 import type { IdSpan, RpcRequest } from '../upstream/index.js';
@@ -11,23 +11,23 @@ import {
   answer,
   answerInParts,
   answerJoined,
-  answerPassing,
+  answerVolatile,
   answerWithStatus,
   type Exchange,
 } from '../exchange/index.js';
 import { CallerStream, type StreamOwner, RequestInFlight } from '../streams/index.js';
-import { obstacleToGoingOn } from './gate.js';
-import type { RelayedRequestPlan } from './request-form.js';
+import { obstacleToRetry } from './gate.js';
+import type { RelayedRequestPlan } from './era-rules.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
 /** Time that a call goes on, and holds a connection, after its caller has gone. After that, the backend is notified, and the call ends. */
-export const UNHEARD_CALL_MS_MAX = 300_000;
+export const DETACHED_CALL_MS_MAX = 300_000;
 /**
  * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
  * overtaken the last one. After that, the answer is given; a later report is dropped.
  */
-export const LATE_REPORT_MS = 50;
+export const LATE_PROGRESS_WAIT_MS = 50;
 
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
   readonly id: IdSpan;
@@ -60,7 +60,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected holdAnswer(give: () => void): void {
     this.request = undefined;
     this.#giveAnswer = give;
-    this.plan.context.deadlines.after(LATE_REPORT_MS, () => this.giveHeldAnswer());
+    this.plan.context.deadlines.after(LATE_PROGRESS_WAIT_MS, () => this.giveHeldAnswer());
   }
 
   protected giveHeldAnswer(): void {
@@ -86,12 +86,12 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { form } = this.plan;
     if (!form.hasSession) return form.askingObstacle;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
-    return exchange.request.answerForms === 'json' ? errorsToBackends.clientTakesNoStream : undefined;
+    return exchange.request.acceptedTypes === 'json' ? errorsToBackends.clientTakesNoStream : undefined;
   }
 
   override onSlow(): void {
     const exchange = this.exchange;
-    if (this.#stream !== undefined || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    if (this.#stream !== undefined || exchange.request.acceptedTypes === 'json' || exchange.isAborted) return;
     this.#openStream().prime();
   }
 
@@ -131,7 +131,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if ('error' in target) return target.error;
     if (upstream.state === 'closed')
       return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));
-    return obstacleToGoingOn(target.gate, target.backend, passedAllowList);
+    return obstacleToRetry(target.gate, target.backend, passedAllowList);
   }
 
   abstract override giveUp(): void;
@@ -155,13 +155,13 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       return;
     }
     if (!this.plan.form.hasSession) this.giveUp();
-    else if (this.#stream === undefined) this.#noteGone().begin(UNHEARD_CALL_MS_MAX, this.request);
+    else if (this.#stream === undefined) this.#noteGone().begin(DETACHED_CALL_MS_MAX, this.request);
     else this.#stream.detach();
   }
 
   /** For `CallerStream`. */
   onDetached(): void {
-    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? UNHEARD_CALL_MS_MAX;
+    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? DETACHED_CALL_MS_MAX;
     this.#noteGone().begin(timeMs, this.request);
   }
 
@@ -202,7 +202,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (start === -1) return undefined;
     const sent = form.sentToken;
     if (this.#likeness === undefined || this.#likeness.sent !== sent) {
-      const key = sent === undefined ? idLikeness(exchange.request.body, start, end) : idLikeness(sent, 0, sent.length);
+      const key =
+        sent === undefined ? ambiguousIdKey(exchange.request.body, start, end) : ambiguousIdKey(sent, 0, sent.length);
       this.#likeness = { sent, key };
     }
     return this.#likeness.key;
@@ -214,8 +215,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1 || call.progressTokenStart === -1) return false;
     const sent = form.sentToken;
-    if (sent !== undefined) return sameId(bytes, start, end, sent, 0, sent.length);
-    return sameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
+    if (sent !== undefined) return isSameId(bytes, start, end, sent, 0, sent.length);
+    return isSameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
 
   /** Only for a client that takes events. */
@@ -225,7 +226,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   #say(bytes: Buffer, onLost?: () => void): void {
     const exchange = this.exchange;
-    if (exchange.request.answerForms === 'json') return;
+    if (exchange.request.acceptedTypes === 'json') return;
     if (this.#stream === undefined && exchange.isAborted) return;
     const stream = this.#stream ?? this.#openStream();
     stream.say(bytes, onLost);
@@ -248,7 +249,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const exchange = this.exchange;
     this.plan.session.finish(this);
     const isPlain = status === 200 && !this.#isEventDue;
-    if (isPlain && isPassing) answerPassing(exchange, message);
+    if (isPlain && isPassing) answerVolatile(exchange, message);
     else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
@@ -266,6 +267,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (this.#stream !== undefined) return true;
     const { session } = this.plan;
     const exchange = this.exchange;
-    return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
+    return (
+      exchange.request.acceptedTypes === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted
+    );
   }
 }

@@ -1,6 +1,13 @@
 // A call whose caller is gone: what the caller has sent still counts in its share, the answer is read slowly, and after a while the
 // call is given up, because it holds a connection to the backend. The caller may come back before that. Cold path.
-import { type Account, type Deadline, type DeadlineWheel, FairPlace, Turns, type TurnsRules } from '../fair/index.js';
+import {
+  type Account,
+  type Deadline,
+  type DeadlineWheel,
+  FairQueueEntry,
+  TurnScheduler,
+  type TurnSchedulerRules,
+} from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
 import type { RpcRequest } from '../upstream/index.js';
 
@@ -9,24 +16,24 @@ import type { RpcRequest } from '../upstream/index.js';
 // backend and disconnects slows down nobody.
 
 /** Rest after reading such a call, as a multiple of the time that reading took: such calls get at most a fifth of the event loop. */
-export const UNHEARD_REST_FACTOR = 4;
+export const DETACHED_READ_REST_FACTOR = 4;
 /** Longest rest between reads of calls whose callers have gone. */
-export const UNHEARD_REST_MS_MAX = 1_000;
+export const DETACHED_READ_REST_MS_MAX = 1_000;
 
 /** One slice a turn. */
-export const unheardRules: TurnsRules = {
+export const detachedReadRules: TurnSchedulerRules = {
   untimedMax: 0,
   turnMs: 0,
   // Each is a request in flight, whose number is bounded already.
   waiting: [Infinity, Infinity],
-  rest: { factor: UNHEARD_REST_FACTOR, msMax: UNHEARD_REST_MS_MAX },
+  rest: { factor: DETACHED_READ_REST_FACTOR, msMax: DETACHED_READ_REST_MS_MAX },
 };
 
 /** The turns of this process. */
-const unheardTurns = new Turns(unheardRules);
+const detachedReads = new TurnScheduler(detachedReadRules);
 
 /** Bytes read in one go of a call whose caller has gone. Beyond that, another such call has its turn. */
-export const UNHEARD_READ_BYTES = 64 * KIB;
+export const DETACHED_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {
   readonly #account: Account;
@@ -36,10 +43,10 @@ export class DetachedCall {
   /** Set while no caller hears the call. */
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
-  #place: FairPlace<() => void> | undefined;
+  #place: FairQueueEntry<() => void> | undefined;
   readonly #onTurn = (): void => {
     this.#place = undefined;
-    this.#request?.ration(UNHEARD_READ_BYTES);
+    this.#request?.ration(DETACHED_READ_BYTES);
     this.#request?.resume();
   };
 
@@ -67,13 +74,13 @@ export class DetachedCall {
   onSent(request: RpcRequest): void {
     if (!this.isUnheard) return;
     this.#request = request;
-    request.ration(UNHEARD_READ_BYTES);
+    request.ration(DETACHED_READ_BYTES);
     if (request.isHeld) this.#wait();
   }
 
   /** The whole ration was read. */
   onRationRead(spentMs: number): void {
-    unheardTurns.noteSpent(spentMs);
+    detachedReads.noteSpent(spentMs);
     this.#wait();
   }
 
@@ -95,9 +102,9 @@ export class DetachedCall {
 
   #wait(): void {
     if (this.#place !== undefined) return;
-    const place = unheardTurns.wait(this.#account.subject, this.#onTurn);
+    const place = detachedReads.wait(this.#account.subject, this.#onTurn);
     // Without room to wait, it reads on at once.
-    if (place instanceof FairPlace) this.#place = place;
+    if (place instanceof FairQueueEntry) this.#place = place;
     else this.#onTurn();
   }
 }

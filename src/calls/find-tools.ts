@@ -2,13 +2,13 @@
 // which also does the search, for the next query of the same subject.
 import { listKinds, type ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
-import { hashOfShown, type UpstreamContext } from '../upstream/index.js';
+import { hashOfIntroduction, type UpstreamContext } from '../upstream/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import { answer, answerInForm, type Exchange, idSpanOf, metadataFor, resultMessage } from '../exchange/index.js';
+import { answer, answerEncoded, type Exchange, idSpanOf, metadataFor, resultMessage } from '../exchange/index.js';
 import type { CatalogueIdentity, ListMerger } from '../lists/index.js';
 import { readLists, type ListInFlight } from './listing.js';
 import { argumentsIn, FIND_TOOLS } from '../messages/index.js';
-import type { RequestForm } from './request-form.js';
+import type { EraRules } from './era-rules.js';
 import { FOUND_TOOLS_DEFAULT } from './search-tools.js';
 import type { Session } from '../session/index.js';
 
@@ -17,19 +17,19 @@ interface FindToolsPlan {
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
   readonly work: ListInFlight;
-  readonly question: ToolQuestion;
+  readonly question: ToolQuery;
   readonly onUnreachable: (tools: readonly string[]) => void;
 }
 
 /** The arguments of a `find_tools` call. */
-interface ToolQuestion {
+interface ToolQuery {
   readonly query: string;
   /** How many tools to return, at most. */
   readonly count: number;
 }
 
 /** @param message its tape, if any, must still be valid. @returns the arguments, or what is wrong with them, as a text for the model. */
-export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion | string {
+export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
     return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
@@ -46,7 +46,7 @@ export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion
 const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
 /** Answers with the result of a failed tool: a text for the model. */
-export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: RequestForm): void {
+export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: EraRules): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
   const { members = '', meta } = form.resultExtras() ?? {};
   const content = JSON.stringify([{ type: 'text', text }]);
@@ -115,7 +115,7 @@ function ask(
     session.finish(work);
     if (!work.isEnded) {
       exchange.watcher?.onOutcome('ok', '', -1);
-      answerInForm(exchange, message, undefined, work.isStreaming);
+      answerEncoded(exchange, message, undefined, work.isStreaming);
     }
     done(true);
   });
@@ -131,5 +131,5 @@ function identityOf({ session, virtualHost, exchange }: FindToolsPlan): Catalogu
   const headers = Array.from(virtualHost.backends.values(), (backend) =>
     session.upstreams.of(backend).shownHeaders(metadataFor(backend, exchange.request)),
   );
-  return { subject, virtualHost, shown: hashOfShown(introduction, [protocolVersion, headers]) };
+  return { subject, virtualHost, shown: hashOfIntroduction(introduction, [protocolVersion, headers]) };
 }

@@ -23,7 +23,7 @@ export interface GateRules {
  * Why a request that has passed the gate may not continue when it is made again, perhaps under another config.
  * @param passed hash of the allow-list of resources under which it passed.
  */
-export function obstacleToGoingOn(
+export function obstacleToRetry(
   rules: GateRules | undefined,
   backend: CompiledBackend,
   passed: string | undefined,

@@ -3,12 +3,12 @@ export { tryPassOn } from './dispatch/passing-on.js';
 export { answerToolError } from './find-tools.js';
 export { whenOpened } from './opening-request.js';
 export {
-  type FormedAnswer,
+  type AnswerChanges,
   type HoldableRequest,
-  type Incoming,
+  type ServedRequest,
   NO_EDITS,
   type RelayedRequestPlan,
-  type RequestForm,
-} from './request-form.js';
+  type EraRules,
+} from './era-rules.js';
 export { isForSearchTool } from './search-tools.js';
 export { isMethodOf, isTargetOf, isTaskMethod, mayAskForInput, nameInHead, nameKindOf } from './targets.js';

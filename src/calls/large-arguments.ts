@@ -1,7 +1,7 @@
 // Reads the arguments of a large call that must be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces
 // in which it will be sent, without joining them. Cold path: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
-import { ESCAPE_BYTES_MAX, stringValue, jsonKind, type JsonScanner, readings, type Reading } from '../bytes/index.js';
+import { ESCAPE_BYTES_MAX, stringValue, jsonKind, type JsonScanner, readings, type Scan } from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import {
@@ -13,7 +13,7 @@ import {
   type MirroredValues,
   type ReadArguments,
 } from '../messages/index.js';
-import type { RelayedRequestPlan } from './request-form.js';
+import type { RelayedRequestPlan } from './era-rules.js';
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
 export function argumentsToRead({
@@ -35,7 +35,7 @@ export function readArguments(
   { outgoing, session }: RelayedRequestPlan,
   known: readonly MirroredParam[],
   done: (read: ReadArguments | RpcError) => void,
-): Reading {
+): Scan {
   const { body, leftOut, putIn = Buffer.alloc(0) } = outgoing;
   const whole = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
   const parts = whole.filter(({ length }) => length > 0);

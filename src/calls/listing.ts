@@ -16,7 +16,7 @@ import {
   ListPages,
   type ListPagesReader,
 } from '../lists/index.js';
-import { answerOwnError, type RequestForm } from './request-form.js';
+import { answerOwnError, type EraRules } from './era-rules.js';
 import type { Session } from '../session/index.js';
 import { listChanges, missingBackend, type UnavailableBackend } from '../messages/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
@@ -38,12 +38,12 @@ export class ListInFlight extends RequestInFlight {
   /** The requests to the backends for this list. */
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
-  readonly #form: RequestForm;
+  readonly #form: EraRules;
   #isStreaming = false;
   #isMerging = false;
   #isEnded = false;
 
-  constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
+  constructor(id: IdSpan, exchange: Exchange, form: EraRules) {
     super();
     this.id = id;
     this.#exchange = exchange;
@@ -69,7 +69,7 @@ export class ListInFlight extends RequestInFlight {
   /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */
   override onSlow(): void {
     const exchange = this.#exchange;
-    if (this.#isStreaming || this.#isMerging || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    if (this.#isStreaming || this.#isMerging || exchange.request.acceptedTypes === 'json' || exchange.isAborted) return;
     this.#isStreaming = true;
     exchange.openStream();
     // Some HTTP servers send the head only with the first bytes of the body.
@@ -122,7 +122,7 @@ interface ReadLists {
  * `done` is called once: when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone
  * by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
  */
-export function listAll(
+export function readAndMergeLists(
   context: UpstreamContext,
   merger: ListMerger,
   plan: ListPlan,
@@ -139,7 +139,7 @@ export function listAll(
   });
 }
 
-/** As `listAll`, without merging: the receiver of the lists must merge their pages, or drop them. */
+/** As `readAndMergeLists`, without merging: the receiver of the lists must merge their pages, or drop them. */
 export function readLists(
   context: UpstreamContext,
   merger: ListMerger,

@@ -15,16 +15,16 @@ import {
   readInputRequired,
   readResultType,
 } from '../mcp/index.js';
-import { readMember, type Reading } from '../bytes/index.js';
+import { readStringMember, type Scan } from '../bytes/index.js';
 import type { Deadline } from '../fair/index.js';
 import { limits, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import type { AskingStream } from '../streams/index.js';
-import { withHead, type OutgoingMessage } from '../http-client/index.js';
+import { withModernHead, type OutgoingMessage } from '../http-client/index.js';
 import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index.js';
 import { argumentsToRead } from './large-arguments.js';
 import { ListPages } from '../lists/index.js';
 import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
-import type { RelayedRequestPlan } from './request-form.js';
+import type { RelayedRequestPlan } from './era-rules.js';
 import type { Session } from '../session/index.js';
 import { mayAskForInput } from './targets.js';
 
@@ -58,8 +58,8 @@ export class ModernLeg {
   readonly #plan: RelayedRequestPlan;
   readonly #owner: ModernLegOwner;
   /** The readings of what kind of answer it is, and of the backend's questions. */
-  #reading: Reading | undefined;
-  #inputReading: Reading | undefined;
+  #reading: Scan | undefined;
+  #inputReading: Scan | undefined;
   /** How often the backend has asked for more. */
   #roundCount = 0;
   /** What the request is made with now; `undefined` the first time. */
@@ -108,7 +108,7 @@ export class ModernLeg {
     if (params === undefined) return rpcErrors.argumentsTooLong;
     this.#sentParams = params;
     this.#sentKnown = read?.known;
-    return withHead(changed, modernHead(call.method, bareName, params));
+    return withModernHead(changed, modernHead(call.method, bareName, params));
   }
 
   /** Whether the client is modern: the answer itself asks it for input, and only the headers of its call are made here. */
@@ -274,7 +274,7 @@ function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buf
 
 /** The upstream session's envelope, with the log level that the client has set for its session. */
 function envelopeIn({ logLevel }: Session, { envelope }: UpstreamSession): Buffer {
-  const level = logLevel === undefined ? undefined : readMember(logLevel, 'level');
+  const level = logLevel === undefined ? undefined : readStringMember(logLevel, 'level');
   if (level === undefined) return envelope;
   return Buffer.concat([envelope, Buffer.from(`,"${LOG_LEVEL_KEY}":${JSON.stringify(level)}`)]);
 }

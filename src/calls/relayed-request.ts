@@ -12,8 +12,8 @@ import {
   errorCodeIn,
   isToolError,
 } from '../mcp/index.js';
-import { isIdAsText, type Reading } from '../bytes/index.js';
-import { type Deadline, wokenTurns, joined } from '../fair/index.js';
+import { isNumberIdAsText, type Scan } from '../bytes/index.js';
+import { type Deadline, wakeScheduler, joined } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
 import { AnsweredRequest } from './answered-request.js';
@@ -29,7 +29,7 @@ import {
   type UpstreamSession,
   type UpstreamSessionRecord,
 } from '../upstream/index.js';
-import type { RelayedRequestPlan } from './request-form.js';
+import type { RelayedRequestPlan } from './era-rules.js';
 import { silenceMsMax } from './targets.js';
 
 /**
@@ -100,7 +100,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** The same for a question on the backend's own stream, which does not say to which call it belongs. */
   #isExcused = false;
   /** The reading of a large call's arguments, before the call is sent. */
-  #reading: Reading | undefined;
+  #reading: Scan | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
@@ -185,7 +185,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const formed = form.formed?.(bytes, message, this.plan, era);
     if (typeof formed === 'string') return this.#finish(resultMessage(this.callersId, formed));
     if (formed !== undefined && 'code' in formed) return this.#refuse(formed);
-    const tasks = session.taskForm(upstream);
+    const tasks = session.taskOwnership(upstream);
     const { taskPlaces } = formed ?? this.plan;
     const more = formed?.edits;
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
@@ -236,7 +236,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { message: call, exchange, form, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
     const putIn = form.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
-    if (bytes.length > limits.readAtOnceBytesMax || !isIdAsText(bytes, start, end, putIn, 0, putIn.length))
+    if (bytes.length > limits.readAtOnceBytesMax || !isNumberIdAsText(bytes, start, end, putIn, 0, putIn.length))
       return false;
     const mended = joined(partsOf(bytes, [{ start, end, putIn }]));
     const message = readBackendMessage(mended);
@@ -319,7 +319,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Subjects take turns, because hundreds of requests may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
-    wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
+    wakeScheduler.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }
 
   #onFault(fault: UpstreamFault): void {

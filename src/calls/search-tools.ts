@@ -1,5 +1,5 @@
 // The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools but those with a page.
-import { isString } from '../bytes/index.js';
+import { isStringEqual } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import { CALL_TOOL, FIND_TOOLS } from '../messages/index.js';
@@ -62,5 +62,5 @@ export function isForSearchTool(
   tool: typeof FIND_TOOLS | typeof CALL_TOOL,
 ): boolean {
   if (method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
-  return isString(body, nameStart, nameEnd, tool);
+  return isStringEqual(body, nameStart, nameEnd, tool);
 }

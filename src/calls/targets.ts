@@ -59,7 +59,7 @@ export interface Target {
 }
 
 /** Why a request has no target. */
-export interface NoTarget {
+export interface TargetError {
   readonly error: RpcError;
   /** A bit of `capability`: if no backend declares it, the method itself does not exist. Tools need none. */
   readonly capability: number;
@@ -67,8 +67,8 @@ export interface NoTarget {
   readonly isUnknownTool?: boolean;
 }
 
-export interface TargetReading {
-  readonly target: Target | NoTarget;
+export interface TargetOutcome {
+  readonly target: Target | TargetError;
   /** For logs and traces: the bare name of a tool or prompt, or the caller's name for it if there is none; `''` for everything else. */
   readonly name: string;
   /** What kind of name `name` is. */
@@ -259,7 +259,7 @@ export function readTarget(
   body: Buffer,
   message: ClientMessage,
   apps?: AppNames,
-): TargetReading {
+): TargetOutcome {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
   if (nameStart === -1) return noTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
@@ -305,7 +305,7 @@ function gateOf(
 }
 
 /** @param isUnknown whether nothing has the name. */
-function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetReading {
+function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetOutcome {
   const { capability, loggedAs: nameKind, names } = rules;
   const isUnknownTool = isUnknown && names === 'tools';
   return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };

@@ -1,6 +1,6 @@
 // The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
 // tool or not.
-import { formatAddress, type ListenAddress, type watchingOptions, type ValuesOf } from '../config/index.js';
+import { formatAddress, type ListenAddress, type adminClientOptions, type ValuesOf } from '../config/index.js';
 import {
   explanationShape,
   requestsShape,
@@ -82,7 +82,7 @@ export interface Watch {
 
 /** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
 export async function runAdminCommand(
-  { address, isJson }: ValuesOf<typeof watchingOptions>,
+  { address, isJson }: ValuesOf<typeof adminClientOptions>,
   perform: (watch: Watch) => Promise<CommandResult>,
 ): Promise<number> {
   const watch = { admin: new AdminConnection(address), columns: process.stdout.columns };

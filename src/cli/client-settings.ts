@@ -5,7 +5,7 @@ import { isObject } from '../shared/index.js';
 type Members = Readonly<Record<string, unknown>>;
 
 /** `*` is any member. All places of a file are read. */
-export const SERVER_PLACES = [
+export const SERVER_MAP_PATHS = [
   { path: 'mcpServers', clients: 'Claude, Cursor, Windsurf, Cline, Gemini CLI, LibreChat; as a list: Continue' },
   { path: 'servers', clients: 'VS Code, in mcp.json' },
   { path: 'mcp.servers', clients: 'VS Code, in settings.json; opencode 2' },
@@ -53,15 +53,15 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
 ];
 
 /** @property said the server in our words, or `undefined` when it is not an object. */
-export interface SaidServer {
+export interface SettingsServer {
   readonly name: string;
   readonly place: string;
   readonly said: Members | undefined;
 }
 
 /** @returns the servers of all places, or `undefined` when the file has none of the places. */
-export function serversIn(settings: unknown): readonly SaidServer[] | undefined {
-  const places = SERVER_PLACES.flatMap(({ path }) => placesAt(path.split('.'), settings));
+export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
+  const places = SERVER_MAP_PATHS.flatMap(({ path }) => placesAt(path.split('.'), settings));
   if (places.length === 0) return undefined;
   return places.flatMap(({ place, holder, entries }) =>
     entries.map(([name, server]) => {

@@ -81,14 +81,14 @@ export async function printResult(isJson: boolean, work: () => Promise<CommandRe
 
 /** For people and programs; nothing for `undefined`. */
 export function jsonText(answer: unknown): string {
-  return answer === undefined ? '' : `${harmlessJson(JSON.stringify(answer, null, 2))}\n`;
+  return answer === undefined ? '' : `${escapeUnprintableJson(JSON.stringify(answer, null, 2))}\n`;
 }
 
 /**
  * The same JSON without characters that a terminal interprets or that change the direction of its text: in JSON these can occur only in
  * strings, where they may be escaped.
  */
-export function harmlessJson(text: string): string {
+export function escapeUnprintableJson(text: string): string {
   return text.replaceAll(/(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => {
       return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`;

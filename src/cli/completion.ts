@@ -6,7 +6,7 @@ import {
   groups,
   type CommandDeclaration,
   type CommandDeclarations,
-  mayStandAlone,
+  isValueOptional,
   optionsOf,
   choicesOf,
 } from '../config/index.js';
@@ -45,7 +45,7 @@ function declare(command: Command, { options, operands = [] }: CommandDeclaratio
   for (const option of optionsOf(options)) {
     const { name, meaning, parse } = option;
     // An option that may stand alone takes no following word as its value.
-    if (mayStandAlone(option)) command.option(name, meaning);
+    if (isValueOptional(option)) command.option(name, meaning);
     else command.option(name, meaning, (complete) => offer(complete, choicesOf(parse)));
   }
   for (const operand of operands) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { toolsByServer, type NamedTools } from '../config/index.js';
 import { pathOf } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
-import type { Way } from './run-cli.js';
+import type { CommandContext } from './run-cli.js';
 import { compositionsView, compositionView } from './views.js';
 
 // A composition's servers as they are sent back when something else in it changes, or when its tools change: the settings that people have
@@ -60,14 +60,14 @@ interface ChangeArguments extends Named {
   readonly isForced: boolean;
 }
 
-export async function list(_action: object, { connection, columns }: Way): Promise<CommandResult> {
+export async function list(_action: object, { connection, columns }: CommandContext): Promise<CommandResult> {
   const answer = await connection.list('/compositions');
   return { answer, text: compositionsView(answer, columns) };
 }
 
 export async function create(
   { name, 'server:tool': tools, properties, isForced }: Creation,
-  { connection }: Way,
+  { connection }: CommandContext,
 ): Promise<CommandResult> {
   const body = { name, servers: toolsByServer(tools), ...properties };
   const answer = await connection.request('POST', `/compositions${forceQuery(isForced)}`, body);
@@ -76,7 +76,7 @@ export async function create(
 
 export async function update(
   { composition, change, isForced }: ChangeArguments,
-  { connection }: Way,
+  { connection }: CommandContext,
 ): Promise<CommandResult> {
   const { servers, ...others } = change;
   const whole = (said: Readonly<Record<string, unknown>>): object => ({
@@ -88,12 +88,12 @@ export async function update(
   return { answer, text: compositionView(answer) };
 }
 
-export async function show({ composition }: Named, { connection }: Way): Promise<CommandResult> {
+export async function show({ composition }: Named, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('GET', pathOf('compositions', composition));
   return { answer, text: compositionView(answer) };
 }
 
-export async function remove({ composition }: Named, { connection }: Way): Promise<CommandResult> {
+export async function remove({ composition }: Named, { connection }: CommandContext): Promise<CommandResult> {
   await connection.request('DELETE', pathOf('compositions', composition));
   return { answer: undefined, text: `Deleted ${printable(composition)}.\n` };
 }

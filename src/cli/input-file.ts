@@ -7,10 +7,10 @@ import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions }
 // JSON written by people: a fault is reported by line and column, and never with a piece of the text, as it may contain secrets.
 
 /** @property fault what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
-export type JsonReading = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
+export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
 /** JSON as in editors' settings: with comments, and with a comma after the last member. */
-export function readJsonWithComments(text: string): JsonReading {
+export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
   const reading = read(text, options);
   let fault: string | undefined;
@@ -27,7 +27,7 @@ export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }
 
-function read(text: string, options: ParseOptions): JsonReading {
+function read(text: string, options: ParseOptions): ParsedJson {
   const errors: ParseError[] = [];
   try {
     const value: unknown = parse(text, errors, options);

@@ -4,9 +4,9 @@
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
-import { readSecretPlace, type SecretPlace } from '../config/index.js';
+import { readSecretLocation, type SecretLocation } from '../config/index.js';
 import { CliFault } from './command-result.js';
-import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
+import { SERVER_MAP_PATHS, serversIn, type SettingsServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
 
 interface StdioServer {
@@ -82,7 +82,7 @@ export interface NeededSecret {
 }
 
 /** `notes`: what people have to know about it. */
-export type FiledServer = { readonly name: string; readonly notes: readonly string[] } & (
+export type ServerInFile = { readonly name: string; readonly notes: readonly string[] } & (
   | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
   /** `url`: where the server is reached once the command runs. */
   | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
@@ -114,23 +114,23 @@ const serverShape = z.object({
 type Said = z.infer<typeof serverShape>;
 
 /** Rejects with a CliFault when the file is none of these. */
-export async function readMcpFile(text: string, way: ImportOptions): Promise<readonly FiledServer[]> {
+export async function readMcpFile(text: string, way: ImportOptions): Promise<readonly ServerInFile[]> {
   const settings = await readSettings(text);
   if (settings.fault !== undefined) {
     throw new CliFault(exitStatus.refused, `the file is not ${settings.language}: ${settings.fault}`);
   }
   const servers = serversIn(settings.value);
   if (servers === undefined) {
-    const places = SERVER_PLACES.map(({ path }) => path).join(', ');
+    const places = SERVER_MAP_PATHS.map(({ path }) => path).join(', ');
     throw new CliFault(exitStatus.refused, `the file has none of ${places}; is it an MCP client config file?`);
   }
   if (servers.length > limits.importedServersMax) {
     throw new CliFault(exitStatus.refused, `the file has more than ${limits.importedServersMax} servers: split it`);
   }
   const taken = new Set<string>();
-  const byName = new Map<string, SaidServer>();
+  const byName = new Map<string, SettingsServer>();
   let port = way.bridgePort;
-  return servers.flatMap((server): FiledServer | [] => {
+  return servers.flatMap((server): ServerInFile | [] => {
     const { name, place } = server;
     const first = byName.get(name) ?? server;
     byName.set(name, first);
@@ -142,11 +142,11 @@ export async function readMcpFile(text: string, way: ImportOptions): Promise<rea
 }
 
 function filed(
-  { name, said: words }: SaidServer,
+  { name, said: words }: SettingsServer,
   way: ImportOptions,
   taken: Set<string>,
   takePort: () => number,
-): FiledServer {
+): ServerInFile {
   if (words === undefined) return refused(name, 'is not an object that describes a server, or has no name');
   const { data: said, error } = serverShape.safeParse(words);
   if (said === undefined) return refused(name, `has a member of a wrong type: ${error.issues[0]?.path.join('.')}`);
@@ -179,7 +179,7 @@ function remoteOf(
   way: ImportOptions,
   taken: Set<string>,
   notes: readonly string[],
-): FiledServer {
+): ServerInFile {
   const { url = '', headers = {}, elsewhere = {}, disabled } = said;
   const fault = urlFault(url);
   if (fault !== undefined) return refused(name, fault);
@@ -218,8 +218,8 @@ const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bc
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
 /** A reference to a secret, as written by `switchyard servers export`. */
-function referenceIn(value: string): SecretPlace | undefined {
-  return readSecretPlace(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
+function referenceIn(value: string): SecretLocation | undefined {
+  return readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
 }
 
 function freshName(text: string, taken: Set<string>): string {
@@ -231,6 +231,6 @@ function freshName(text: string, taken: Set<string>): string {
   return name;
 }
 
-function refused(name: string, why: string): FiledServer {
+function refused(name: string, why: string): ServerInFile {
   return { kind: 'refused', name, notes: [why] };
 }

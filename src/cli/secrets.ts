@@ -2,9 +2,9 @@
 // a network interface. They print what was done, and nothing of a secret.
 import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
-import { counted, exitStatus, limits } from '../shared/index.js';
+import { countInWords, exitStatus, limits } from '../shared/index.js';
 import { CliFault, print, textTable, type CommandResult } from './command-result.js';
-import { listed, withStore } from './store-use.js';
+import { addToAuditTrail, withStore } from './store-use.js';
 
 type InStore = ValuesOf<typeof secretsOptions>;
 type Sealing = ValuesOf<typeof sealingOptions>;
@@ -26,7 +26,7 @@ export async function set(
     const before = await secrets.look(name);
     await secrets.set(name, { value, origins }, keys.sealing);
     const change = { name, before, after: await secrets.look(name) };
-    const { words } = await listed(records, { kind: 'secrets', operation: 'setSecret', ...change });
+    const { words } = await addToAuditTrail(records, { kind: 'secrets', operation: 'setSecret', ...change });
     return done(`Set ${name}, for ${originsText(origins)}.\n${words}`);
   });
 }
@@ -38,7 +38,7 @@ export async function remove({ store, keys, name }: InStore & { readonly name: s
     if (!(await secrets.delete(name)))
       throw new CliFault(exitStatus.notFound, `there is no secret ${name} in the store`);
     const change = { name, before, after: undefined };
-    const { words } = await listed(records, { kind: 'secrets', operation: 'deleteSecret', ...change });
+    const { words } = await addToAuditTrail(records, { kind: 'secrets', operation: 'deleteSecret', ...change });
     return done(`Deleted ${name}.\n${words}`);
   });
 }
@@ -66,14 +66,14 @@ export async function rotate(
     const keys = new SecretKeys(texts);
     const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.sealing);
     const grants = await resealGrants(records, keys, keys.sealing);
-    const count = counted(resealed.length, 'secret');
-    const all = grants.resealed === 0 ? count : `${count} and ${counted(grants.resealed, 'user’s grant')}`;
+    const count = countInWords(resealed.length, 'secret');
+    const all = grants.resealed === 0 ? count : `${count} and ${countInWords(grants.resealed, 'user’s grant')}`;
     const after = { keyId: keys.sealing.id, secrets: resealed, grants: grants.resealed };
     const change = { operation: 'rotateSecrets', before: undefined, after } as const;
-    const { words } = await listed(records, { kind: 'secrets', ...change });
+    const { words } = await addToAuditTrail(records, { kind: 'secrets', ...change });
     const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
     if (grants.failed > 0) {
-      const those = counted(grants.failed, 'user’s grant');
+      const those = countInWords(grants.failed, 'user’s grant');
       lines.push(`switchyard: ${those} could not be encrypted again: no key decrypts the present value\n`);
     }
     if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);

@@ -5,8 +5,8 @@ import { exitStatus, limits } from '../shared/index.js';
 import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
-import { readMcpFile, type FiledServer, type ImportOptions, type NeededSecret } from './mcp-file.js';
-import type { Way } from './run-cli.js';
+import { readMcpFile, type ServerInFile, type ImportOptions, type NeededSecret } from './mcp-file.js';
+import type { CommandContext } from './run-cli.js';
 import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
@@ -32,7 +32,11 @@ export interface Import {
 
 export async function importServers(
   { file, way, isTrial }: Import,
-  { connection, columns, print }: Pick<Way, 'columns' | 'print'> & { readonly connection: ServersConnection },
+  {
+    connection,
+    columns,
+    print,
+  }: Pick<CommandContext, 'columns' | 'print'> & { readonly connection: ServersConnection },
 ): Promise<CommandResult> {
   const results: Result[] = [];
   const servers = await readMcpFile(await readText(file), way);
@@ -63,7 +67,7 @@ function isIn(body: object, known: Readonly<Record<string, unknown>> | undefined
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
 }
 
-async function place(server: FiledServer, isTrial: boolean, connection: ServersConnection): Promise<Result> {
+async function place(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<Result> {
   const known = noted(server);
   if (server.kind === 'refused') return { ...known, outcome: 'refused' };
   if (server.kind === 'stdio') return { ...known, outcome: 'to be bridged', command: server.command, url: server.url };
@@ -80,7 +84,7 @@ async function place(server: FiledServer, isTrial: boolean, connection: ServersC
   }
 }
 
-function noted({ name, notes }: FiledServer): { readonly name: string; readonly why?: string } {
+function noted({ name, notes }: ServerInFile): { readonly name: string; readonly why?: string } {
   return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 

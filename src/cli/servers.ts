@@ -3,7 +3,7 @@ import type { ServerProperties } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 import { pathOf } from './control-plane-connection.js';
-import type { Way } from './run-cli.js';
+import type { CommandContext } from './run-cli.js';
 import { refreshView, serversView, serverView, toolsView } from './views.js';
 
 interface Named {
@@ -26,7 +26,7 @@ interface ChangeArguments extends Named {
   readonly change: object;
 }
 
-export async function list({ tags, status }: Wanted, { connection, columns }: Way): Promise<CommandResult> {
+export async function list({ tags, status }: Wanted, { connection, columns }: CommandContext): Promise<CommandResult> {
   const query = new URLSearchParams();
   if (tags !== undefined) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
@@ -34,19 +34,22 @@ export async function list({ tags, status }: Wanted, { connection, columns }: Wa
   return { answer, text: serversView(answer, columns) };
 }
 
-export async function add({ name, url, properties }: Addition, { connection }: Way): Promise<CommandResult> {
+export async function add({ name, url, properties }: Addition, { connection }: CommandContext): Promise<CommandResult> {
   const { auth, ...others } = properties;
   const answer = await connection.request('POST', '/servers', { name, url, ...others, auth: auth ?? undefined });
   return { answer, text: serverView(answer) };
 }
 
-export async function show({ server }: Named, { connection, columns }: Way): Promise<CommandResult> {
+export async function show({ server }: Named, { connection, columns }: CommandContext): Promise<CommandResult> {
   const path = pathOf('servers', server);
   const [found, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-export async function update({ server, change }: ChangeArguments, { connection }: Way): Promise<CommandResult> {
+export async function update(
+  { server, change }: ChangeArguments,
+  { connection }: CommandContext,
+): Promise<CommandResult> {
   const answer = await connection.update(pathOf('servers', server), (said) => ({
     name: said['name'],
     url: said['url'],
@@ -55,24 +58,27 @@ export async function update({ server, change }: ChangeArguments, { connection }
   return { answer, text: serverView(answer) };
 }
 
-export async function enable({ server }: Named, way: Way): Promise<CommandResult> {
+export async function enable({ server }: Named, way: CommandContext): Promise<CommandResult> {
   return update({ server, change: { enabled: true } }, way);
 }
 
-export async function disable({ server }: Named, way: Way): Promise<CommandResult> {
+export async function disable({ server }: Named, way: CommandContext): Promise<CommandResult> {
   return update({ server, change: { enabled: false } }, way);
 }
 
-export async function rename({ server, name }: Named & { readonly name: string }, way: Way): Promise<CommandResult> {
+export async function rename(
+  { server, name }: Named & { readonly name: string },
+  way: CommandContext,
+): Promise<CommandResult> {
   return update({ server, change: { name } }, way);
 }
 
-export async function remove({ server }: Named, { connection }: Way): Promise<CommandResult> {
+export async function remove({ server }: Named, { connection }: CommandContext): Promise<CommandResult> {
   await connection.request('DELETE', pathOf('servers', server));
   return { answer: undefined, text: `Removed ${printable(server)}.\n` };
 }
 
-export async function refresh({ server }: Named, { connection }: Way): Promise<CommandResult> {
+export async function refresh({ server }: Named, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
     // The only conflict that a refresh can have is another refresh.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
@@ -84,14 +90,17 @@ export async function refresh({ server }: Named, { connection }: Way): Promise<C
 
 export async function connect(
   { server, isForProbes: probes }: Named & { readonly isForProbes: boolean },
-  { connection }: Way,
+  { connection }: CommandContext,
 ): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
 /** @param action has the name that the server had when it was connected. */
-export async function disconnect({ name }: { readonly name: string }, { connection }: Way): Promise<CommandResult> {
+export async function disconnect(
+  { name }: { readonly name: string },
+  { connection }: CommandContext,
+): Promise<CommandResult> {
   const answer = await connection.request('DELETE', pathOf('connect', name));
   const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';
   const advice = isWithdrawn

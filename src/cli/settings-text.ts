@@ -1,10 +1,10 @@
 // Settings written by people, in JSON, TOML or YAML. As in json-text.ts, a fault names its line and column, and never a piece of the text.
-import { readJsonWithComments, type JsonReading } from './input-file.js';
+import { readJsonWithComments, type ParsedJson } from './input-file.js';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 
 /** The packages for TOML and YAML are loaded only for such a text. */
-export async function readSettings(text: string): Promise<JsonReading & { readonly language: Language }> {
+export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
   const language = languageOf(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
@@ -19,7 +19,7 @@ function languageOf(text: string): Language {
   return /^\s*(?:[{[]|\/[/*])/.test(line) ? 'JSON' : 'YAML';
 }
 
-async function readToml(text: string): Promise<JsonReading> {
+async function readToml(text: string): Promise<ParsedJson> {
   const { parse, TomlError } = await import('smol-toml');
   try {
     return { value: parse(text) };
@@ -29,7 +29,7 @@ async function readToml(text: string): Promise<JsonReading> {
   }
 }
 
-async function readYaml(text: string): Promise<JsonReading> {
+async function readYaml(text: string): Promise<ParsedJson> {
   const { LineCounter, isScalar, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
   // YAML 1.2 left `<<` out, but clients read it. To find repeated names, the package compares each name with all before it.

@@ -34,7 +34,7 @@ interface CommandChange {
 }
 
 /** Adds a completed change to the list of changes, with who runs the command; tries once. On failure, the returned words say so. */
-export async function listed(
+export async function addToAuditTrail(
   records: RecordStore,
   { operation, kind, name, before, after }: CommandChange,
 ): Promise<{ readonly isListed: boolean; readonly words: string }> {

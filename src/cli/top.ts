@@ -1,21 +1,21 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { counted, figuresShape, workersShape, exitStatus } from '../shared/index.js';
-import { loadOf, type LoadRow, type TopAnswer, type WorkerReading, Figures, Interval } from '../metrics/index.js';
-import type { watchingOptions, ValuesOf } from '../config/index.js';
+import { countInWords, figuresShape, workersShape, exitStatus } from '../shared/index.js';
+import { loadOf, type LoadRow, type DataplaneLoad, type WorkerSample, Figures, Interval } from '../metrics/index.js';
+import type { adminClientOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
 import { CliFault, printResult, type CommandResult, textTable, parsedResponse } from './command-result.js';
 import type { Columns } from './views.js';
 
-interface DataplaneReading {
+interface DataplaneSample {
   readonly figures: Figures;
-  readonly workers: readonly WorkerReading[];
+  readonly workers: readonly WorkerSample[];
 }
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
-type TopRequest = ValuesOf<typeof watchingOptions> & { readonly intervalMs: number };
+type TopRequest = ValuesOf<typeof adminClientOptions> & { readonly intervalMs: number };
 
 /** On a terminal, prints again and again over the previous output; otherwise once. */
 export async function runTop({ address, isJson, intervalMs }: TopRequest): Promise<number> {
@@ -49,7 +49,7 @@ export async function* watchDataplane(
   }
 }
 
-async function read(admin: Admin): Promise<DataplaneReading> {
+async function read(admin: Admin): Promise<DataplaneSample> {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
@@ -60,11 +60,11 @@ async function read(admin: Admin): Promise<DataplaneReading> {
   };
 }
 
-function topText(answer: TopAnswer, columns: Columns): string {
+function topText(answer: DataplaneLoad, columns: Columns): string {
   const { isReady, sessions, streams, requestsInFlight, workers, methods, backends } = answer;
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const head = [
-    `${isReady ? 'ready' : 'not ready'}, ${listening} of ${counted(workers.length, 'worker')}, ${counted(sessions, 'session')}, ${counted(streams, 'stream')}, ${counted(requestsInFlight, 'request')} in flight`,
+    `${isReady ? 'ready' : 'not ready'}, ${listening} of ${countInWords(workers.length, 'worker')}, ${countInWords(sessions, 'session')}, ${countInWords(streams, 'stream')}, ${countInWords(requestsInFlight, 'request')} in flight`,
     `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${timeText(answer.gatewayP99S)}`,
   ];
   const workerTable = textTable(

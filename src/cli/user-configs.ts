@@ -16,8 +16,8 @@ import {
   describeIssue,
   userConfigJsonSchema,
 } from '../user-config/index.js';
-import { CliFault, harmlessJson, type CommandResult, printable } from './command-result.js';
-import { listed, withStore } from './store-use.js';
+import { CliFault, escapeUnprintableJson, type CommandResult, printable } from './command-result.js';
+import { addToAuditTrail, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT, faultOfJson } from './input-file.js';
 
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
@@ -101,7 +101,7 @@ export async function get({ subject, store: options }: OfSubject): Promise<Comma
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
-    return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
+    return { answer, text: process.stdout.isTTY ? `${escapeUnprintableJson(value.toString())}\n` : value };
   });
 }
 
@@ -163,9 +163,9 @@ async function listedConfig(
   name: string,
   before: Buffer | undefined,
   after: Buffer | undefined,
-): ReturnType<typeof listed> {
+): ReturnType<typeof addToAuditTrail> {
   const briefs = { before: before && configInBrief(before), after: after && configInBrief(after) };
-  return listed(records, { operation, kind: 'user-configs', name, ...briefs });
+  return addToAuditTrail(records, { operation, kind: 'user-configs', name, ...briefs });
 }
 
 /**

@@ -1,20 +1,20 @@
 // Parses the command line into a command, its options as texts, and whatever does not fit; options that are not on it are taken from the
 // environment. The only file that uses commander. Values of options are not interpreted here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
-import { nameLike } from './likeness.js';
+import { closestName } from './closest-name.js';
 import { PROGRAM_VERSION } from '../shared/index.js';
 import {
   DEFAULT_COMMAND,
   groups,
-  writtenOperand,
+  operandAsWritten,
   type CommandDeclaration,
   type CommandDeclarations,
   type CommandWords,
-  type GivenText,
+  type SourcedText,
 } from './command.js';
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './faults.js';
-import { environmentVariable, fallbackText, mayStandAlone, optionsOf, type Option } from './option.js';
+import { environmentVariable, fallbackText, isValueOptional, optionsOf, type Option } from './option.js';
 
 /** `--help` and `--version` produce an answer whatever else is on the line. */
 export type CommandLine<Name extends string> =
@@ -86,14 +86,14 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
 
 /** @param known what the last word could be. */
 function unknownCommand(words: string, last: string, known: readonly string[]): string {
-  const meant = nameLike(last, known, 1);
+  const meant = closestName(last, known, 1);
   return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
 }
 
 function declareCommand(command: Command, { summary, options, operands = [] }: CommandDeclaration): void {
   command
     .description(summary)
-    .usage(['[options]', ...operands.map(writtenOperand)].join(' '))
+    .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
     // commander stops at the first unknown word; all of them are to be reported.
     .allowUnknownOption()
     .allowExcessArguments()
@@ -111,7 +111,7 @@ function createOption(option: Option<unknown>): CommanderOption {
   // With a required value, commander would take the next option's name for it, or stop parsing at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;
-  return mayStandAlone(option) ? commanderOption.preset('true') : commanderOption;
+  return isValueOptional(option) ? commanderOption.preset('true') : commanderOption;
 }
 
 function gatherWords<Name extends string>(
@@ -120,7 +120,7 @@ function gatherWords<Name extends string>(
   command: Command,
   environment: NodeJS.ProcessEnv,
 ): CommandWords<Name> {
-  const given: Map<string, GivenText> = new Map();
+  const given: Map<string, SourcedText> = new Map();
   const faults: string[] = [];
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
@@ -133,7 +133,7 @@ function gatherWords<Name extends string>(
   }
   const { unknownOptions, operands } = sortWords(command.args);
   const known = command.options.map((option) => `--${option.name()}`);
-  faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(nameLike(word, known))}`));
+  faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(closestName(word, known))}`));
   faults.push(...countFaults(declaration.operands ?? [], operands));
   return { command: name, operands, given, token: environment[TOKEN_VARIABLE] ?? '', faults };
 }
@@ -163,10 +163,10 @@ function sortWords(words: readonly string[]): { unknownOptions: string[]; operan
 
 function countFaults(expected: readonly string[], operands: readonly string[]): string[] {
   const needed = expected.filter((operand) => !operand.endsWith('?'));
-  const missing = needed.slice(operands.length).map((operand) => `${writtenOperand(operand)}: is missing`);
+  const missing = needed.slice(operands.length).map((operand) => `${operandAsWritten(operand)}: is missing`);
   const excess = expected.at(-1)?.endsWith('...') === true ? 0 : operands.length - expected.length;
   if (excess <= 0) return missing;
   const advice =
-    expected.length === 0 ? 'the command takes options only' : `it takes ${expected.map(writtenOperand).join(' ')}`;
+    expected.length === 0 ? 'the command takes options only' : `it takes ${expected.map(operandAsWritten).join(' ')}`;
   return [`unexpected arguments: ${excess}; ${advice}`];
 }

@@ -1,6 +1,6 @@
 // Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
 // single command stand in its row (commands.ts).
-import { isSecretName, readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from './secret-name.js';
+import { isSecretName, readSecretLocation, SECRET_NAME_RULE, type SecretLocation } from './secret-name.js';
 import { TOKEN_VARIABLE } from './environment.js';
 import { InvalidValue } from './faults.js';
 import { option, optionsOf, required, section, type Schema, type ValuesOf, type OptionReader } from './option.js';
@@ -11,7 +11,7 @@ import { oneOf, parseBaseUrl, parseDigest, parseListenAddress, parseSwitch, pars
 export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
 
 /** For commands that query a running control plane. */
-export const askingOptions = {
+export const controlPlaneClientOptions = {
   controlPlaneUrl: option('control-plane-url <url>', 'URL of the control plane', parseBaseUrl, 'http://127.0.0.1:4444'),
   isJson,
   token: section(
@@ -27,7 +27,7 @@ export const askingOptions = {
 };
 
 /** For commands that query a running dataplane. */
-export const watchingOptions = {
+export const adminClientOptions = {
   address: option(
     'admin-address <host:port>',
     'admin listener of the dataplane to query',
@@ -61,14 +61,14 @@ export function checkSecretName(reader: OptionReader, [name]: readonly string[])
 
 // A server's `auth`: its type, and the details of that type, each by the name that it has there. Secrets are referred to by name.
 
-function parseSecretPlace(text: string): SecretPlace {
-  const place = readSecretPlace(text);
+function parseSecretPlace(text: string): SecretLocation {
+  const place = readSecretLocation(text);
   if (place === undefined) throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
   return place;
 }
 
-function parseSecretHeaders(text: string): Readonly<Record<string, SecretPlace>> {
-  const headers = new Map<string, SecretPlace>();
+function parseSecretHeaders(text: string): Readonly<Record<string, SecretLocation>> {
+  const headers = new Map<string, SecretLocation>();
   for (const item of text.split(',')) {
     const [, name = '', place = ''] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(item) ?? [];
     if (name === '') throw new InvalidValue('expects <header>=secret:<name>, or several, separated by commas');

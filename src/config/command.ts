@@ -34,7 +34,7 @@ export const groups: Readonly<Record<string, string>> = {
   secrets: "the secrets in the store that backends' `auth` refers to",
 };
 
-export interface GivenText {
+export interface SourcedText {
   readonly text: string;
   /** The environment variable that it is from, if it is not from the command line. */
   readonly variable?: string;
@@ -45,7 +45,7 @@ export interface CommandWords<Name extends string = string> {
   /** The words that are not options: as many as the command takes. */
   readonly operands: readonly string[];
   /** By the names of options, their values as texts. */
-  readonly given: ReadonlyMap<string, GivenText>;
+  readonly given: ReadonlyMap<string, SourcedText>;
   /** Of the environment; `''` when there is none. */
   readonly token: string;
   /** Unknown options and variables, missing values, too many or too few arguments. */
@@ -53,7 +53,7 @@ export interface CommandWords<Name extends string = string> {
 }
 
 /** As shown in `--help` and the documentation. */
-export function writtenOperand(operand: string): string {
+export function operandAsWritten(operand: string): string {
   if (operand.endsWith('?')) return `[${operand.slice(0, -1)}]`;
   return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
 }

@@ -4,7 +4,7 @@
 import { type ValueOf, type ValuesOf, section } from './option.js';
 import { answerOptions, eraOptions } from './table/answer-options.js';
 import { connectionOptions, upstreamOptions, upstreamMode } from './table/backend-options.js';
-import { listenerOptions, requestOptions, slowReaderTimeout, addressOption } from './table/listener-options.js';
+import { listenerOptions, requestCheckOptions, slowReaderTimeout, addressOption } from './table/listener-options.js';
 import {
   processOptions,
   sessionDirectory,
@@ -13,18 +13,18 @@ import {
   controlPlaneMemory,
   registryOptions,
 } from './table/process-options.js';
-import { sharesOf, composerOptions } from './table/share-options.js';
+import { shareOptionsOf, composerOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
-import { protectedResourceOptions, tokenOptions, standingOptions } from './table/token-options.js';
+import { protectedResourceOptions, tokenOptions, roleClaimOptions } from './table/token-options.js';
 import { signInOptions } from './table/sign-in-options.js';
 
 export type { IssuerKeySource } from './issuer-key-sources.js';
-export type { RedisPlace, RedisTls, StoreOptions } from './table/store-options.js';
+export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
 export type { ListenAddress } from './values.js';
 
 /** Options of both planes: one file of variables can serve both. */
 export const planeOptions = {
-  ...requestOptions,
+  ...requestCheckOptions,
   store: storeOptions,
   token: tokenOptions,
   protectedResource: protectedResourceOptions,
@@ -40,15 +40,15 @@ export const dataplaneOptions = {
   ...planeOptions,
   slowReaderTimeoutMs: slowReaderTimeout,
   ...workerOptions,
-  shares: sharesOf(workerOptions.workerMemoryBytes),
+  shares: shareOptionsOf(workerOptions.workerMemoryBytes),
   sessionDirectory,
   ...processOptions,
 };
 
 export type DataplaneOptions = ValuesOf<typeof dataplaneOptions>;
-export type TokenOptions = ValueOf<typeof tokenOptions> & { readonly standing?: StandingClaims | undefined };
+export type TokenOptions = ValueOf<typeof tokenOptions> & { readonly standing?: RoleClaims | undefined };
 export type KeyPaths = TokenOptions['keyPaths'];
-export type StandingClaims = Exclude<ValueOf<typeof standingOptions>, undefined>;
+export type RoleClaims = Exclude<ValueOf<typeof roleClaimOptions>, undefined>;
 export type UpstreamOptions = ValuesOf<typeof upstreamOptions>;
 export type EraOptions = ValuesOf<typeof eraOptions>;
 export type AnswerOptions = ValuesOf<typeof answerOptions>;
@@ -62,7 +62,7 @@ export const controlPlaneOptions = {
   address: addressOption('127.0.0.1:4444'),
   ...planeOptions,
   token: section(
-    { token: tokenOptions, standing: standingOptions },
+    { token: tokenOptions, standing: roleClaimOptions },
     { arrange: ({ token, standing }) => ({ ...token, standing }) },
   ),
   signIn: signInOptions,
@@ -71,7 +71,7 @@ export const controlPlaneOptions = {
   ...registryOptions,
   memoryBytes: controlPlaneMemory,
   composerShares: composerOptions,
-  shares: sharesOf(controlPlaneMemory),
+  shares: shareOptionsOf(controlPlaneMemory),
   ...processOptions,
 };
 

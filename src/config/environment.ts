@@ -1,7 +1,7 @@
 // Environment variables beside the options, and the environment of workers. `process.env` is read in this folder and nowhere else.
 import { hostname, userInfo } from 'node:os';
 import { limits, KIB } from '../shared/index.js';
-import { nameLike } from './likeness.js';
+import { closestName } from './closest-name.js';
 import { environmentVariable, type Option } from './option.js';
 
 // Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One
@@ -18,7 +18,7 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
   return Object.entries(environment).flatMap(([name, value = '']) => {
     if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfService(name, value))
       return [];
-    const meant = nameLike(name, knownVariables);
+    const meant = closestName(name, knownVariables);
     return [
       `${name}: no option reads it; ${meant === undefined ? 'remove it' : `correct it to ${meant}, or remove it`}`,
     ];

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './faults.js';
 import type { Option, OptionReader } from './option.js';
-import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, KINDS, tryRead } from './verification-keys.js';
+import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, ACCEPTED_KEY_KINDS, tryRead } from './verification-keys.js';
 
 const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
 const PUBLIC_HALF = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;
@@ -58,7 +58,7 @@ export function readTokenJwks(path: string): TextFile {
 export function readTokenPrivateKey(path: string): string {
   const { pem, key } = readPrivateKey(path);
   if (keyKind(key) === undefined)
-    throw new InvalidValue(`holds a key that cannot be used for signing tokens; use ${KINDS}`);
+    throw new InvalidValue(`holds a key that cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
   return pem;
 }
 

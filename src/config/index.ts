@@ -2,7 +2,7 @@ export { readCommandLine } from './command-line.js';
 export {
   type NamedTools,
   type ServerProperties,
-  askingOptions,
+  controlPlaneClientOptions,
   checkSecretName,
   checkTools,
   compositionChange,
@@ -16,7 +16,7 @@ export {
   subject,
   toolsByServer,
   userConfigChange,
-  watchingOptions,
+  adminClientOptions,
 } from './command-options.js';
 export {
   type CommandDeclaration,
@@ -36,7 +36,7 @@ export {
   type KeyPaths,
   type ShareOptions,
   type SignInOptions,
-  type StandingClaims,
+  type RoleClaims,
   type TokenOptions,
   type TraceOptions,
   type UpstreamOptions,
@@ -47,19 +47,19 @@ export { childEnvironment, operatorName, serviceManager, workerEnvironment } fro
 export { InvalidValue, OptionFaults } from './faults.js';
 export { UnreadableFile, readTokenJwks, readTokenPublicKey, readTokenSecret } from './files.js';
 export { type IssuerKeySource, isKeyUrl } from './issuer-key-sources.js';
-export { nameLike } from './likeness.js';
-export { type Schema, type ValuesOf, mayStandAlone, option, optionsOf, required } from './option.js';
+export { closestName } from './closest-name.js';
+export { type Schema, type ValuesOf, isValueOptional, option, optionsOf, required } from './option.js';
 export { readRequest } from './read-request.js';
 export {
   HOSTS_FILE_SUFFIX,
   SECRET_NAME_RULE,
-  type SecretPlace,
+  type SecretLocation,
   isSecretName,
   isSecretValue,
-  readSecretPlace,
+  readSecretLocation,
 } from './secret-name.js';
-export { startInWords } from './start-check.js';
-export { type RedisPlace, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
+export { describeStart } from './start-check.js';
+export { type RedisLocation, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
 export { type Role, hasKeys, isRoleEnough, mintingOptions, roles } from './table/token-options.js';
 export {
   type ListenAddress,
@@ -77,7 +77,7 @@ export {
 export {
   ALGORITHMS,
   type VerificationKey,
-  checked,
+  checkedKeys,
   keyKind,
   keysOfJwks,
   keysOfPem,

@@ -8,7 +8,7 @@ import { MIB } from '../shared/index.js';
 export const WORKERS_MAX = 1_024;
 
 /** An idle worker uses half of this. */
-export const WORKER_MEMORY_BYTES_LEAST = 192 * MIB;
+export const WORKER_MEMORY_BYTES_MIN = 192 * MIB;
 
 /**
  * The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
@@ -72,7 +72,7 @@ const WORKERS_SHARE = 0.75;
 
 /** The default memory limit of each worker, in bytes. */
 export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = machineMemoryBytes()): number {
-  return Math.max(WORKER_MEMORY_BYTES_LEAST, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
+  return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
 }
 
 /** The default number of workers. Part of a processor counts as one, because with one worker less it would stay unused. */

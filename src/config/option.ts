@@ -126,6 +126,6 @@ export function fallbackText({ fallback, isRequired }: Option<unknown>): string 
   return typeof fallback === 'string' ? fallback : (fallback?.said ?? 'none');
 }
 
-export function mayStandAlone({ placeholder }: Option<unknown>): boolean {
+export function isValueOptional({ placeholder }: Option<unknown>): boolean {
   return placeholder.startsWith('[');
 }

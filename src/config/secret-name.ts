@@ -14,10 +14,10 @@ export function isSecretName(name: string): boolean {
   return name.length <= limits.secretNameCharsMax && NAME.test(name) && !name.endsWith(HOSTS_FILE_SUFFIX);
 }
 
-export type SecretPlace = { readonly secret: string } | { readonly file: string };
+export type SecretLocation = { readonly secret: string } | { readonly file: string };
 
 /** @param text `secret:<name>` or `file:<name>`; `undefined` for any other. */
-export function readSecretPlace(text: string): SecretPlace | undefined {
+export function readSecretLocation(text: string): SecretLocation | undefined {
   const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
   if (kind === undefined || !isSecretName(name)) return undefined;
   return kind === 'secret' ? { secret: name } : { file: name };

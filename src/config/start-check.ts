@@ -3,14 +3,14 @@
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command.js';
 import type { DataplaneOptions } from './dataplane-options.js';
-import type { RedisPlace, StoreOptions } from './table/store-options.js';
+import type { RedisLocation, StoreOptions } from './table/store-options.js';
 import { hasKeys } from './table/token-options.js';
 
 /**
  * Text for a person. It shows no secrets, as these are in files and options hold only their paths.
  * @param listeners which there are, and where.
  */
-export function startInWords(
+export function describeStart(
   { command, given }: CommandWords,
   { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
@@ -30,7 +30,7 @@ export function startInWords(
   return [...lines, ...set, ''].join('\n');
 }
 
-function redisInWords(place: RedisPlace): string {
+function redisInWords(place: RedisLocation): string {
   if ('nodes' in place) return `a Redis Cluster, with ${place.nodes.length} nodes given`;
   if ('sentinels' in place) return `the Redis named ${place.name} at ${place.sentinels.length} Sentinels`;
   return `the Redis at ${place.host}:${place.port}`;

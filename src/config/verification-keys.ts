@@ -64,7 +64,7 @@ const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
-export const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
+export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
 /** @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
@@ -80,7 +80,7 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
   const keys = blocks.map((block, index) =>
     keyOfBlock(block, count === 1 ? 'holds a key that ' : `key ${index + 1} in the file `),
   );
-  return checked(keys);
+  return checkedKeys(keys);
 }
 
 /** @throws {InvalidValue} */
@@ -107,11 +107,11 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
   const usable = origin === 'operator' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
   if (origin === 'issuer') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
-  return checked(usable);
+  return checkedKeys(usable);
 }
 
 /** @returns the keys. @throws {InvalidValue} for too many, for duplicates, and for different keys that a token could not tell apart. */
-export function checked(keys: readonly VerificationKey[]): readonly VerificationKey[] {
+export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
@@ -139,7 +139,7 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   const key = tryRead(() => createPublicKey(block), `${which}cannot be parsed; ${MEND_KEY}`);
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
-  throw new InvalidValue(`${which}cannot be used for signing tokens; use ${KINDS}`);
+  throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
 }
 
 /** The CA keys in a chain would verify tokens as well. */
@@ -199,10 +199,12 @@ function publicKeyOf(jwk: Readonly<Record<string, unknown>>): ReadKey | string {
   try {
     key = createPublicKey({ key: jwk, format: 'jwk' });
   } catch {
-    return `cannot be read; use ${KINDS}, or a secret`;
+    return `cannot be read; use ${ACCEPTED_KEY_KINDS}, or a secret`;
   }
   const kind = keyKind(key);
-  return kind === undefined ? `cannot be used for signing tokens; use ${KINDS}` : { key, algorithms: ALGORITHMS[kind] };
+  return kind === undefined
+    ? `cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`
+    : { key, algorithms: ALGORITHMS[kind] };
 }
 
 function verificationKey(

@@ -4,7 +4,7 @@
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import { type ControlPlaneOptions, hasKeys, formatAddress } from '../config/index.js';
-import { StartFault, ServiceNotice, type ServiceManager, StopSignals } from '../process/index.js';
+import { StartFault, ServiceManagerNotifier, type ServiceManager, StopSignals } from '../process/index.js';
 import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { ControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
@@ -19,7 +19,7 @@ const CONTROL_PLANE_READINESS_MS = 1_000;
 function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysThere: boolean,
-  notice: Pick<ServiceNotice, 'ready' | 'status'>,
+  notice: Pick<ServiceManagerNotifier, 'ready' | 'status'>,
   logger: Logger,
 ): AbortController {
   const ending = new AbortController();
@@ -63,7 +63,7 @@ export interface ControlPlaneEntry {
 /** Resolves with the program's exit status, when nothing is under way any more. */
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
-  const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
+  const notice = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
   if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);
   else if (options.token.standing === undefined) logger.warn(ALL_ARE_ADMINS);

@@ -1,6 +1,6 @@
 export { ConnectLinks } from './connect-links.js';
 export { Credentials } from './credentials.js';
-export { oauthAnswer, toldBy } from './oauth-answer.js';
+export { oauthAnswer, errorCodeText } from './oauth-answer.js';
 export { type OAuthSourceMeans, createCredentials } from './oauth-source.js';
 export type { Secrets } from './secrets.js';
 export { type ConnectTicket, openTicket } from './secrets/connect-ticket.js';

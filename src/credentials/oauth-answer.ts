@@ -94,7 +94,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
  * Of what a server said, only its error code is repeated: as ` (code)`, `''` where it named none.
  * @returns `undefined` for an error that is not about what a server said.
  */
-export function toldBy(error: unknown): string | undefined {
+export function errorCodeText(error: unknown): string | undefined {
   const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
   if (typeof code === 'string' && /^[a-z_]{1,40}$/.test(code)) return ` (${code})`;
   return OAUTH_ERRORS.has(name ?? '') ? '' : undefined;

@@ -33,7 +33,7 @@ export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number
 /** Headers: name, value, …; or the fault when they cannot be obtained. */
 export type CredentialRead = readonly string[] | UpstreamFault;
 
-export interface TokenClock {
+export interface ClockAndRandom {
   nowMs(): number;
   /** From 0 up to 1. */
   random(): number;
@@ -41,7 +41,7 @@ export interface TokenClock {
 
 export class Token {
   readonly #fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>;
-  readonly #clock: TokenClock;
+  readonly #clock: ClockAndRandom;
   #headers: readonly string[] | undefined;
   #goodUntilMs = 0;
   #renewAtMs = 0;
@@ -57,7 +57,7 @@ export class Token {
   /** Whether the backend has rejected the token and there is no new one yet. */
   #isRefused = false;
 
-  constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: TokenClock) {
+  constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: ClockAndRandom) {
     this.#fetch = fetch;
     this.#clock = clock;
   }

@@ -3,7 +3,7 @@
 // credential.
 import { createHash } from 'node:crypto';
 import { FairCache } from '../fair/index.js';
-import { Token, type TokenClock } from './token.js';
+import { Token, type ClockAndRandom } from './token.js';
 import { requestToken, type OAuthMeans, type OAuthTokenRequest } from './token-endpoint.js';
 import { MIB } from '../shared/index.js';
 
@@ -32,10 +32,10 @@ const BOUNDS = {
 
 export class Tokens {
   readonly #means: OAuthMeans;
-  readonly #clock: TokenClock;
+  readonly #clock: ClockAndRandom;
   readonly #known = new FairCache<Token>(BOUNDS);
 
-  constructor(means: OAuthMeans, clock: TokenClock) {
+  constructor(means: OAuthMeans, clock: ClockAndRandom) {
     this.#means = means;
     this.#clock = clock;
   }

@@ -19,7 +19,7 @@ import type { UserAuth } from '../user-config/index.js';
 import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import type { ConnectLinks } from './connect-links.js';
-import { type CredentialRead, type TokenClock, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
+import { type CredentialRead, type ClockAndRandom, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
 import { type OAuthMeans, tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, secretOfClient, type RenewedGrant } from './user-refresh.js';
 
@@ -69,7 +69,7 @@ interface Renewals {
 
 export class UserTokens {
   readonly #means: UserTokensMeans;
-  readonly #clock: TokenClock;
+  readonly #clock: ClockAndRandom;
   /** This process's id in leases. */
   readonly #self = randomUUID();
   readonly #shown = new WeakMap<UserGrant, ShownToken>();
@@ -78,7 +78,7 @@ export class UserTokens {
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
   /** @param clock the wall clock: its times are stored and used by other processes. */
-  constructor(means: UserTokensMeans, clock: TokenClock) {
+  constructor(means: UserTokensMeans, clock: ClockAndRandom) {
     this.#means = means;
     this.#clock = clock;
   }

@@ -24,7 +24,7 @@ import {
   type DeadlineWheel,
   type RoomWaiter,
   type ShareBound,
-  LENT_BYTES_MAX,
+  REUSED_BUFFER_BYTES,
 } from '../fair/index.js';
 import { NO_HEADERS, statusLine, STREAM_HEADERS, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
@@ -105,7 +105,7 @@ type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
 /** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
-const FLUSHED_BYTES_MAX = LENT_BYTES_MAX;
+const FLUSHED_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends ExchangeHooks implements Exchange {
   readonly head: RequestHead;

@@ -10,7 +10,7 @@
 //
 // Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
 import { BodyCollector } from '../bytes/index.js';
-import type { AnswerForms, ExchangeRequest } from '../exchange/index.js';
+import type { AcceptedTypes, ExchangeRequest } from '../exchange/index.js';
 import {
   bodyMemory,
   largeMemory,
@@ -71,7 +71,7 @@ export class IncomingRequest implements RoomWaiter {
       requestId,
       traceparent: context.isTraced ? head.traceparent : '',
       tracestate: context.isTraced ? head.tracestate : '',
-      answerForms: 'json',
+      acceptedTypes: 'json',
       passthroughHeaders: NO_HEADERS,
       mirror: head.mirror,
       body: NO_BODY,
@@ -106,10 +106,10 @@ export class IncomingRequest implements RoomWaiter {
    * @param subject whose share a large body counts in, and a large answer that is not read.
    * @param passthroughHeaders name, value, … in the form that goes on the wire.
    */
-  admit(subject: string, answerForms: AnswerForms, passthroughHeaders: readonly string[]): void {
+  admit(subject: string, acceptedTypes: AcceptedTypes, passthroughHeaders: readonly string[]): void {
     this.#subject = subject;
     this.#isAdmitted = true;
-    this.#request.answerForms = answerForms;
+    this.#request.acceptedTypes = acceptedTypes;
     this.#request.passthroughHeaders = passthroughHeaders;
     if (this.#outcome === 'complete') this.#countWhole();
     // A body whose declared length is too large is refused in any case, so it needs no room.

@@ -2,10 +2,10 @@
 import { encodeEvent } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits, type Refusal, type RpcError } from '../shared/index.js';
-import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../fair/index.js';
+import { copied, joined, joinedForNow, REUSED_BUFFER_BYTES } from '../fair/index.js';
 import type { Exchange } from './exchange.js';
 import { EventPieces, PartPieces } from './piece-source.js';
-import { Sending } from './sending.js';
+import { PieceSender } from './piece-sender.js';
 import type { IdSpan } from '../upstream/index.js';
 
 /** What is written around a merged list to make it the answer to one request. */
@@ -56,14 +56,14 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
   const isEvent = takesEventsOnly(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
     answerInParts(exchange, [message]);
-  else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
+  else answerEncoded(exchange, isEvent ? encodeEvent(message) : message, sessionId);
 }
 
 /** As `answer`, with bytes that are valid only until this returns. */
-export function answerPassing(exchange: Exchange, message: Buffer): void {
-  const isLent = exchange.copiesSmallBodies && message.length <= LENT_BYTES_MAX;
+export function answerVolatile(exchange: Exchange, message: Buffer): void {
+  const isCopiedLater = exchange.copiesSmallBodies && message.length <= REUSED_BUFFER_BYTES;
   if (takesEventsOnly(exchange)) answer(exchange, copied(message));
-  else exchange.respond(200, 'application/json', isLent ? message : copied(message));
+  else exchange.respond(200, 'application/json', isCopiedLater ? message : copied(message));
 }
 
 /** As `answer`, joining the parts into one message. */
@@ -79,7 +79,7 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
   const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
   if (isEvent) exchange.openStream();
   else exchange.openBody('application/json', pieces.bytes);
-  const sending = new Sending(exchange, () => {});
+  const sending = new PieceSender(exchange, () => {});
   sending.add(pieces);
   sending.end();
 }
@@ -88,7 +88,7 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
  * As `answer`, for bytes that are already encoded as an event where the caller accepts event streams only.
  * @param isStreaming whether the exchange's event stream is already open; then the bytes are an event too.
  */
-export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
+export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
   if (isStreaming || takesEventsOnly(exchange)) {
     if (!isStreaming) exchange.openStream(sessionId);
     exchange.end(bytes);
@@ -120,7 +120,7 @@ export function accept(exchange: Exchange): void {
 }
 
 function takesEventsOnly(exchange: Exchange): boolean {
-  return exchange.request.answerForms === 'event-stream';
+  return exchange.request.acceptedTypes === 'event-stream';
 }
 
 function idBytes(id: IdSpan): Buffer {

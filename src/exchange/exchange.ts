@@ -1,8 +1,8 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
 // implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
-// its messages; `UnheardExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
+// its messages; `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
 import { KIB } from '../shared/index.js';
-import type { ClientReading } from '../mcp/index.js';
+import type { ParsedClientMessage } from '../mcp/index.js';
 import type { RoomWaiter, ShareBound } from '../fair/index.js';
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -31,7 +31,7 @@ export abstract class ExchangeHooks {
     return false;
   }
 
-  onRead(_message: ClientReading): void {}
+  onRead(_message: ParsedClientMessage): void {}
 
   onDrain: Exchange['onDrain'] = undefined;
   onAbort: Exchange['onAbort'] = undefined;
@@ -51,7 +51,7 @@ export abstract class ExchangeHooks {
 }
 
 /** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
-export type AnswerForms = 'json' | 'event-stream' | 'both';
+export type AcceptedTypes = 'json' | 'event-stream' | 'both';
 
 /** The type of a body that is given in parts: one message, or one event that contains it. */
 export type BodyType = 'application/json' | 'text/event-stream';
@@ -108,7 +108,7 @@ export interface ExchangeRequest {
   /** W3C trace context, as received; `''` where it is absent or tracing is off. */
   readonly traceparent: string;
   readonly tracestate: string;
-  readonly answerForms: AnswerForms;
+  readonly acceptedTypes: AcceptedTypes;
   /**
    * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,
    * value, … in the order received. Never anything else.
@@ -148,7 +148,7 @@ export interface Exchange {
     headers?: readonly string[],
   ): void;
 
-  /** Whether the memory of a body of up to `LENT_BYTES_MAX` may be reused as soon as `respond` returns. */
+  /** Whether the memory of a body of up to `REUSED_BUFFER_BYTES` may be reused as soon as `respond` returns. */
   readonly copiesSmallBodies: boolean;
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
@@ -177,7 +177,7 @@ export interface Exchange {
   /** Whether this is the exchange of one message of a batch. */
   readonly isPart: boolean;
   /** Gives the exchange the parsed message, where parsing took several turns of the event loop. Only parts of a batch use it. */
-  onRead(message: ClientReading): void;
+  onRead(message: ParsedClientMessage): void;
 
   /**
    * Makes room for a large answer that is built up in memory before it is given.
@@ -241,7 +241,7 @@ export interface ExchangeWatcher {
 }
 
 /** An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold path. */
-export class UnheardExchange extends ExchangeHooks implements Exchange {
+export class CallerlessExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;
 

@@ -5,10 +5,10 @@ export {
   answer,
   answerError,
   answerFrame,
-  answerInForm,
+  answerEncoded,
   answerInParts,
   answerJoined,
-  answerPassing,
+  answerVolatile,
   answerWithStatus,
   errorMessage,
   idSpanOf,
@@ -16,7 +16,7 @@ export {
   resultMessage,
 } from './answers.js';
 export {
-  type AnswerForms,
+  type AcceptedTypes,
   type BodyType,
   type Caller,
   type Exchange,
@@ -29,11 +29,11 @@ export {
   NO_MIRROR,
   type NameKind,
   type RequestOutcome,
-  UnheardExchange,
+  CallerlessExchange,
 } from './exchange.js';
 export { combinedHeader, mirrorIn, mirrorOfVersion } from './mirror-headers.js';
 export { metadataFor } from './passthrough.js';
 export { EventPieces } from './piece-source.js';
 export { hasReadableId, refuseMessage, refuseUnread, withRequestId } from './refused-message.js';
-export { Sending } from './sending.js';
-export { type ServedEras, checkTransport, eraOfMessage, wantedBy } from './transport.js';
+export { PieceSender } from './piece-sender.js';
+export { type ServedEras, checkTransport, eraOfMessage, newSessionOrRequest } from './transport.js';

@@ -1,6 +1,6 @@
 // Refusals of messages. The error that refuses a request contains the request's id where that can be read (decisions 2.2): many
 // clients do not match an answer without an id to their request. Cold path.
-import type { ClientBatch, ClientReading } from '../mcp/index.js';
+import type { ClientBatch, ParsedClientMessage } from '../mcp/index.js';
 import { requestIdIn } from '../bytes/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 import { refuse } from './answers.js';
@@ -10,7 +10,7 @@ import type { Exchange, ExchangeRequest } from './exchange.js';
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
 /** @param message the parsed body of the exchange, if it was parsed. */
-export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ClientReading): void {
+export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ParsedClientMessage): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
 
@@ -34,14 +34,14 @@ export function hasReadableId(
 }
 
 /** Adds the request's id; returns the same refusal if it is not a JSON-RPC error, or the body not a request with a readable id. */
-export function withRequestId(refusal: Refusal, body: Buffer, message?: ClientReading): Refusal {
+export function withRequestId(refusal: Refusal, body: Buffer, message?: ParsedClientMessage): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
   const id = idOf(body, message);
   if (id === undefined) return refusal;
   return { ...refusal, body: `${RPC_HEAD}"id":${id},${refusal.body.slice(RPC_HEAD.length)}` };
 }
 
-function idOf(body: Buffer, message: ClientReading | undefined): string | undefined {
+function idOf(body: Buffer, message: ParsedClientMessage | undefined): string | undefined {
   if (typeof message === 'object' && message.kind !== 'batch') {
     return message.kind === 'request' ? body.toString('utf8', message.idStart, message.idEnd) : undefined;
   }

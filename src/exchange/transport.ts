@@ -1,8 +1,8 @@
 // The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
 // known and before a session is looked up; and the era of a message. The same for every HTTP server. Hot path.
 import { refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
-import { type ClientReading, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
-import type { AnswerForms, ExchangeRequest } from './exchange.js';
+import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
+import type { AcceptedTypes, ExchangeRequest } from './exchange.js';
 
 /**
  * Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond that, all are forgotten and parsed again.
@@ -19,8 +19,8 @@ export interface TransportHead {
 }
 
 /** @returns the answer forms that the caller accepts, or why the request is refused. */
-export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AnswerForms | Refusal {
-  const forms = answerForms(head.accept);
+export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AcceptedTypes | Refusal {
+  const forms = acceptedTypesOf(head.accept);
   if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
   if (method === 'POST') {
     if (forms === undefined) return refusals.notAcceptable;
@@ -36,10 +36,10 @@ export function checkTransport(method: ExchangeRequest['method'], head: Transpor
   return forms ?? 'json';
 }
 
-const formsByAccept = new Map<string, AnswerForms | undefined>();
+const formsByAccept = new Map<string, AcceptedTypes | undefined>();
 
 /** Cached by the header's text: a gateway sees the same few short values again and again. */
-function answerForms(accept: string): AnswerForms | undefined {
+function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
   if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
   const forms = readAccept(accept);
@@ -52,7 +52,7 @@ function answerForms(accept: string): AnswerForms | undefined {
  * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
  * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more specific one counts.
  */
-export function readAccept(accept: string): AnswerForms | undefined {
+export function readAccept(accept: string): AcceptedTypes | undefined {
   if (accept.trim() === '') return 'both';
   const ranges = new Map<string, 'accepted' | 'refused'>();
   let lastRange = '';
@@ -89,7 +89,7 @@ export type ServedEras = 'both' | Era;
  * @param version in the header, `''` for none. @param method in the header, `''` for none.
  * @returns `unclaimed` for a message with a modern header but no envelope in its body: it belongs to neither era.
  */
-export function eraOfMessage(message: ClientReading, version: string, method = ''): Era | 'unclaimed' {
+export function eraOfMessage(message: ParsedClientMessage, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
     // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method:
@@ -104,7 +104,10 @@ export function eraOfMessage(message: ClientReading, version: string, method = '
  * What a request may need, judged before its body is read: without a session id it can only be an `initialize`, which opens a session,
  * unless its headers are modern. If the body then is an `initialize` all the same, the message is `unclaimed`.
  */
-export function wantedBy({ sessionId, mirror }: Pick<ExchangeRequest, 'sessionId' | 'mirror'>): 'session' | 'request' {
+export function newSessionOrRequest({
+  sessionId,
+  mirror,
+}: Pick<ExchangeRequest, 'sessionId' | 'mirror'>): 'session' | 'request' {
   return sessionId !== '' || isModernHead(mirror.protocolVersion, mirror.method) ? 'request' : 'session';
 }
 

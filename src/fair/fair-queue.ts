@@ -7,7 +7,7 @@
 //              └ place                            a line that is held back is in no round until it is let go
 import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
-import { isOpenTo, withKept, type ShareBounds } from './share.js';
+import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
 
 /** Of all keys together, and of one: by default a quarter of all. */
 export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
@@ -16,11 +16,11 @@ export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
 export type QueueFullness = 'key-full' | 'full';
 
 /** An item's place in the queue. */
-export class FairPlace<Item> extends ListNode {
+export class FairQueueEntry<Item> extends ListNode {
   readonly item: Item;
-  readonly #leave: (place: FairPlace<Item>) => void;
+  readonly #leave: (place: FairQueueEntry<Item>) => void;
 
-  constructor(item: Item, leave: (place: FairPlace<Item>) => void) {
+  constructor(item: Item, leave: (place: FairQueueEntry<Item>) => void) {
     super();
     this.item = item;
     this.#leave = leave;
@@ -52,7 +52,7 @@ export class FairQueue<Item> {
   #count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
-    this.#bounds = withKept({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
+    this.#bounds = withReserve({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
   }
 
   /** The number of waiting items, including those of held keys. */
@@ -71,13 +71,13 @@ export class FairQueue<Item> {
   }
 
   /** Puts an item at the end of its key's line. */
-  add(key: string, item: Item): FairPlace<Item> | QueueFullness {
+  add(key: string, item: Item): FairQueueEntry<Item> | QueueFullness {
     const known = this.#lines.get(key);
     const own = (known?.count ?? 0) + 1;
     if (own > this.#bounds.subjectMax) return 'key-full';
-    if (!isOpenTo(this.#bounds, this.#count + 1, own, this.#lines.size)) return 'full';
+    if (!isWithinBounds(this.#bounds, this.#count + 1, own, this.#lines.size)) return 'full';
     const line = known ?? this.#openLine(key);
-    const place = new FairPlace(item, (leaving) => this.#remove(line, leaving));
+    const place = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
     line.places.append(place);
     line.count += 1;
     this.#count += 1;
@@ -93,7 +93,7 @@ export class FairQueue<Item> {
   /** What `take` would return. */
   get next(): Item | undefined {
     const line = this.#round.next;
-    return line instanceof Line ? (line.places.next as FairPlace<Item>).item : undefined;
+    return line instanceof Line ? (line.places.next as FairQueueEntry<Item>).item : undefined;
   }
 
   /** The first item of the line whose turn it is; `undefined` when nothing waits, except under held keys. */
@@ -145,12 +145,12 @@ export class FairQueue<Item> {
 
   #takeFirst(line: Line): Item | undefined {
     const place = line.places.next;
-    if (!(place instanceof FairPlace)) return undefined;
-    this.#remove(line, place as FairPlace<Item>);
-    return (place as FairPlace<Item>).item;
+    if (!(place instanceof FairQueueEntry)) return undefined;
+    this.#remove(line, place as FairQueueEntry<Item>);
+    return (place as FairQueueEntry<Item>).item;
   }
 
-  #remove(line: Line, place: FairPlace<Item>): void {
+  #remove(line: Line, place: FairQueueEntry<Item>): void {
     place.unlink();
     line.count -= 1;
     this.#count -= 1;

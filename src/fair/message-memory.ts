@@ -7,7 +7,7 @@
 // requests fill theirs.
 import type { Account, Accounts } from './accounts.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
-import { FairQueue, type FairPlace } from './fair-queue.js';
+import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 import type { Holding, ShareBound } from './share.js';
 
@@ -65,7 +65,7 @@ export class MessageMemory {
    * @param isShareFull whether there is no room for it in its subject's share: the whole line waits until the subject gives something back.
    * @returns its place in the queue, or the bound when too many wait.
    */
-  wait(hold: MessageHold, isShareFull: boolean): FairPlace<MessageHold> | ShareBound {
+  wait(hold: MessageHold, isShareFull: boolean): FairQueueEntry<MessageHold> | ShareBound {
     const place = this.#queue.add(hold.subject, hold);
     if (place === 'key-full') return 'subjectMax';
     if (place === 'full') return 'totalMax';
@@ -131,7 +131,7 @@ export class MessageHold {
   readonly #waiter: RoomWaiter;
   #heldBytes = 0;
   wantedBytes = 0;
-  #place: FairPlace<MessageHold> | undefined;
+  #place: FairQueueEntry<MessageHold> | undefined;
   #bound: ShareBound = 'subjectMax';
   #deadline: Deadline | undefined;
 

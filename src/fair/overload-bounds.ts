@@ -1,4 +1,4 @@
-// When a process counts as pressed, and what it still accepts then (overload.ts, overload-door.ts).
+// When a process counts as pressed, and what it still accepts then (overload.ts, load-shedder.ts).
 export const overloadBounds = {
   /**
    * resident memory in percent of `--worker-memory`; what is in flight needs the rest → new sessions are refused; below this, new requests

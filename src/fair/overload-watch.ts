@@ -3,7 +3,7 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFileSync } from 'node:fs';
-import type { Overload, OverloadReading } from './overload.js';
+import type { Overload, OverloadSample } from './overload.js';
 import { overloadBounds } from './overload-bounds.js';
 
 // How long this thread has been ready to run while others had the processor, as counted by Linux.
@@ -35,7 +35,7 @@ export class RunQueueWait {
 }
 
 /** Interval between readings of memory use and event loop delay. */
-export const OVERLOAD_READING_MS = 100;
+export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between garbage collections requested by a worker short of memory; each blocks its event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
@@ -78,7 +78,7 @@ export class OverloadWatch {
     this.#overload = overload;
     this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
-    this.#dueMs = gauges.nowMs() + OVERLOAD_READING_MS;
+    this.#dueMs = gauges.nowMs() + OVERLOAD_SAMPLE_MS;
     this.#waitedMs = gauges.runQueueWaitMs();
   }
 
@@ -86,7 +86,7 @@ export class OverloadWatch {
     this.#timer = setTimeout(() => {
       this.read();
       this.start();
-    }, OVERLOAD_READING_MS).unref();
+    }, OVERLOAD_SAMPLE_MS).unref();
   }
 
   stop(): void {
@@ -100,7 +100,7 @@ export class OverloadWatch {
     this.#onDelay(delayMs);
     this.#delaysMs.push(this.#ownPart(delayMs));
     if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
-    this.#dueMs = nowMs + OVERLOAD_READING_MS;
+    this.#dueMs = nowMs + OVERLOAD_SAMPLE_MS;
     let reading = this.#reading();
     const lacksMemory =
       Math.max(
@@ -112,7 +112,7 @@ export class OverloadWatch {
       this.#gauges.collectGarbage();
       reading = this.#reading();
       // The pause for the collection must not count as a delay.
-      this.#dueMs = this.#gauges.nowMs() + OVERLOAD_READING_MS;
+      this.#dueMs = this.#gauges.nowMs() + OVERLOAD_SAMPLE_MS;
       this.#waitedMs = this.#gauges.runQueueWaitMs();
     }
     this.#overload.observe(reading);
@@ -129,7 +129,7 @@ export class OverloadWatch {
     return ownMs;
   }
 
-  #reading(): OverloadReading {
+  #reading(): OverloadSample {
     const gauges = this.#gauges;
     const isDelayKnown = this.#delaysMs.length === DELAYS_KEPT;
     return {

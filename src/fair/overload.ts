@@ -1,5 +1,5 @@
 // What an overloaded process, worker or control plane, refuses so that it can finish what it has begun: new sessions first, then new
-// requests. Judges readings from overload-watch.ts; overload-door.ts decides whose requests are refused. Hot path: one comparison
+// requests. Judges readings from overload-watch.ts; load-shedder.ts decides whose requests are refused. Hot path: one comparison
 // per request.
 //
 //   state              calm               pressed            hard pressed
@@ -14,16 +14,16 @@ import { type Logger, refusals, type Refusal } from '../shared/index.js';
 import { overloadBounds } from './overload-bounds.js';
 
 /** Readings in a row below a mark that end the overload state of that mark; memory that the C library keeps may never fall far below it. */
-export const OVERLOAD_READINGS_BELOW = 150;
+export const OVERLOAD_CALM_SAMPLES = 150;
 /** Resident memory, in percent of `--worker-memory`, below which new sessions are accepted again. */
 export const CALM_BELOW_RESIDENT_PERCENT = 70;
 /** Heap without garbage, in percent of V8's half of `--worker-memory`, below which new sessions are accepted again. */
-export const HEAP_PERCENT_CALM = 60;
+export const CALM_BELOW_HEAP_PERCENT = 60;
 /**
  * Event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor, below which new
  * sessions are accepted again.
  */
-export const LOOP_DELAY_CALM_MS = 100;
+export const CALM_BELOW_LOOP_DELAY_MS = 100;
 
 export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests';
 
@@ -39,7 +39,7 @@ const AFTER: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadSt
   },
 };
 
-export interface OverloadReading {
+export interface OverloadSample {
   /** Resident memory in percent of what the process may use. */
   readonly residentPercent: number;
   /** Heap in use without garbage, in percent of the heap's maximum. */
@@ -55,17 +55,17 @@ interface Mark {
   readonly until: number;
 }
 
-const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; readonly hard: Mark }>> = {
+const MARKS: Readonly<Record<keyof OverloadSample, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
     pressed: { at: overloadBounds.residentPercentPressed, until: CALM_BELOW_RESIDENT_PERCENT },
     hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
   },
   heapPercent: {
-    pressed: { at: overloadBounds.heapPercentPressed, until: HEAP_PERCENT_CALM },
+    pressed: { at: overloadBounds.heapPercentPressed, until: CALM_BELOW_HEAP_PERCENT },
     hard: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
   },
   loopDelayMs: {
-    pressed: { at: overloadBounds.loopDelayPressedMs, until: LOOP_DELAY_CALM_MS },
+    pressed: { at: overloadBounds.loopDelayPressedMs, until: CALM_BELOW_LOOP_DELAY_MS },
     hard: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
   },
 };
@@ -85,7 +85,7 @@ export class Overload {
   #isShortOfMemory = false;
   #leisure = 1;
   /** Successive readings that would not have led to this state, but are not far enough below its marks to leave it. */
-  #readingsBelow = 0;
+  #calmSamples = 0;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -115,27 +115,27 @@ export class Overload {
     return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;
   }
 
-  observe(reading: OverloadReading): void {
+  observe(reading: OverloadSample): void {
     const next = AFTER[this.#state][this.#pressureOf(reading)];
     this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
     this.#leisure =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => leisureOf(name, reading[name])));
     if (next !== this.#state) {
-      this.#readingsBelow = 0;
+      this.#calmSamples = 0;
       this.#become(next, reading);
     }
   }
 
-  #become(state: OverloadState, reading: OverloadReading): void {
+  #become(state: OverloadState, reading: OverloadSample): void {
     this.#state = state;
     const gauges = Object.fromEntries(GAUGES.map((name) => [name, Math.round(reading[name])]));
     this.#logger[state === 'serving' ? 'info' : 'warn'](gauges, WORDS[state]);
   }
 
-  #pressureOf(reading: OverloadReading): Pressure {
+  #pressureOf(reading: OverloadSample): Pressure {
     const isBelow = !GAUGES.some((name) => reading[name] >= MARKS[name][this.#isHard ? 'hard' : 'pressed'].at);
-    this.#readingsBelow = isBelow ? this.#readingsBelow + 1 : 0;
-    const isWavering = this.#readingsBelow < OVERLOAD_READINGS_BELOW;
+    this.#calmSamples = isBelow ? this.#calmSamples + 1 : 0;
+    const isWavering = this.#calmSamples < OVERLOAD_CALM_SAMPLES;
     const wasHard = this.#isHard && isWavering;
     const wasPressed = this.#state !== 'serving' && (this.#isHard || isWavering);
     if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';
@@ -151,7 +151,7 @@ function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
   return value >= (wasPast ? until : at);
 }
 
-function leisureOf(name: keyof OverloadReading, value: number): number {
+function leisureOf(name: keyof OverloadSample, value: number): number {
   const { pressed, hard } = MARKS[name];
   return Math.max(0, Math.min(1, (hard.at - value) / (hard.at - pressed.at)));
 }

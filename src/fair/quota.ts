@@ -2,7 +2,7 @@
 // key with nothing in progress costs nothing. Cold path.
 import assert from 'node:assert';
 import { limits, perSubject } from '../shared/index.js';
-import { isOpenTo, withKept, type ShareBounds } from './share.js';
+import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
 
 export class Quota {
   readonly #bounds: ShareBounds;
@@ -11,7 +11,7 @@ export class Quota {
 
   /** @param perKeyMax a quarter of all by default. */
   constructor(totalMax: number = limits.waitingMax, perKeyMax: number = perSubject(totalMax)) {
-    this.#bounds = withKept({ totalMax, subjectMax: perKeyMax });
+    this.#bounds = withReserve({ totalMax, subjectMax: perKeyMax });
   }
 
   /** Whether there is room for every key that has not all that one may have. */
@@ -29,7 +29,7 @@ export class Quota {
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
     const own = (this.#taken.get(key) ?? 0) + 1;
-    if (!isOpenTo(this.#bounds, this.#total + 1, own, this.#taken.size)) return false;
+    if (!isWithinBounds(this.#bounds, this.#total + 1, own, this.#taken.size)) return false;
     this.#total += 1;
     this.#taken.set(key, own);
     return true;

@@ -20,7 +20,7 @@ export interface ShareBounds {
 const KEPT_DIVISOR = 8;
 
 /** Reserves nothing where one subject may have the whole, and nothing where that part would be too small to be useful. */
-export function withKept({ subjectMax, totalMax }: ShareBounds): ShareBounds {
+export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
   const kept = Math.floor(totalMax / KEPT_DIVISOR);
   const isUseful = subjectMax < totalMax && kept >= KEPT_DIVISOR && kept < Infinity;
   return { subjectMax, totalMax, kept: isUseful ? kept : 0 };
@@ -30,7 +30,7 @@ export function withKept({ subjectMax, totalMax }: ShareBounds): ShareBounds {
  * Whether all may hold `held` together. The reserved part is open only to a subject that then holds at most a quarter of its even part of it
  * (own ≤ reserve ÷ holders ÷ 4), or one thing, so that the next subject finds room there even after hundreds before it took all they could.
  */
-export function isOpenTo(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
+export function isWithinBounds(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
   const { totalMax, kept = 0 } = bounds;
   return held <= totalMax - kept || (held <= totalMax && isLittle(bounds, own, holders));
 }
@@ -60,7 +60,7 @@ export class Share {
 
   /** Whether there is room for `amount` more, for a subject that holds `own`, once `returning` has been given back. */
   hasRoomFor(own: number, amount: number, returning = 0): boolean {
-    return isOpenTo(this.bounds, this.#held + amount - returning, own + amount, this.#holderCount);
+    return isWithinBounds(this.bounds, this.#held + amount - returning, own + amount, this.#holderCount);
   }
 
   isLittle(own: number): boolean {

@@ -15,9 +15,9 @@ const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
 const ALIGNMENT = 8;
 
 /** The size of the buffer that `joinedForNow` lends. */
-export const LENT_BYTES_MAX = 14 * 1024;
+export const REUSED_BUFFER_BYTES = 14 * 1024;
 
-const lent = Buffer.alloc(LENT_BYTES_MAX);
+const reusedBuffer = Buffer.alloc(REUSED_BUFFER_BYTES);
 
 let stretch = Buffer.alloc(0);
 let usedBytes = 0;
@@ -51,16 +51,16 @@ export function joined(parts: readonly Buffer[]): Buffer {
 
 /**
  * For a caller that is done with the message when its function returns.
- * @returns valid until the next call; `undefined` when it is longer than `LENT_BYTES_MAX`.
+ * @returns valid until the next call; `undefined` when it is longer than `REUSED_BUFFER_BYTES`.
  */
 export function joinedForNow(parts: readonly Buffer[]): Buffer | undefined {
   let at = 0;
   for (const part of parts) {
-    if (at + part.length > LENT_BYTES_MAX) return undefined;
-    lent.set(part, at);
+    if (at + part.length > REUSED_BUFFER_BYTES) return undefined;
+    reusedBuffer.set(part, at);
     at += part.length;
   }
-  return lent.subarray(0, at);
+  return reusedBuffer.subarray(0, at);
 }
 
 export function copied(bytes: Buffer): Buffer {

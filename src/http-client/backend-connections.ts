@@ -6,7 +6,7 @@ import { limits, perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
-import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-turns.js';
+import { ReadScheduler, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-scheduler.js';
 import { connectionBounds } from './connection-bounds.js';
 
 /** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
@@ -51,7 +51,7 @@ export class BackendConnections {
 
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
     this.#names = names;
-    const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
+    const shared = { connectTimeoutMs, authorities, turns: new ReadScheduler(), ...(names !== undefined && { names }) };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
     const streamsMax = Math.min(BACKEND_STREAMS_MAX, Math.floor(callsMax / 2));

@@ -2,7 +2,7 @@
 // connections that carry its requests; idle connections are charged to nobody. The last ones are for subjects that use few
 // (fair/share.ts). Hot path: a few counters per request.
 import { readFileSync } from 'node:fs';
-import { isOpenTo, ListNode, withKept, type ShareBounds } from '../fair/index.js';
+import { isWithinBounds, ListNode, withReserve, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 
 /** One subject's share of a process's connections and origins. */
@@ -61,7 +61,7 @@ export class BackendShares {
       poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
       ...bounds,
     };
-    this.#room = withKept({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
+    this.#room = withReserve({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
   }
 
   /** Connections of all pools, including those being opened. */
@@ -81,7 +81,7 @@ export class BackendShares {
   /** Whether one more connection may carry a request of this subject, if there is one. */
   isOpenTo({ connections }: SubjectUse): boolean {
     const own = connections + 1;
-    return own <= this.#room.subjectMax && isOpenTo(this.#room, this.#busy + 1, own, this.#holders);
+    return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busy + 1, own, this.#holders);
   }
 
   begin(use: SubjectUse): void {

@@ -8,7 +8,7 @@ import {
   rootCertificates,
 } from 'node:tls';
 import type { Names } from './names/names.js';
-import type { ReadTurns } from './read-turns.js';
+import type { ReadScheduler } from './read-scheduler.js';
 import { KIB } from '../shared/index.js';
 
 // The last TLS session with each origin, with which the next connection needs no full handshake. A session is kept only for as long as
@@ -72,7 +72,7 @@ let last: { readonly pem: string; readonly context: SecureContext } | undefined;
  * The authorities trusted for backends over TLS. Created once for all connections of a process, since parsing all authorities takes long.
  * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
  */
-export function trustOf(pem: string | undefined): SecureContext | undefined {
+export function secureContextFor(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;
   if (last?.pem !== pem) last = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
   return last.context;
@@ -86,7 +86,7 @@ export interface ConnectionMeans {
   readonly tlsSessions: TlsSessions;
   /** The trusted certificate authorities; those of Node.js when absent. */
   readonly trust?: SecureContext | undefined;
-  readonly turns: ReadTurns;
+  readonly turns: ReadScheduler;
 }
 
 export class ConnectionTarget {

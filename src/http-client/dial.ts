@@ -20,7 +20,7 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
 }
 
 /** Chooses the fault when all addresses of a host have failed: one that was reached says more than one that could not be. */
-export function tellingKindOf(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
+export function mostTellingKind(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
   return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
 }
 
@@ -138,7 +138,7 @@ export class Dial {
     this.#tries.delete(socket);
     this.#kinds.push(connectFaultKindOf(error, this.#plan.isTls));
     if (this.#next < this.#addresses.length) this.#tryNext();
-    else if (this.#tries.size === 0) this.#fail(tellingKindOf(this.#kinds));
+    else if (this.#tries.size === 0) this.#fail(mostTellingKind(this.#kinds));
   }
 
   #fail(kind: UpstreamFaultKind): void {

@@ -62,7 +62,7 @@ export interface OutgoingMessage {
   readonly head?: ModernHead | undefined;
 }
 
-export function withHead(message: OutgoingMessage, head: ModernHead): OutgoingMessage {
+export function withModernHead(message: OutgoingMessage, head: ModernHead): OutgoingMessage {
   const { body, leftOut, putIn, requestId, trace } = message;
   return { body, leftOut, putIn, requestId, trace, head };
 }

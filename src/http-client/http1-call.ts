@@ -3,7 +3,7 @@
 //   waiting (for a connection) → sent → over
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import { upstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
-import type { FairPlace } from '../fair/index.js';
+import type { FairQueueEntry } from '../fair/index.js';
 import type { PoolUse } from './backend-shares.js';
 import type { Http1Connection } from './http1-connection.js';
 import { requestBytes, type RequestBytes } from './request-bytes.js';
@@ -20,7 +20,7 @@ export class Http1Call implements UpstreamCall {
   /** How often it was assigned to a connection that broke before the whole request was sent. */
   unsentCount = 0;
   /** Its place in the queue for a connection. */
-  place: FairPlace<Http1Call> | undefined = undefined;
+  place: FairQueueEntry<Http1Call> | undefined = undefined;
   /** Where it is counted while it has a connection. */
   use: PoolUse | undefined = undefined;
 

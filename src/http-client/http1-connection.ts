@@ -13,7 +13,7 @@ import type { UpstreamFaultKind } from './upstream-fault.js';
 import { connectFaultKindOf, Dial } from './dial.js';
 import type { ConnectionTarget } from './connection-target.js';
 import type { Http1Call } from './http1-call.js';
-import { ReadPace, type PacedConnection } from './read-turns.js';
+import { ReadPace, type PacedConnection } from './read-scheduler.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
 import type { BatchedWriter, WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';

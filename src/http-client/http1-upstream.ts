@@ -4,11 +4,11 @@ import { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
-import { trustOf, ConnectionTarget, type ConnectionMeans, TlsSessions } from './connection-target.js';
+import { secureContextFor, ConnectionTarget, type ConnectionMeans, TlsSessions } from './connection-target.js';
 import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
-import { ReadTurns } from './read-turns.js';
+import { ReadScheduler } from './read-scheduler.js';
 import { WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';
 
@@ -21,7 +21,7 @@ interface Http1UpstreamOptions {
   /** Resolves host names; created when absent, and then closed with this client. */
   readonly names?: Names;
   /** The read turns of all connections that share an event loop; created when absent. */
-  readonly turns?: ReadTurns;
+  readonly turns?: ReadScheduler;
   /** PEM of certificate authorities to trust in addition to those of Node.js. */
   readonly authorities?: string | undefined;
 }
@@ -45,8 +45,14 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    const { connectTimeoutMs, names = new Names(), turns = new ReadTurns(), authorities } = options;
-    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns, trust: trustOf(authorities) };
+    const { connectTimeoutMs, names = new Names(), turns = new ReadScheduler(), authorities } = options;
+    this.#means = {
+      connectTimeoutMs,
+      names,
+      tlsSessions: new TlsSessions(),
+      turns,
+      trust: secureContextFor(authorities),
+    };
     this.#areNamesOwn = options.names === undefined;
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);

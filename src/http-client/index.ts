@@ -13,17 +13,17 @@ export {
   type UpstreamHandler,
   type UpstreamRequest,
   plainRequest,
-  withHead,
+  withModernHead,
 } from './http-upstream.js';
 export { Http1Upstream } from './http1-upstream.js';
 export { AddressGuard } from './names/address-guard.js';
 export { Names } from './names/names.js';
 export { type FileRead, WatchedFile } from './names/watched-file.js';
-export { Notices } from './notices.js';
-export { movedTarget } from './redirect-place.js';
-export { isForNow } from './response-parser.js';
+export { OneWayRequests } from './one-way-requests.js';
+export { movedTarget } from './redirect-words.js';
+export { isInterimStatus } from './response-parser.js';
 export {
-  type SaidRefusal,
+  type BackendRefusal,
   type UpstreamFault,
   type UpstreamFaultKind,
   faultReason,

@@ -5,7 +5,7 @@
 //   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
 // A call that the process's shares are not open to waits as well, where others are under way: it is passed over until they are.
-import { FairPlace, FairQueue, ListNode } from '../fair/index.js';
+import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
 import type { Http1Call } from './http1-call.js';
@@ -266,7 +266,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   #wait(call: Http1Call, use: PoolUse): void {
     const place = this.#waiting.add(call.subject, call);
-    if (!(place instanceof FairPlace)) {
+    if (!(place instanceof FairQueueEntry)) {
       call.failLater(place === 'key-full' ? 'backend-share-used' : 'backend-busy');
       return;
     }

@@ -15,7 +15,7 @@ import { connectionBounds } from './connection-bounds.js';
 // What words in the head of a response mean, wherever it is read.
 
 /** Whether a status refuses for now only: its response may say when to try again. */
-export function isForNow(status: number): boolean {
+export function isInterimStatus(status: number): boolean {
   return status === 429 || status === 503;
 }
 
@@ -24,7 +24,7 @@ export function isForNow(status: number): boolean {
  * @param value of `content-encoding`; `''` when absent.
  * @returns the encoding, in words that can be told to people; `''` when the body is plain.
  */
-export function encodingIn(value: string): string {
+export function encodingInWords(value: string): string {
   if (value === '' || value.toLowerCase() === 'identity') return '';
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
 }
@@ -238,7 +238,7 @@ export class ResponseParser {
         this.#takeOfTen(bytes, nameStart, start, end);
         break;
       case 11:
-        if (isForNow(this.#status) && isName(bytes, nameStart, 'retry-after'))
+        if (isInterimStatus(this.#status) && isName(bytes, nameStart, 'retry-after'))
           this.#hint = bytes.toString('latin1', start, end);
         break;
       case 12:
@@ -268,7 +268,8 @@ export class ResponseParser {
   }
 
   #takeOfSixteen(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
-    if (isName(bytes, nameStart, 'content-encoding')) this.#encoding = encodingIn(bytes.toString('latin1', start, end));
+    if (isName(bytes, nameStart, 'content-encoding'))
+      this.#encoding = encodingInWords(bytes.toString('latin1', start, end));
     else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
       this.#hint += (this.#hint && ', ') + bytes.toString('latin1', start, end);
     return this.#encoding === '';

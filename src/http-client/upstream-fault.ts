@@ -1,7 +1,7 @@
 // The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
-import { MODERN_PROTOCOL_VERSION, readVersionRefusal, refusalNaming } from '../mcp/index.js';
+import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
-import { redirectPath, redirectPlace } from './redirect-place.js';
+import { redirectPath, describeRedirect } from './redirect-words.js';
 import type { UpstreamTarget } from '../user-config/index.js';
 
 /** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
@@ -62,7 +62,7 @@ const FAULT_REASONS = {
 
 export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 
-export interface SaidRefusal {
+export interface BackendRefusal {
   readonly message?: string;
   readonly retryAfterSeconds?: number;
 }
@@ -75,7 +75,7 @@ export interface UpstreamFault {
   /** More words for some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list. */
   readonly detail?: string;
   /** What the backend says of a refusal for now (429, 503), for the caller alone: it is not logged. */
-  readonly said?: SaidRefusal;
+  readonly said?: BackendRefusal;
   /** Returns a link with which the user can fix the fault: a new address each time, for that user only; `undefined` when there is none. */
   readonly connect?: () => string | undefined;
   /** Replaces `detail` in the log: contains what callers should not see. */
@@ -98,7 +98,7 @@ export function httpStatusFault(status: number): UpstreamFault {
 
 /** @param location the header, `''` when absent. @param from the requested target. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
-  const detail = redirectPlace(location, from);
+  const detail = describeRedirect(location, from);
   const logDetail = redirectPath(location, from);
   return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
 }
@@ -112,7 +112,7 @@ export function initializeFault(error: Buffer): UpstreamFault {
 
 /** The backend speaks these versions, and not the one that it was asked to speak. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
-  return { ...refusalNaming(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
+  return { ...versionRefusalOf(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }
 
 /** Whether the backend has rejected the credentials that it was sent (401). */

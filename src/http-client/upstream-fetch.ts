@@ -1,7 +1,7 @@
 // A `fetch` for libraries that want one, over the HTTP client that also serves backends: the same address guard, the same certificate
 // authorities, and the same shares of connections. The response's body is read as fast as its reader takes it. Cold path.
 import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
-import { isForNow } from './response-parser.js';
+import { isInterimStatus } from './response-parser.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 
 interface FetchBounds {
@@ -84,7 +84,13 @@ export async function upstreamFetch(
 
 function headersOf(status: number, contentType: string, sessionId: string, hint: string): Headers {
   const hintName =
-    status < 300 ? 'set-cookie' : status < 400 ? 'location' : isForNow(status) ? 'retry-after' : 'www-authenticate';
+    status < 300
+      ? 'set-cookie'
+      : status < 400
+        ? 'location'
+        : isInterimStatus(status)
+          ? 'retry-after'
+          : 'www-authenticate';
   const headers = new Headers({ 'content-type': contentType, 'mcp-session-id': sessionId });
   for (const line of hint.split('\n')) headers.append(hintName, line);
   for (const [name, value] of [...headers]) if (value === '') headers.delete(name);

@@ -1,4 +1,4 @@
-export type { ReadPage } from './answer-reading.js';
+export type { ReadPage } from './answer-reader.js';
 export { grantByEntries } from './grant.js';
 export { listsChangedBy } from './kept-lists.js';
 export { type CatalogueIdentity, ListCache } from './list-cache.js';

@@ -5,7 +5,7 @@ import type { ListKindName, ListPage } from '../mcp/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import type { ReadPage } from './answer-reading.js';
+import type { ReadPage } from './answer-reader.js';
 import { KeptLists, KeptRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
 

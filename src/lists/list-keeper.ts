@@ -8,16 +8,16 @@ import { KnownLists } from './known-lists.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
   bytesOf,
-  inOwnMemory,
+  transferable,
   receivedPage,
   type AppendTask,
   type FindTask,
   type GrantTask,
-  type LentRef,
-  type MadeOutcome,
+  type LentPageRef,
+  type KeptOutcome,
   type MergeTask,
-  type NextOutcome,
-  type NextTask,
+  type NextPartOutcome,
+  type NextPartTask,
   type PagesTask,
   type ReadOutcome,
   type ReadTask,
@@ -32,7 +32,7 @@ import { MIB } from '../shared/index.js';
  */
 export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;
 
-function isLent(page: number | LentRef | TransferredPage): page is LentRef {
+function isLent(page: number | LentPageRef | TransferredPage): page is LentPageRef {
   return typeof page === 'object' && 'lentKey' in page;
 }
 
@@ -73,7 +73,7 @@ export class ListKeeper {
     return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs, mirrors };
   }
 
-  merge(task: MergeTask): MadeOutcome {
+  merge(task: MergeTask): KeptOutcome {
     const { key, kind, unavailable, frame, searchTools } = task;
     const { made } = this.#withPages(task, (rules, parts) => {
       const job = { kind: listKinds[kind], rules, parts, unavailable, frame, searchTools };
@@ -88,7 +88,7 @@ export class ListKeeper {
   }
 
   /** Makes a searchable catalogue of the pages. */
-  catalogue(task: PagesTask): MadeOutcome {
+  catalogue(task: PagesTask): KeptOutcome {
     const { key, kind, unavailable } = task;
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
       const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
@@ -110,7 +110,7 @@ export class ListKeeper {
   find({ key, query, count, frame }: FindTask): { readonly memory: Uint8Array } {
     const catalogue = this.#catalogues.get(key);
     if (catalogue === undefined) throw new Error('a catalogue was lost');
-    return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
+    return { memory: transferable(catalogue.answer(query, count, frame)) };
   }
 
   /** @returns what was made, and how many bytes of pages are now garbage, unless what was made still refers to them. */
@@ -138,7 +138,7 @@ export class ListKeeper {
     return isGranted({ kind: listKinds[kind], backend, pages: pages.map((page) => this.#findPage(page)), uri });
   }
 
-  next({ key, memory }: NextTask): NextOutcome {
+  next({ key, memory }: NextPartTask): NextPartOutcome {
     const pieces = this.#lists.get(key);
     if (pieces === undefined) throw new Error('a merged list was lost');
     let bytes = 0;
@@ -175,13 +175,13 @@ export class ListKeeper {
     this.#collectGarbage();
   }
 
-  #takePage(page: number | LentRef | TransferredPage): ListPage {
+  #takePage(page: number | LentPageRef | TransferredPage): ListPage {
     const found = this.#findPage(page);
     if (typeof page === 'number') this.#pages.delete(page);
     return found;
   }
 
-  #findPage(page: number | LentRef | TransferredPage): ListPage {
+  #findPage(page: number | LentPageRef | TransferredPage): ListPage {
     if (typeof page === 'object' && !isLent(page)) return receivedPage(page);
     const kept = this.#pages.get(typeof page === 'number' ? page : page.lentKey);
     if (kept === undefined) throw new Error('a page was lost');

@@ -4,7 +4,7 @@ import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js'
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
-import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { AnswerReader, type ReadPage } from './answer-reader.js';
 import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
@@ -15,14 +15,14 @@ import {
   joinedPieces,
   transferredPage,
   type FindTask,
-  type LentRef,
-  type MadeOutcome,
+  type LentPageRef,
+  type KeptOutcome,
   type PagesTask,
   type TransferredPage,
 } from './thread-tasks.js';
 
 /** A catalogue that the thread keeps. */
-export interface MadeCatalogue extends MadeOutcome {
+export interface KeptCatalogue extends KeptOutcome {
   readonly key: number;
 }
 
@@ -59,8 +59,8 @@ export class ListMerger {
   }
 
   /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
-  startReading(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReading {
-    return new AnswerReading(this.#pool, this.#memory, subject, kind, era);
+  startReading(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReader {
+    return new AnswerReader(this.#pool, this.#memory, subject, kind, era);
   }
 
   /** @param done called once; synchronously when the list is small. */
@@ -95,7 +95,7 @@ export class ListMerger {
   catalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
-    done: (catalogue: MadeCatalogue | ThreadFailure) => void,
+    done: (catalogue: KeptCatalogue | ThreadFailure) => void,
   ): void {
     const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
     const key = this.#pool.mintKey();
@@ -219,7 +219,7 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
 }
 
 /** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
-function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | TransferredPage {
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentPageRef | TransferredPage {
   if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
   const sent = transferredPage(page.isShared === true ? copiedPage(page) : page);

@@ -8,10 +8,10 @@ import {
   type ToolMirrors,
   type ListEra,
 } from '../mcp/index.js';
-import { type Deadline, wokenTurns } from '../fair/index.js';
+import { type Deadline, wakeScheduler } from '../fair/index.js';
 import { limits, rpcCodes } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX } from './list-memory.js';
-import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
+import type { AnswerReader, ReadAnswer, ReadFailure, ReadPage } from './answer-reader.js';
 import type { ListCache, ListRead } from './list-cache.js';
 import type { ListMerger } from './list-merger.js';
 import type {
@@ -46,7 +46,7 @@ export class ListPages implements RequestHandler {
   /** How many bytes of pages may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = LIST_BYTES_INLINE_MAX;
   #request: RpcRequest | undefined;
-  #reading: AnswerReading | undefined;
+  #reading: AnswerReader | undefined;
   #cursor: string | undefined;
   /** The cursors that were asked for. */
   readonly #asked = new Set<string>();
@@ -152,7 +152,7 @@ export class ListPages implements RequestHandler {
 
   /** Takes its turn, since hundreds may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
-    wokenTurns.run(this.#upstream.subject, () => this.#onFault(fault));
+    wakeScheduler.run(this.#upstream.subject, () => this.#onFault(fault));
   }
 
   #onFault(fault: UpstreamFault): void {

@@ -7,7 +7,7 @@ import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js
 import {
   callersNameOf,
   type CuratedItem,
-  folded,
+  caseFolded,
   isAllowed,
   isReachable,
   isTaskReachable,
@@ -49,7 +49,8 @@ function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Ed
   setText(edits, item, 'title', entry.title);
   setText(edits, item, 'description', entry.description);
   if (closedArguments.size === 0) return edits;
-  const isClosed = (start: number, end: number): boolean => closedArguments.has(folded(stringValue(item, start, end)));
+  const isClosed = (start: number, end: number): boolean =>
+    closedArguments.has(caseFolded(stringValue(item, start, end)));
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };

@@ -2,10 +2,10 @@
 // Exactly one of `respondTo` and `drop` is called, once.
 import { largeMemory } from '../fair/index.js';
 import { LIST_PART_BYTES } from '../upstream/index.js';
-import { answerInForm, type AnswerFrame, type Exchange } from '../exchange/index.js';
+import { answerEncoded, type AnswerFrame, type Exchange } from '../exchange/index.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
-import { type MadeOutcome, type NextOutcome } from './thread-tasks.js';
+import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
   /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
@@ -22,7 +22,7 @@ export interface MergedList {
 const NO_MEMORY = new Uint8Array(0);
 
 /** A list that the thread keeps. */
-interface ListInThread extends MadeOutcome {
+interface ListInThread extends KeptOutcome {
   readonly subject: string;
   readonly key: number;
   readonly form: AnswerFrame['form'];
@@ -38,7 +38,7 @@ export class SmallList implements MergedList {
   }
 
   respondTo(exchange: Exchange, isStreaming = false): void {
-    answerInForm(exchange, this.#bytes, undefined, isStreaming);
+    answerEncoded(exchange, this.#bytes, undefined, isStreaming);
   }
 
   drop(): void {
@@ -120,7 +120,7 @@ export class LargeList implements MergedList {
     });
   }
 
-  #write(exchange: Exchange, { memory, bytes }: NextOutcome): void {
+  #write(exchange: Exchange, { memory, bytes }: NextPartOutcome): void {
     this.#at += bytes;
     // Without room, the exchange still refers to the memory.
     const hasRoom = exchange.write(memory.subarray(0, bytes));

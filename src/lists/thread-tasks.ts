@@ -21,9 +21,9 @@ export interface ReadTask extends AppendTask {
 }
 
 /** What a response says beside its items. */
-export type AroundPage = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
+export type PageSurroundings = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
 
-export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (AroundPage & { readonly itemCount: number });
+export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly itemCount: number });
 
 /** Pages of all backends, to be made into a list or catalogue that is kept under the key; only lent pages are kept any longer. */
 export interface PagesTask {
@@ -34,13 +34,13 @@ export interface PagesTask {
   /** `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
   readonly parts: readonly {
     readonly backend: number;
-    readonly pages: readonly (number | LentRef | TransferredPage)[];
+    readonly pages: readonly (number | LentPageRef | TransferredPage)[];
   }[];
   readonly unavailable: readonly UnavailableBackend[];
 }
 
 /** What was made of pages, and is kept. */
-export interface MadeOutcome {
+export interface KeptOutcome {
   /** Of a list, its length; of a catalogue, its size in memory. */
   readonly bytes: number;
   readonly unreachable: readonly string[];
@@ -68,12 +68,12 @@ export interface GrantTask {
   /** Encoded rules of the one backend. */
   readonly rules: string;
   /** As in `PagesTask`. */
-  readonly pages: readonly (number | LentRef | TransferredPage)[];
+  readonly pages: readonly (number | LentPageRef | TransferredPage)[];
   readonly uri: string;
 }
 
 /** A page that stays in the thread. */
-export interface LentRef {
+export interface LentPageRef {
   readonly lentKey: number;
 }
 
@@ -83,19 +83,19 @@ export interface TransferredPage {
 }
 
 /** Fill the memory with the next part of the list under the key; after the last part the list is dropped. */
-export interface NextTask {
+export interface NextPartTask {
   readonly key: number;
   readonly memory: Uint8Array;
 }
 
-export interface NextOutcome {
+export interface NextPartOutcome {
   readonly memory: Uint8Array;
   readonly bytes: number;
 }
 
 /** The same page, in memory that can be transferred. */
 export function transferredPage({ bytes, spans }: ListPage): TransferredPage {
-  return { bytes: inOwnMemory(bytes), spans };
+  return { bytes: transferable(bytes), spans };
 }
 
 export function receivedPage({ bytes, spans }: TransferredPage): ListPage {
@@ -103,7 +103,7 @@ export function receivedPage({ bytes, spans }: TransferredPage): ListPage {
 }
 
 /** Only memory that holds nothing else can be transferred. Small buffers share memory, so they are copied. */
-export function inOwnMemory(bytes: Uint8Array): Uint8Array {
+export function transferable(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }
 

@@ -2,7 +2,7 @@
 // backends send requests.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { ABSENT, findMember, stringValue, idKey, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, findMember, stringValue, idKey, JsonScanner, jsonKind } from '../bytes/index.js';
 
 /** Offsets of a message's `params`; -1 when it has none. */
 interface ParamsSpan {
@@ -43,7 +43,7 @@ export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDe
   return {
     tokenKey: isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined,
     mode: isShortString(mode) ? stringValue(params, scanner.start(mode), scanner.end(mode)) : '',
-    asksForTask: findMember(scanner, params, 0, 'task') !== ABSENT,
+    asksForTask: findMember(scanner, params, 0, 'task') !== MEMBER_ABSENT,
     taskId: taskIdIn(params, 0),
   };
 }
@@ -85,7 +85,7 @@ function scanParams(bytes: Buffer, { paramsStart, paramsEnd }: ParamsSpan): Buff
 }
 
 function memberOf(params: Buffer, node: number, name: string): number {
-  if (node < 0 || scanner.kind(node) !== jsonKind.object) return ABSENT;
+  if (node < 0 || scanner.kind(node) !== jsonKind.object) return MEMBER_ABSENT;
   return findMember(scanner, params, node, name);
 }
 

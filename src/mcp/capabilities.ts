@@ -1,10 +1,10 @@
 // A client's capabilities, as what a backend may request of it, and a server's, as bits: a session keeps them for each backend, and a
 // caller gets the union.
 import type { Buffer } from 'node:buffer';
-import { ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 
 /** What a backend may request of a client, according to the client's `capabilities`. Read once per session whose client is asked. */
-export interface ClientOffers {
+export interface RequestableOfClient {
   readonly sampling: boolean;
   readonly roots: boolean;
   /** The two modes of elicitation; an empty declaration means forms. */
@@ -21,25 +21,25 @@ const CAPABILITIES_DEPTH = 2;
 const scanner = new JsonScanner();
 
 /** @param capabilities an object, as JSON. A capability named twice counts as not offered. */
-export function readClientOffers(capabilities: Buffer): ClientOffers {
+export function readClientOffers(capabilities: Buffer): RequestableOfClient {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
-  const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== ABSENT;
+  const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== MEMBER_ABSENT;
   const elicitation = objectIn(capabilities, 0, 'elicitation');
-  const elicitationUrl = elicitation !== ABSENT && has(elicitation, 'url');
+  const elicitationUrl = elicitation !== MEMBER_ABSENT && has(elicitation, 'url');
   const tasks = objectIn(capabilities, 0, 'tasks');
   return {
     sampling: has(0, 'sampling'),
     roots: has(0, 'roots'),
-    elicitationForm: elicitation !== ABSENT && (has(elicitation, 'form') || !elicitationUrl),
+    elicitationForm: elicitation !== MEMBER_ABSENT && (has(elicitation, 'form') || !elicitationUrl),
     elicitationUrl,
-    tasks: tasks !== ABSENT,
-    tasksCancel: tasks !== ABSENT && has(tasks, 'cancel'),
+    tasks: tasks !== MEMBER_ABSENT,
+    tasksCancel: tasks !== MEMBER_ABSENT && has(tasks, 'cancel'),
   };
 }
 
 function objectIn(capabilities: Buffer, node: number, name: string): number {
   const member = findMember(scanner, capabilities, node, name);
-  return member >= 0 && scanner.kind(member) === jsonKind.object ? member : ABSENT;
+  return member >= 0 && scanner.kind(member) === jsonKind.object ? member : MEMBER_ABSENT;
 }
 
 export const capability = {
@@ -72,7 +72,7 @@ export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
 /** Tasks of either form; both have ids. */
-export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
+export const ANY_TASK_CAPABILITY = TASK_CAPABILITIES | capability.tasksExtension;
 
 /** A member of `capabilities`, and its own members that count when they are true. Tasks are described separately. */
 interface CapabilityMember {
@@ -97,14 +97,14 @@ export const capabilityMembers: readonly CapabilityMember[] = [
 ];
 
 /** Extensions that end at the gateway, because they are about how its own clients or backends are authorized; tasks have a bit. */
-export const ENDED_EXTENSIONS: ReadonlySet<string> = new Set([
+export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
   'io.modelcontextprotocol/oauth-client-credentials',
   'io.modelcontextprotocol/enterprise-managed-authorization',
 ]);
 
-/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (session/named.ts). */
-export interface NamedCapability {
+/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (session/extra-capabilities.ts). */
+export interface ExtraCapability {
   readonly name: string;
   readonly isExtension?: boolean | undefined;
   /** As the backend wrote it: a JSON object. */

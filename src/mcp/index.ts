@@ -7,10 +7,10 @@ export {
   readRequestId,
 } from './backend-request.js';
 export {
-  ANY_TASKS,
-  type ClientOffers,
+  ANY_TASK_CAPABILITY,
+  type RequestableOfClient,
   LIST_CHANGES,
-  type NamedCapability,
+  type ExtraCapability,
   TASKS_EXTENSION,
   TASK_CAPABILITIES,
   capabilitiesJson,
@@ -23,7 +23,7 @@ export {
   type BackendMessage,
   type ClientBatch,
   type ClientMessage,
-  type ClientReading,
+  type ParsedClientMessage,
   beginsWithResult,
   readBackendAnswer,
   readBackendMessage,
@@ -33,7 +33,7 @@ export {
 export { readLargeBackendMessage } from './large-backend-message.js';
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
 export { type ListAnswer, type ListEra, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
-export { type Unhonoured, readUnhonoured } from './listen-acknowledgement.js';
+export { type RefusedSubscriptions, readUnhonoured } from './listen-acknowledgement.js';
 export { isMcpMethod } from './method-name.js';
 export {
   CLIENT_CAPABILITIES_KEY,
@@ -41,8 +41,8 @@ export {
   LOG_LEVEL_KEY,
   type ModernEnvelope,
   PROTOCOL_VERSION_KEY,
-  type SaidError,
-  readSaidError,
+  type BackendErrorText,
+  readBackendErrorText,
 } from './modern-envelope.js';
 export {
   BACKEND_VERSIONS,
@@ -53,10 +53,10 @@ export {
   PROTOCOL_VERSIONS,
   canResume,
   eraOfVersion,
-  offerable,
-  otherVersionIn,
+  versionIfOfferable,
+  versionToOfferNext,
   readVersionRefusal,
-  refusalNaming,
+  versionRefusalOf,
   severityOf,
 } from './protocol-versions.js';
 export { readResultType } from './result-type.js';

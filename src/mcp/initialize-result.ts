@@ -4,16 +4,16 @@ import type { Buffer } from 'node:buffer';
 import {
   capability,
   capabilityMembers,
-  ENDED_EXTENSIONS,
+  EXTENSIONS_NOT_FORWARDED,
   TASKS_EXTENSION,
-  type NamedCapability,
+  type ExtraCapability,
 } from './capabilities.js';
 import {
-  ABSENT,
+  MEMBER_ABSENT,
   ESCAPE_BYTES_MAX,
   findMember,
   findMembers,
-  isString,
+  isStringEqual,
   MemberNames,
   stringValue,
   JsonScanner,
@@ -26,7 +26,7 @@ import { KIB } from '../shared/index.js';
  * Bytes of the experimental capabilities, and of the extensions, that a backend declares and each session keeps, with their values. Those
  * beyond it are left out.
  */
-export const NAMED_CAPABILITY_BYTES_MAX = KIB;
+export const EXTRA_CAPABILITY_BYTES_MAX = KIB;
 /** A backend's `instructions`, which each session keeps. Beyond that, they are left out. */
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
@@ -35,7 +35,7 @@ interface ServerSelf {
   /** As bits of `capability`. */
   readonly capabilities: number;
   /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
-  readonly named: readonly NamedCapability[] | undefined;
+  readonly named: readonly ExtraCapability[] | undefined;
   /** Also `undefined` when they are longer than a session keeps: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
@@ -66,8 +66,8 @@ const inDiscovered = new Int32Array(discoverNames.all.length);
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
-  const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
-  if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
+  const [version = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT] = found;
+  if (version === MEMBER_ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
   const self = readSelf(bytes, capabilities, instructions);
   // The extension does not exist in versions with sessions.
   const known = self.capabilities & ~capability.tasksExtension;
@@ -78,9 +78,13 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
 export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, discoverNames, inDiscovered)) return undefined;
-  const [versions = ABSENT, capabilities = ABSENT, instructions = ABSENT, type = ABSENT] = inDiscovered;
-  if (versions === ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
-  if (type !== ABSENT && !(isText(type) && isString(bytes, scanner.start(type), scanner.end(type), 'complete')))
+  const [versions = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT, type = MEMBER_ABSENT] =
+    inDiscovered;
+  if (versions === MEMBER_ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
+  if (
+    type !== MEMBER_ABSENT &&
+    !(isText(type) && isStringEqual(bytes, scanner.start(type), scanner.end(type), 'complete'))
+  )
     return undefined;
   return { supportedVersions: readVersions(bytes, versions), ...readSelf(bytes, capabilities, instructions) };
 }
@@ -139,7 +143,7 @@ function readTasks(bytes: Buffer, tasks: number): number {
 function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
   if (!isObjectNode(node)) return byName;
-  let bytesLeft = NAMED_CAPABILITY_BYTES_MAX;
+  let bytesLeft = EXTRA_CAPABILITY_BYTES_MAX;
   const past = scanner.next(node);
   for (let member = node + 1; member < past; member = scanner.next(member)) {
     const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
@@ -153,13 +157,13 @@ function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   return byName;
 }
 
-function readNamed(bytes: Buffer, capabilities: number): readonly NamedCapability[] | undefined {
+function readNamed(bytes: Buffer, capabilities: number): readonly ExtraCapability[] | undefined {
   const experimental = memberOf(bytes, capabilities, 'experimental');
   const extensions = memberOf(bytes, capabilities, 'extensions');
-  if (experimental === ABSENT && extensions === ABSENT) return undefined;
-  const named: NamedCapability[] = Array.from(namedIn(bytes, experimental), ([name, value]) => ({ name, value }));
+  if (experimental === MEMBER_ABSENT && extensions === MEMBER_ABSENT) return undefined;
+  const named: ExtraCapability[] = Array.from(namedIn(bytes, experimental), ([name, value]) => ({ name, value }));
   for (const [name, value] of namedIn(bytes, extensions))
-    if (!ENDED_EXTENSIONS.has(name)) named.push({ name, value, isExtension: true });
+    if (!EXTENSIONS_NOT_FORWARDED.has(name)) named.push({ name, value, isExtension: true });
   return named.length === 0 ? undefined : named;
 }
 
@@ -169,7 +173,7 @@ function isOffered(bytes: Buffer, node: number): boolean {
 }
 
 function memberOf(bytes: Buffer, node: number, name: string): number {
-  return isObjectNode(node) ? findMember(scanner, bytes, node, name) : ABSENT;
+  return isObjectNode(node) ? findMember(scanner, bytes, node, name) : MEMBER_ABSENT;
 }
 
 function isObjectNode(node: number): boolean {

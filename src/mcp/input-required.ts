@@ -2,7 +2,7 @@
 // that everything that goes to the client and comes back keeps its bytes. Cold path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { ABSENT, findMember, stringValue, jsonKind, JsonScanner, readings, type Reading } from '../bytes/index.js';
+import { MEMBER_ABSENT, findMember, stringValue, jsonKind, JsonScanner, readings, type Scan } from '../bytes/index.js';
 import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 
 /** A question for the client. */
@@ -37,7 +37,7 @@ export function readInputRequired(
   subject: string,
   result: Buffer,
   done: (input: InputRequired | undefined) => void,
-): Reading | undefined {
+): Scan | undefined {
   if (result.length > limits.readAtOnceBytesMax)
     return readings.readNow(subject, result, DEPTH, (tape) => done(tape && inputIn(tape, result)));
   done(scanner.scan(result, DEPTH) ? inputIn(scanner, result) : undefined);
@@ -47,11 +47,14 @@ export function readInputRequired(
 function inputIn(tape: JsonScanner, bytes: Buffer): InputRequired | undefined {
   const state = findMember(tape, bytes, 0, 'requestState');
   const list = findMember(tape, bytes, 0, 'inputRequests');
-  if (state !== ABSENT && !isOf(tape, state, jsonKind.string)) return undefined;
-  if (list !== ABSENT && !isOf(tape, list, jsonKind.object)) return undefined;
-  const requests = list === ABSENT ? [] : requestsIn(tape, bytes, list);
-  if (requests === undefined || (requests.length === 0 && state === ABSENT)) return undefined;
-  return { requests, requestState: state === ABSENT ? undefined : bytes.subarray(tape.start(state), tape.end(state)) };
+  if (state !== MEMBER_ABSENT && !isOf(tape, state, jsonKind.string)) return undefined;
+  if (list !== MEMBER_ABSENT && !isOf(tape, list, jsonKind.object)) return undefined;
+  const requests = list === MEMBER_ABSENT ? [] : requestsIn(tape, bytes, list);
+  if (requests === undefined || (requests.length === 0 && state === MEMBER_ABSENT)) return undefined;
+  return {
+    requests,
+    requestState: state === MEMBER_ABSENT ? undefined : bytes.subarray(tape.start(state), tape.end(state)),
+  };
 }
 
 function requestsIn(tape: JsonScanner, bytes: Buffer, list: number): InputRequest[] | undefined {
@@ -71,16 +74,16 @@ function requestIn(tape: JsonScanner, bytes: Buffer, node: number): InputRequest
   const params = findMember(tape, bytes, node, 'params');
   if (!isOf(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > METHOD_NAME_BYTES_MAX)
     return undefined;
-  if (params !== ABSENT && !isOf(tape, params, jsonKind.object)) return undefined;
-  const mode = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'mode');
-  const elicitationId = params === ABSENT ? ABSENT : findMember(tape, bytes, params, 'elicitationId');
+  if (params !== MEMBER_ABSENT && !isOf(tape, params, jsonKind.object)) return undefined;
+  const mode = params === MEMBER_ABSENT ? MEMBER_ABSENT : findMember(tape, bytes, params, 'mode');
+  const elicitationId = params === MEMBER_ABSENT ? MEMBER_ABSENT : findMember(tape, bytes, params, 'elicitationId');
   const isModeText = isOf(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= METHOD_NAME_BYTES_MAX;
   return {
     key: bytes.subarray(tape.keyStart(node) - 1, tape.keyEnd(node) + 1),
     method: stringValue(bytes, tape.start(method), tape.end(method)),
-    params: params === ABSENT ? bytes.subarray(0, 0) : bytes.subarray(tape.start(params), tape.end(params)),
+    params: params === MEMBER_ABSENT ? bytes.subarray(0, 0) : bytes.subarray(tape.start(params), tape.end(params)),
     mode: isModeText ? stringValue(bytes, tape.start(mode), tape.end(mode)) : '',
-    hasElicitationId: elicitationId !== ABSENT,
+    hasElicitationId: elicitationId !== MEMBER_ABSENT,
   };
 }
 

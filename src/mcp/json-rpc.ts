@@ -4,17 +4,17 @@
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
-  ABSENT,
-  AMBIGUOUS,
+  MEMBER_ABSENT,
+  MEMBER_AMBIGUOUS,
   endOf,
-  findIn,
+  findMembersOfAny,
   findMembers,
-  isString,
+  isStringEqual,
   MemberNames,
   JsonScanner,
   jsonKind,
   readings,
-  type Reading,
+  type Scan,
   startOf,
 } from '../bytes/index.js';
 import { methodName } from './method-name.js';
@@ -98,12 +98,12 @@ export interface BackendMessage {
 }
 
 /** `not-json` results in -32700, `not-json-rpc` in -32600 (decisions 2.2). */
-export type ClientReading = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
+export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
 /** The deepest values read are members of `params._meta`. */
 const CLIENT_DEPTH = 3;
 /** How deep a backend's message is read. */
-export const BACKEND_DEPTH = 2;
+export const BACKEND_MESSAGE_DEPTH = 2;
 
 /** Enough for `jsonrpc` and `id`, which backends write before the result unless they begin with it. */
 const BEGINNING_BYTES = 256;
@@ -116,7 +116,13 @@ const scanner = new JsonScanner();
 export const messageTape = scanner;
 
 /** Nodes of the top-level members of a message; reused like the scanner. */
-const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, error: ABSENT };
+const envelope = {
+  id: MEMBER_ABSENT,
+  method: MEMBER_ABSENT,
+  params: MEMBER_ABSENT,
+  result: MEMBER_ABSENT,
+  error: MEMBER_ABSENT,
+};
 
 // The names to find in each object, and their nodes, in the order of the names.
 const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
@@ -132,7 +138,7 @@ const inMeta = new Int32Array(metaNames.all.length);
 const inResult = new Int32Array(resultNames.all.length);
 const inResultMeta = new Int32Array(resultMetaNames.all.length);
 
-export function readClientMessage(bytes: Buffer): ClientReading {
+export function readClientMessage(bytes: Buffer): ParsedClientMessage {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes, undefined) : 'not-json';
 }
 
@@ -144,50 +150,59 @@ export function readClientMessage(bytes: Buffer): ClientReading {
 export function readLargeClientMessage(
   subject: string,
   bytes: Buffer,
-  done: (message: ClientReading) => void,
-): Reading {
+  done: (message: ParsedClientMessage) => void,
+): Scan {
   return readings.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
     done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes, tape));
   });
 }
 
 /** @param lasting the tape, if it stays valid after the call. */
-function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner | undefined): ClientReading {
+function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner | undefined): ParsedClientMessage {
   if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
   const { id, method } = envelope;
-  if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
-  if (method === ABSENT) {
-    if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
-    inParams.fill(ABSENT);
-    inMeta.fill(ABSENT);
+  if (id !== MEMBER_ABSENT && !isId(tape, id)) return 'not-json-rpc';
+  if (method === MEMBER_ABSENT) {
+    if (id === MEMBER_ABSENT || !isResponse(tape)) return 'not-json-rpc';
+    inParams.fill(MEMBER_ABSENT);
+    inMeta.fill(MEMBER_ABSENT);
     inMeta[1] = relatedTaskOfResult(tape, bytes);
-    return clientMessage(tape, 'response', '', ABSENT, ABSENT, undefined, undefined);
+    return clientMessage(tape, 'response', '', MEMBER_ABSENT, MEMBER_ABSENT, undefined, undefined);
   }
   const params = nullAsAbsent(tape, envelope.params);
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
-  if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
+  if (!findMembersOfAny(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
   const subject = requestSubjectOf(tape, bytes, methodText, params, inParams[0]!);
-  if (subject === AMBIGUOUS) return 'not-json-rpc';
-  if (!findIn(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
+  if (subject === MEMBER_AMBIGUOUS) return 'not-json-rpc';
+  if (!findMembersOfAny(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
   const version = inMeta[2]!;
-  const modern = version === ABSENT ? undefined : readModernEnvelope(tape, bytes, params, inParams[3]!, version);
+  const modern = version === MEMBER_ABSENT ? undefined : readModernEnvelope(tape, bytes, params, inParams[3]!, version);
   if (modern === 'ambiguous') return 'not-json-rpc';
-  const name = subject !== ABSENT && tape.kind(subject) === jsonKind.string ? subject : ABSENT;
-  return clientMessage(tape, id === ABSENT ? 'notification' : 'request', methodText, params, name, modern, lasting);
+  const name = subject !== MEMBER_ABSENT && tape.kind(subject) === jsonKind.string ? subject : MEMBER_ABSENT;
+  return clientMessage(
+    tape,
+    id === MEMBER_ABSENT ? 'notification' : 'request',
+    methodText,
+    params,
+    name,
+    modern,
+    lasting,
+  );
 }
 
 /** An ambiguous member counts as absent. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
-  if (envelope.result === ABSENT || !findIn(tape, bytes, envelope.result, resultNames, inResult)) return ABSENT;
-  return findIn(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : ABSENT;
+  if (envelope.result === MEMBER_ABSENT || !findMembersOfAny(tape, bytes, envelope.result, resultNames, inResult))
+    return MEMBER_ABSENT;
+  return findMembersOfAny(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
 }
 
 /**
  * @param depthMax values nested at most this deep are left in `messageTape`, for further reading.
  * @returns `undefined` for anything but a JSON-RPC message.
  */
-export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): BackendMessage | undefined {
+export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEPTH): BackendMessage | undefined {
   return scanner.scan(bytes, depthMax) ? backendMessageIn(scanner, bytes) : undefined;
 }
 
@@ -197,7 +212,7 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): Bac
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   if (!uriPlaces.mayBeIn(bytes))
-    return scanner.scan(bytes, BACKEND_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
+    return scanner.scan(bytes, BACKEND_MESSAGE_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
   if (scanner.scan(bytes, uriPlaces.depth, leadingFilter(bytes, uriPlaces.leading))) {
     const message = backendMessageIn(scanner, bytes, uriPlaces.in(scanner, bytes));
     // The filter omits members that only other kinds of message have.
@@ -210,21 +225,21 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
 export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
   if (!readEnvelope(tape, bytes)) return undefined;
   const { method, error } = envelope;
-  const isAnswer = method === ABSENT;
+  const isAnswer = method === MEMBER_ABSENT;
   // An error that belongs to no request has no id (S33), or JSON-RPC's `null`.
-  const id = isAnswer && error !== ABSENT ? nullAsAbsent(tape, envelope.id) : envelope.id;
-  const params = isAnswer ? ABSENT : nullAsAbsent(tape, envelope.params);
+  const id = isAnswer && error !== MEMBER_ABSENT ? nullAsAbsent(tape, envelope.id) : envelope.id;
+  const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, envelope.params);
   if (!isBackends(tape, id, params)) return undefined;
-  const isNotification = !isAnswer && id === ABSENT;
-  if (isNotification && !findIn(tape, bytes, params, tokenNames, inToken)) return undefined;
-  const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : ABSENT;
-  const body = error === ABSENT ? envelope.result : error;
+  const isNotification = !isAnswer && id === MEMBER_ABSENT;
+  if (isNotification && !findMembersOfAny(tape, bytes, params, tokenNames, inToken)) return undefined;
+  const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : MEMBER_ABSENT;
+  const body = error === MEMBER_ABSENT ? envelope.result : error;
   return {
     kind: isAnswer ? 'response' : isNotification ? 'notification' : 'request',
     method: isAnswer ? '' : methodName(bytes, tape.start(method), tape.end(method)),
     idStart: startOf(tape, id),
     idEnd: endOf(tape, id),
-    isError: error !== ABSENT,
+    isError: error !== MEMBER_ABSENT,
     bodyStart: startOf(tape, body),
     bodyEnd: endOf(tape, body),
     paramsStart: startOf(tape, params),
@@ -237,9 +252,9 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceS
 }
 
 function isBackends(tape: JsonScanner, id: number, params: number): boolean {
-  if (id !== ABSENT && !isId(tape, id)) return false;
-  if (envelope.method !== ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
-  return isResponse(tape) && (id !== ABSENT || envelope.error !== ABSENT);
+  if (id !== MEMBER_ABSENT && !isId(tape, id)) return false;
+  if (envelope.method !== MEMBER_ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
+  return isResponse(tape) && (id !== MEMBER_ABSENT || envelope.error !== MEMBER_ABSENT);
 }
 
 /**
@@ -261,28 +276,32 @@ function readEnvelope(tape: JsonScanner, bytes: Buffer): boolean {
   if (tape.kind(0) !== jsonKind.object) return false;
   if (!findMembers(tape, bytes, 0, envelopeNames, inEnvelope)) return false;
   const version = inEnvelope[0]!;
-  if (version === ABSENT || tape.kind(version) !== jsonKind.string) return false;
+  if (version === MEMBER_ABSENT || tape.kind(version) !== jsonKind.string) return false;
   envelope.id = inEnvelope[1]!;
   envelope.method = inEnvelope[2]!;
   envelope.params = inEnvelope[3]!;
   envelope.result = inEnvelope[4]!;
   envelope.error = inEnvelope[5]!;
   // Some servers write both members in every answer, one of them `null`.
-  if (envelope.result !== ABSENT && envelope.error !== ABSENT) {
-    if (tape.kind(envelope.error) === jsonKind.null) envelope.error = ABSENT;
-    else if (tape.kind(envelope.result) === jsonKind.null) envelope.result = ABSENT;
+  if (envelope.result !== MEMBER_ABSENT && envelope.error !== MEMBER_ABSENT) {
+    if (tape.kind(envelope.error) === jsonKind.null) envelope.error = MEMBER_ABSENT;
+    else if (tape.kind(envelope.result) === jsonKind.null) envelope.result = MEMBER_ABSENT;
   }
-  return isString(bytes, tape.start(version), tape.end(version), '2.0');
+  return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
 /** A request or notification must not look like a response too: backends differ in what they check first. */
 function isCall(tape: JsonScanner): boolean {
-  return tape.kind(envelope.method) === jsonKind.string && envelope.result === ABSENT && envelope.error === ABSENT;
+  return (
+    tape.kind(envelope.method) === jsonKind.string &&
+    envelope.result === MEMBER_ABSENT &&
+    envelope.error === MEMBER_ABSENT
+  );
 }
 
 function isResponse(tape: JsonScanner): boolean {
-  if (envelope.error === ABSENT) return envelope.result !== ABSENT;
-  return envelope.result === ABSENT && tape.kind(envelope.error) === jsonKind.object;
+  if (envelope.error === MEMBER_ABSENT) return envelope.result !== MEMBER_ABSENT;
+  return envelope.result === MEMBER_ABSENT && tape.kind(envelope.error) === jsonKind.object;
 }
 
 /** A string or a number, short enough to be compared and kept. */
@@ -293,21 +312,21 @@ function isId(tape: JsonScanner, node: number): boolean {
 }
 
 function idOrAbsent(tape: JsonScanner, node: number): number {
-  return node !== ABSENT && isId(tape, node) ? node : ABSENT;
+  return node !== MEMBER_ABSENT && isId(tape, node) ? node : MEMBER_ABSENT;
 }
 
 function nullAsAbsent(tape: JsonScanner, node: number): number {
-  return node !== ABSENT && tape.kind(node) === jsonKind.null ? ABSENT : node;
+  return node !== MEMBER_ABSENT && tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
 }
 
 /** Clients also ask for the first page with `null` or an empty cursor. */
 function isNoCursor(tape: JsonScanner, node: number): boolean {
-  if (node === ABSENT || tape.kind(node) === jsonKind.null) return true;
+  if (node === MEMBER_ABSENT || tape.kind(node) === jsonKind.null) return true;
   return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
 }
 
 function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
-  return node === ABSENT || tape.kind(node) === jsonKind.object;
+  return node === MEMBER_ABSENT || tape.kind(node) === jsonKind.object;
 }
 
 /** Builds a message from these nodes and those in `envelope`, `inParams` and `inMeta`. */
@@ -323,7 +342,7 @@ function clientMessage(
   const { id } = envelope;
   const progressToken = idOrAbsent(tape, inMeta[0]!);
   const requestId = idOrAbsent(tape, inParams[1]!);
-  const cursor = isNoCursor(tape, inParams[2]!) ? ABSENT : inParams[2]!;
+  const cursor = isNoCursor(tape, inParams[2]!) ? MEMBER_ABSENT : inParams[2]!;
   const relatedTask = inMeta[1]!;
   const meta = inParams[3]!;
   return {
@@ -342,7 +361,7 @@ function clientMessage(
     requestIdEnd: endOf(tape, requestId),
     cursorStart: startOf(tape, cursor),
     cursorEnd: endOf(tape, cursor),
-    asksForTask: inParams[4]! !== ABSENT,
+    asksForTask: inParams[4]! !== MEMBER_ABSENT,
     relatedTaskStart: startOf(tape, relatedTask),
     relatedTaskEnd: endOf(tape, relatedTask),
     metaStart: startOf(tape, meta),
@@ -378,7 +397,7 @@ let isSubjectUri = false;
 
 /**
  * @param name the node of `params.name`, which the caller has already found.
- * @returns the node of what the request is about; otherwise `ABSENT` or `AMBIGUOUS`.
+ * @returns the node of what the request is about; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`.
  */
 function requestSubjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: number, name: number): number {
   isSubjectUri = false;
@@ -387,24 +406,26 @@ function requestSubjectOf(tape: JsonScanner, bytes: Buffer, method: string, para
     case 'resources/subscribe':
     case 'resources/unsubscribe':
       isSubjectUri = true;
-      return findIn(tape, bytes, params, uriNames, inUri) ? inUri[0]! : AMBIGUOUS;
+      return findMembersOfAny(tape, bytes, params, uriNames, inUri) ? inUri[0]! : MEMBER_AMBIGUOUS;
     case 'tasks/get':
     case 'tasks/result':
     case 'tasks/cancel':
     case 'tasks/update':
-      return findIn(tape, bytes, params, taskNames, inTask) ? inTask[0]! : AMBIGUOUS;
+      return findMembersOfAny(tape, bytes, params, taskNames, inTask) ? inTask[0]! : MEMBER_AMBIGUOUS;
     case 'completion/complete':
-      if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;
-      return findIn(tape, bytes, inRefParams[0]!, refNames, inRef) ? subjectOfRef(tape, bytes) : AMBIGUOUS;
+      if (!findMembersOfAny(tape, bytes, params, refParamsNames, inRefParams)) return MEMBER_AMBIGUOUS;
+      return findMembersOfAny(tape, bytes, inRefParams[0]!, refNames, inRef)
+        ? subjectOfRef(tape, bytes)
+        : MEMBER_AMBIGUOUS;
     default:
       return name;
   }
 }
 
 function subjectOfRef(tape: JsonScanner, bytes: Buffer): number {
-  const [type = ABSENT, name = ABSENT, uri = ABSENT] = inRef;
-  if (type === ABSENT || tape.kind(type) !== jsonKind.string) return ABSENT;
-  if (isString(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
-  isSubjectUri = isString(bytes, tape.start(type), tape.end(type), 'ref/resource');
-  return isSubjectUri ? uri : ABSENT;
+  const [type = MEMBER_ABSENT, name = MEMBER_ABSENT, uri = MEMBER_ABSENT] = inRef;
+  if (type === MEMBER_ABSENT || tape.kind(type) !== jsonKind.string) return MEMBER_ABSENT;
+  if (isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
+  isSubjectUri = isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/resource');
+  return isSubjectUri ? uri : MEMBER_ABSENT;
 }

@@ -1,7 +1,7 @@
 // Reads backends' messages of any size in slices, between which the event loop serves others; and once more, when a message may contain
 // resource URIs or task ids, to find these. Cold path except for large messages.
-import { backendMessageIn, BACKEND_DEPTH, type BackendMessage } from './json-rpc.js';
-import { readings, type Reading } from '../bytes/index.js';
+import { backendMessageIn, BACKEND_MESSAGE_DEPTH, type BackendMessage } from './json-rpc.js';
+import { readings, type Scan } from '../bytes/index.js';
 import { taskIds } from './task-places.js';
 import { leadingFilter, NO_SPANS, uris } from './uri-places.js';
 
@@ -19,7 +19,7 @@ export function readLargeBackendMessage(
   done: LargeMessageReader,
   hasTasks = false,
   isLater = false,
-): Reading {
+): Scan {
   const sought = hasTasks ? [uris, taskIds] : [uris];
   const named = new Set<typeof uris>();
   const onSlice = (from: number, to: number): void => {
@@ -27,11 +27,11 @@ export function readLargeBackendMessage(
       if (!named.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to)))
         named.add(places);
   };
-  let second: Reading | undefined;
+  let second: Scan | undefined;
   const first = readings[isLater ? 'read' : 'readNow'](
     subject,
     bytes,
-    BACKEND_DEPTH,
+    BACKEND_MESSAGE_DEPTH,
     (tape) => {
       const message = tape && backendMessageIn(tape, bytes);
       if (message?.kind !== 'response') named.delete(uris);

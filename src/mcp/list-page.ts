@@ -2,7 +2,15 @@
 // came. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { ABSENT, findMember, isString, stringValue, sameId, JsonScanner, jsonKind } from '../bytes/index.js';
+import {
+  MEMBER_ABSENT,
+  findMember,
+  isStringEqual,
+  stringValue,
+  isSameId,
+  JsonScanner,
+  jsonKind,
+} from '../bytes/index.js';
 import { messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
 import type { ListKind } from './list-kinds.js';
 import type { Era } from './protocol-versions.js';
@@ -14,7 +22,7 @@ import {
   type PageMirrors,
   type ToolMirrors,
 } from './tool-mirrors.js';
-import { withSchemas } from './tool-schemas.js';
+import { withReadableSchemas } from './tool-schemas.js';
 
 /**
  * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
@@ -95,7 +103,7 @@ const metaTape = new JsonScanner();
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
-  if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
+  if (!isSameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
   return message.isError ? readError(bytes) : readPage(bytes, message, kind, era);
 }
 
@@ -120,14 +128,15 @@ function readPage(
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const mended = kind.name === 'tools' && !isMended ? withSchemas(bytes, tape, list, era === 'modern') : undefined;
+  const mended =
+    kind.name === 'tools' && !isMended ? withReadableSchemas(bytes, tape, list, era === 'modern') : undefined;
   const again = mended && readBackendMessage(mended, ANSWER_DEPTH);
   if (mended !== undefined && again !== undefined) return readPage(mended, again, kind, era, true);
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);
   if (spans === undefined) return INVALID;
-  const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
+  const isLast = cursor === MEMBER_ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
   const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
   const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
@@ -167,7 +176,7 @@ function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
     for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
-      if (spans[at] !== ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
+      if (spans[at] !== MEMBER_ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
   }
   if (names.length === 0) return names;
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
@@ -185,7 +194,7 @@ function ttlIn(bytes: Buffer, node: number): number {
 }
 
 function isCompleteType(bytes: Buffer, type: number): boolean {
-  return type === ABSENT || (isText(type) && isString(bytes, tape.start(type), tape.end(type), 'complete'));
+  return type === MEMBER_ABSENT || (isText(type) && isStringEqual(bytes, tape.start(type), tape.end(type), 'complete'));
 }
 
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
@@ -193,14 +202,14 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   const past = tape.next(list);
   const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
   for (let node = list + 1; node < past; node = tape.next(node)) {
-    const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : ABSENT;
+    const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : MEMBER_ABSENT;
     if (!isText(key)) return undefined;
     if (tokenBytes(key) - 2 > keyBytesMax) continue;
     spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
     if (isText(name)) spans.push(tape.start(name), tape.end(name));
-    else spans.push(ABSENT, ABSENT);
-    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : ABSENT);
+    else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
+    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
   }
   return Int32Array.from(spans);
 }
@@ -208,23 +217,25 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
 /** Few tools have links; the rest of a tool's `_meta` is not recorded. */
 function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
-    spans.push(ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+    spans.push(MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT);
     return;
   }
   const offset = tape.start(meta);
   const metaBytes = bytes.subarray(offset, tape.end(meta));
   // Already scanned as part of the response, so the scan fails only when there are too many values.
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
-  const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : ABSENT;
-  const link = ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : ABSENT;
+  const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
+  const link =
+    ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : MEMBER_ABSENT;
   pushLink(spans, offset, link);
-  for (const name of FLAT_LINKS) pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : ABSENT);
+  for (const name of FLAT_LINKS)
+    pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : MEMBER_ABSENT);
 }
 
 function pushLink(spans: number[], offset: number, node: number): void {
   if (node >= 0 && metaTape.kind(node) === jsonKind.string)
     spans.push(offset + metaTape.start(node), offset + metaTape.end(node));
-  else spans.push(ABSENT, ABSENT);
+  else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
 }
 
 const LINK = 'resourceUri';
@@ -236,7 +247,7 @@ function isText(node: number): boolean {
 }
 
 function isCursor(node: number): boolean {
-  if (node < 0) return node === ABSENT;
+  if (node < 0) return node === MEMBER_ABSENT;
   const kind = tape.kind(node);
   return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
 }

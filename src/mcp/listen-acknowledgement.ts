@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer';
 import { isObject, limits } from '../shared/index.js';
 import type { BackendMessage } from './json-rpc.js';
 
-export interface Unhonoured {
+export interface RefusedSubscriptions {
   /** Members of the filter, such as `toolsListChanged`. */
   readonly members: ReadonlySet<string>;
   /** The backend's own URIs. */
@@ -18,7 +18,7 @@ export function readUnhonoured(
   asked: string,
   bytes: Buffer,
   { paramsStart, paramsEnd }: BackendMessage,
-): Unhonoured | undefined {
+): RefusedSubscriptions | undefined {
   const bytesMax = limits.readAtOnceBytesMax;
   if (paramsStart === -1 || paramsEnd - paramsStart > bytesMax || asked.length > bytesMax) return undefined;
   const params: unknown = JSON.parse(bytes.toString('utf8', paramsStart, paramsEnd));

@@ -5,7 +5,7 @@ import { stringValue } from '../bytes/index.js';
 /** Method name as repeated in the error about an unknown method. Beyond that, the rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;
 
-export const KNOWN_NAMES = [
+export const KNOWN_METHODS = [
   'initialize',
   'ping',
   'tools/list',
@@ -41,7 +41,7 @@ export const KNOWN_NAMES = [
   'notifications/roots/list_changed',
 ] as const;
 
-const knownNames: ReadonlySet<string> = new Set(KNOWN_NAMES);
+const knownNames: ReadonlySet<string> = new Set(KNOWN_METHODS);
 
 /** Whether MCP itself defines the method, in whatever version. Cold path. */
 export function isMcpMethod(method: string): boolean {
@@ -49,7 +49,7 @@ export function isMcpMethod(method: string): boolean {
 }
 
 const namesByLength: string[][] = [];
-for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
+for (const name of KNOWN_METHODS) (namesByLength[name.length] ??= []).push(name);
 
 /** The text of a method's string token; the offsets include its quotes. A name longer than any real one is truncated, and not decoded. */
 export function methodName(bytes: Buffer, start: number, end: number): string {

@@ -1,14 +1,14 @@
 // Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
 // capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
 import type { Buffer } from 'node:buffer';
-import { ABSENT, endOf, findMembers, MemberNames, type JsonScanner, startOf } from '../bytes/index.js';
+import { MEMBER_ABSENT, endOf, findMembers, MemberNames, type JsonScanner, startOf } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 // Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
-export interface SaidError {
+export interface BackendErrorText {
   /** Of any type. */
   readonly code: unknown;
   /** `''` when it is no string. */
@@ -18,7 +18,7 @@ export interface SaidError {
 }
 
 /** @param error the value of the message's `error`, as JSON. An error too large to be read at once counts as empty. */
-export function readSaidError(error: Buffer): SaidError {
+export function readBackendErrorText(error: Buffer): BackendErrorText {
   const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
   const { code, message, data } = value;
@@ -82,8 +82,8 @@ export function readModernEnvelope(
 ): ModernEnvelope | 'ambiguous' {
   if (!findMembers(tape, bytes, meta, metaNames, inMeta)) return 'ambiguous';
   if (!findMembers(tape, bytes, params, paramsNames, inParams)) return 'ambiguous';
-  const [capabilities = ABSENT, clientInfo = ABSENT, logLevel = ABSENT] = inMeta;
-  const [requestState = ABSENT, inputResponses = ABSENT] = inParams;
+  const [capabilities = MEMBER_ABSENT, clientInfo = MEMBER_ABSENT, logLevel = MEMBER_ABSENT] = inMeta;
+  const [requestState = MEMBER_ABSENT, inputResponses = MEMBER_ABSENT] = inParams;
   return {
     protocolVersionStart: startOf(tape, version),
     protocolVersionEnd: endOf(tape, version),

@@ -64,7 +64,7 @@ const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_TOLD_MAX = 4;
 
 /** @param versions that a server says it speaks, none of which is of use. @param latest spoken here. */
-export function refusalNaming(versions: readonly string[], latest: string): VersionRefusal {
+export function versionRefusalOf(versions: readonly string[], latest: string): VersionRefusal {
   const isLater = versions.length > 0 && versions.every((version) => version > latest);
   const told = versions.slice(0, VERSIONS_TOLD_MAX).join(', ');
   return { kind: isLater ? 'version-later' : 'version-unsupported', ...(told !== '' && { detail: `(${told})` }) };
@@ -75,7 +75,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
   if (named.some((version) => BACKEND_VERSIONS.has(version))) return undefined;
-  const refusal = refusalNaming(named, LATEST_PROTOCOL_VERSION);
+  const refusal = versionRefusalOf(named, LATEST_PROTOCOL_VERSION);
   if (LATER_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
   if (named.length > 0) return refusal;
   const isUnknown = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
@@ -88,15 +88,15 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
  * @param own the latest for callers that speak any.
  * @returns `undefined` when it is about something else, or there is nothing else to offer.
  */
-export function otherVersionIn(refusal: string, own = LATEST_PROTOCOL_VERSION): string | undefined {
+export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSION): string | undefined {
   if (!/version|supported/i.test(refusal)) return undefined;
   const named = refusal.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? [];
-  const newest = named.filter(offerable).sort().at(-1);
-  return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : offerable(own));
+  const newest = named.filter(versionIfOfferable).sort().at(-1);
+  return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : versionIfOfferable(own));
 }
 
 /** @returns the version, if it has sessions and is not the latest, which was offered first. */
-export function offerable(version: string): string | undefined {
+export function versionIfOfferable(version: string): string | undefined {
   return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 

@@ -2,7 +2,15 @@
 // key, which may be nested deeper, has another value than the usual one. Warm path: only for backends of that version.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { ABSENT, findMember, isString, jsonKind, JsonScanner, readings, type Reading } from '../bytes/index.js';
+import {
+  MEMBER_ABSENT,
+  findMember,
+  isStringEqual,
+  jsonKind,
+  JsonScanner,
+  readings,
+  type Scan,
+} from '../bytes/index.js';
 
 /** `other`: an unknown type, which makes the result invalid (N06). */
 type ResultType = 'complete' | 'input_required' | 'other';
@@ -18,7 +26,7 @@ const scanner = new JsonScanner();
  * @param done called once, synchronously when there is time.
  * @returns the reading in progress, if it takes longer.
  */
-export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Reading | undefined {
+export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Scan | undefined {
   if (!mayBeOther(result)) done('complete');
   else if (result.length <= limits.readAtOnceBytesMax)
     done(typeIn(scanner.scan(result, 1) ? scanner : undefined, result));
@@ -47,8 +55,8 @@ function isCompleteBehind(result: Buffer, at: number): boolean {
 function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
   if (tape === undefined || tape.kind(0) !== jsonKind.object) return 'other';
   const node = findMember(tape, result, 0, 'resultType');
-  if (node === ABSENT) return 'complete';
+  if (node === MEMBER_ABSENT) return 'complete';
   if (node < 0 || tape.kind(node) !== jsonKind.string) return 'other';
-  if (isString(result, tape.start(node), tape.end(node), 'complete')) return 'complete';
-  return isString(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
+  if (isStringEqual(result, tape.start(node), tape.end(node), 'complete')) return 'complete';
+  return isStringEqual(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
 }

@@ -1,7 +1,7 @@
 // The schemas of listed tools. MCP has nothing but objects as arguments, and as results of servers with sessions, but many servers do not
 // say so. Official clients refuse a whole list for it: all tools of all backends. Hot path: most schemas show their type at once; a page is
 // written anew only if one does not.
-import { ABSENT, cutsOf, findMember, isString, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, cutsOf, findMember, isStringEqual, JsonScanner, jsonKind } from '../bytes/index.js';
 
 interface Mend {
   readonly start: number;
@@ -17,7 +17,12 @@ const schemaTape = new JsonScanner();
  * @param isAny whether results may be of any type: neither the backend nor its client has sessions.
  * @returns the page as clients can read it; `undefined` where they can.
  */
-export function withSchemas(bytes: Buffer, tape: JsonScanner, list: number, isAny: boolean): Buffer | undefined {
+export function withReadableSchemas(
+  bytes: Buffer,
+  tape: JsonScanner,
+  list: number,
+  isAny: boolean,
+): Buffer | undefined {
   const mends: Mend[] = [];
   const past = tape.next(list);
   for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
@@ -50,7 +55,7 @@ function noteSchema(
   // One of more members than are read is left to the client.
   if (isObject && !schemaTape.scan(text, 1)) return;
   const type = isObject ? findMember(schemaTape, text, 0, 'type') : NONE;
-  if (type === ABSENT) {
+  if (type === MEMBER_ABSENT) {
     const more = schemaTape.count > 1 ? ',' : '';
     mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });
   } else if (type === NONE || !isObjectType(text, type)) {
@@ -71,7 +76,7 @@ function isObjectType(text: Buffer, type: number): boolean {
   // Said twice, it is left to the client.
   if (type < 0) return true;
   const [start, end] = [schemaTape.start(type), schemaTape.end(type)];
-  return schemaTape.kind(type) === jsonKind.string && isString(text, start, end, 'object');
+  return schemaTape.kind(type) === jsonKind.string && isStringEqual(text, start, end, 'object');
 }
 
 function mended(bytes: Buffer, mends: readonly Mend[]): Buffer {

@@ -2,7 +2,15 @@
 // messages contain none, which one native search tells. The others are scanned once more, and only what leads to such a place is recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import { isKey, isString, prefixEnd, stringValue, JsonScanner, jsonKind, type NodeFilter } from '../bytes/index.js';
+import {
+  isKey,
+  isStringEqual,
+  endOfPrefix,
+  stringValue,
+  JsonScanner,
+  jsonKind,
+  type NodeFilter,
+} from '../bytes/index.js';
 
 /** Recorded values of a large answer on the way to resource URIs: content blocks and their members. Beyond that, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
@@ -132,7 +140,7 @@ function isOfType(tape: JsonScanner, bytes: Buffer, object: number, type: string
   const past = tape.next(object);
   for (let node = object + 1; node < past; node = tape.next(node)) {
     if (tape.kind(node) !== jsonKind.string || !isKey(bytes, tape.keyStart(node), tape.keyEnd(node), 'type')) continue;
-    if (isString(bytes, tape.start(node), tape.end(node), type)) return true;
+    if (isStringEqual(bytes, tape.start(node), tape.end(node), type)) return true;
   }
   return false;
 }
@@ -182,7 +190,7 @@ function isUri(bytes: Buffer, start: number, end: number): boolean {
 
 function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
   return (
-    prefixEnd(bytes, start, end, 'http:', 'caseless') === -1 &&
-    prefixEnd(bytes, start, end, 'https:', 'caseless') === -1
+    endOfPrefix(bytes, start, end, 'http:', 'caseless') === -1 &&
+    endOfPrefix(bytes, start, end, 'https:', 'caseless') === -1
   );
 }

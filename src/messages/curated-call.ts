@@ -1,9 +1,17 @@
 // The arguments of a tool or prompt for which the config fixes or hides some: the fixed ones are inserted into the request's bytes,
 // and a request that gives a fixed or hidden argument itself, in any letter case, is refused. Warm path: only for such items.
-import { ABSENT, AMBIGUOUS, ESCAPE_BYTES_MAX, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import {
+  MEMBER_ABSENT,
+  MEMBER_AMBIGUOUS,
+  ESCAPE_BYTES_MAX,
+  findMember,
+  stringValue,
+  JsonScanner,
+  jsonKind,
+} from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
-import { folded, type CuratedItem } from '../user-config/index.js';
+import { caseFolded, type CuratedItem } from '../user-config/index.js';
 import type { Edit } from './edits.js';
 
 /** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
@@ -27,13 +35,13 @@ export function curatedArguments(
   if (message.method === 'completion/complete')
     return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
   const values = findMember(tape, body, params, 'arguments');
-  if (values !== ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
+  if (values !== MEMBER_ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
   if (item.fixedMembers === '') return undefined;
   const at = message.nameEnd;
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
-/** @param values the node of `arguments`, or `AMBIGUOUS`. @param nameAt where the edit of the name is. */
+/** @param values the node of `arguments`, or `MEMBER_AMBIGUOUS`. @param nameAt where the edit of the name is. */
 function givenArguments(
   tape: JsonScanner,
   bytes: Buffer,
@@ -43,7 +51,7 @@ function givenArguments(
   item: CuratedItem,
 ): Edit | RpcError | undefined {
   const { fixedMembers } = item;
-  if (values === AMBIGUOUS) return rpcErrors.argumentsInvalid(method);
+  if (values === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid(method);
   if (tape.kind(values) === jsonKind.null) {
     const [start, end] = [tape.start(values), tape.end(values)];
     return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
@@ -65,15 +73,15 @@ function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members
 /** Refuses the completion of a fixed or hidden argument. */
 function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
-  if (argument === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
-  if (argument === ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
+  if (argument === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
+  if (argument === MEMBER_ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
   const name = findMember(tape, body, argument, 'name');
-  if (name === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
-  if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
+  if (name === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
+  if (name === MEMBER_ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
   const [start, end] = [tape.start(name), tape.end(name)];
   if (isLongerThanClosed(start, end, item)) return undefined;
   const text = stringValue(body, start, end);
-  return item.closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
+  return item.closedArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
 /** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
@@ -85,17 +93,18 @@ function curatedContext(
   item: CuratedItem,
 ): Edit | RpcError | undefined {
   const context = findMember(tape, body, params, 'context');
-  if (context === ABSENT || (context !== AMBIGUOUS && tape.kind(context) === jsonKind.null)) return undefined;
-  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return rpcErrors.contextInvalid(method);
+  if (context === MEMBER_ABSENT || (context !== MEMBER_AMBIGUOUS && tape.kind(context) === jsonKind.null))
+    return undefined;
+  if (context === MEMBER_AMBIGUOUS || tape.kind(context) !== jsonKind.object) return rpcErrors.contextInvalid(method);
   const start = tape.start(context);
   const bytes = body.subarray(start, tape.end(context));
   if (bytes.length > limits.readAtOnceBytesMax || !contextTape.scan(bytes, CONTEXT_DEPTH))
     return rpcErrors.contextInvalid(method);
   const values = findMember(contextTape, bytes, 0, 'arguments');
   const nameAt = nameStart - start;
-  if (values === ABSENT && item.fixedMembers === '') return undefined;
+  if (values === MEMBER_ABSENT && item.fixedMembers === '') return undefined;
   const edit =
-    values === ABSENT
+    values === MEMBER_ABSENT
       ? membersPutIn(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
       : givenArguments(contextTape, bytes, values, nameAt, method, item);
   if (edit === undefined || 'code' in edit) return edit;
@@ -118,7 +127,7 @@ function refusalOfGiven(tape: JsonScanner, body: Buffer, object: number, item: C
     examinedCount += 1;
     if (examinedCount > limits.argumentsExaminedMax) return rpcErrors.tooManyArguments;
     const name = stringValue(body, start, end);
-    if (item.closedArguments.has(folded(name))) return rpcErrors.argumentNotAccepted(name);
+    if (item.closedArguments.has(caseFolded(name))) return rpcErrors.argumentNotAccepted(name);
   }
   return undefined;
 }

@@ -8,16 +8,16 @@ export {
   type MirroredValues,
   type ReadArguments,
   TOO_LONG,
-  disagreement,
+  mirrorDisagreement,
   headerText,
   paramHeaders,
   scalarText,
-  valuesIn,
+  mirroredValuesIn,
 } from './mirrored-params.js';
 export { modernMessage, withEditsFor } from './modern-message.js';
 export { callersParts } from './rewriting.js';
 export { SUBSCRIPTION_ID_KEY, taggedNotification, untaggedNotification } from './tagged-notification.js';
-export { type TaskForm, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
+export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
 export { tracedMessage } from './trace-passing.js';
 export { type UnavailableBackend, missingBackend, unavailableMeta } from './unavailable.js';
 export {

@@ -111,7 +111,10 @@ export interface ReadArguments {
 export const TOO_LONG = Symbol('too long');
 
 /** @returns `undefined` for a message that is too large to be parsed at once. */
-export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
+export function mirroredValuesIn(
+  message: OutgoingMessage,
+  params: readonly MirroredParam[],
+): MirroredValues | undefined {
   const { body, leftOut, putIn = NOTHING } = message;
   if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
   const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
@@ -131,7 +134,7 @@ export function paramHeaders(
   read: ReadArguments | undefined,
   passed = NO_HEADERS,
 ): readonly string[] | undefined {
-  const values = known && (read?.known === known ? read.sent : valuesIn(message, known));
+  const values = known && (read?.known === known ? read.sent : mirroredValuesIn(message, known));
   return known && values ? headersOf(known, values, passed) : passed;
 }
 
@@ -185,7 +188,7 @@ export function headerText(value: string): string | undefined {
 }
 
 /** @returns what is wrong with the first header that does not agree with the arguments; `undefined` when all agree. */
-export function disagreement(
+export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
   passed: readonly string[],

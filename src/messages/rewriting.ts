@@ -2,7 +2,7 @@
 // bytes stay where they are, and are not copied. Hot path: most answers need no change.
 import { NO_SPANS, NUMBERS_PER_PLACE, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
 import { insertion, partsOf, type Edit } from './edits.js';
-import { callersTaskEdits, type TaskForm } from './task-ids.js';
+import { callersTaskEdits, type TaskOwnership } from './task-ids.js';
 import type { IdSpan } from '../upstream/index.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
@@ -24,7 +24,7 @@ export function callersParts(
   uriName: string,
   places: number,
   taskPlaces = 0,
-  tasks?: TaskForm,
+  tasks?: TaskOwnership,
   more: readonly Edit[] = NO_EDITS,
 ): readonly Buffer[] | 'task-unreachable' | undefined {
   const uris = message.uris ?? uriPlaces.find(bytes) ?? NO_SPANS;

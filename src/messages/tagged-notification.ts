@@ -1,6 +1,6 @@
 // A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
 // any id that it had there; all other bytes stay. Cold path.
-import { ABSENT, cutsOf, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { BackendMessage } from '../mcp/index.js';
 import { partsOf } from './edits.js';
 
@@ -22,10 +22,11 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   const params = bytes.subarray(paramsStart, paramsEnd);
   if (!scanner.scan(params, META_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   const meta = findMember(scanner, params, 0, '_meta');
-  if (meta === ABSENT) return inserted(bytes, paramsStart + 1, `"_meta":{${tag}}${commaIn(0)}`);
+  if (meta === MEMBER_ABSENT) return inserted(bytes, paramsStart + 1, `"_meta":{${tag}}${commaIn(0)}`);
   if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;
   const present = findMember(scanner, params, meta, SUBSCRIPTION_ID_KEY);
-  if (present === ABSENT) return inserted(bytes, paramsStart + scanner.start(meta) + 1, `${tag}${commaIn(meta)}`);
+  if (present === MEMBER_ABSENT)
+    return inserted(bytes, paramsStart + scanner.start(meta) + 1, `${tag}${commaIn(meta)}`);
   if (present < 0) return undefined;
   const [start, end] = [paramsStart + scanner.start(present), paramsStart + scanner.end(present)];
   return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
@@ -40,10 +41,10 @@ export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: 
   const params = bytes.subarray(paramsStart, paramsEnd);
   if (!scanner.scan(params, META_DEPTH)) return undefined;
   const meta = findMember(scanner, params, 0, '_meta');
-  if (meta === ABSENT) return bytes;
+  if (meta === MEMBER_ABSENT) return bytes;
   if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;
   const tag = findMember(scanner, params, meta, SUBSCRIPTION_ID_KEY);
-  if (tag === ABSENT) return bytes;
+  if (tag === MEMBER_ABSENT) return bytes;
   if (tag < 0) return undefined;
   const edits = cutsOf(scanner, meta, (member) => member === tag).map(({ start, end }) => {
     return { start: paramsStart + start, end: paramsStart + end, putIn: NOTHING };

@@ -1,7 +1,7 @@
 // Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added downstream and removed upstream,
 // both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
 // that the client runs for a backend have the client's own ids, which pass unchanged.
-import { findText, stringValue } from '../bytes/index.js';
+import { findStringMember, stringValue } from '../bytes/index.js';
 import {
   type BackendMessage,
   type ClientMessage,
@@ -14,7 +14,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 import type { Edit } from './edits.js';
 
 /** Tells apart the tasks of one backend, and those that the client runs for it. */
-export interface TaskForm {
+export interface TaskOwnership {
   readonly backendName: string;
   /** Whether the client has given this id to that backend. */
   isClients(taskId: string): boolean;
@@ -30,7 +30,7 @@ export function callersTaskEdits(
   bytes: Buffer,
   message: BackendMessage,
   places: number,
-  form: TaskForm,
+  form: TaskOwnership,
 ): Edit[] | undefined {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
@@ -61,10 +61,10 @@ export function bareTaskEdit(
   body: Buffer,
   { relatedTaskStart, relatedTaskEnd }: Pick<ClientMessage, 'relatedTaskStart' | 'relatedTaskEnd'>,
   { name }: CompiledBackend,
-  form?: TaskForm,
+  form?: TaskOwnership,
 ): Edit | undefined {
   if (relatedTaskStart === -1) return undefined;
-  const span = findText(body.subarray(relatedTaskStart, relatedTaskEnd), 'taskId');
+  const span = findStringMember(body.subarray(relatedTaskStart, relatedTaskEnd), 'taskId');
   if (span === undefined) return undefined;
   const [start, end] = [relatedTaskStart + span.start, relatedTaskStart + span.end];
   const id = stringValue(body, start, end);

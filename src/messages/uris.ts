@@ -1,6 +1,6 @@
 // Resource URIs as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
 // MCP Apps require that scheme. `user-config/routing.ts` defines how the backend's name is written.
-import { prefixEnd } from '../bytes/index.js';
+import { endOfPrefix } from '../bytes/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
 // Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
@@ -136,7 +136,7 @@ export function callersUri(uriName: string, uri: string): string {
 
 /** The insertion that brings the string token between the offsets, which include its quotes, into the caller's form. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
-  const behindUi = prefixEnd(bytes, start, end, UI);
+  const behindUi = endOfPrefix(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
 }
 

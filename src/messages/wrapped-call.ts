@@ -1,7 +1,15 @@
 // Turns a call through `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name
 // and arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and the code that serves
 // calls sees an ordinary one. Warm path: only where a virtual host has `"exposure": "search"`.
-import { ABSENT, AMBIGUOUS, findMember, isString, stringValue, jsonKind, JsonScanner } from '../bytes/index.js';
+import {
+  MEMBER_ABSENT,
+  MEMBER_AMBIGUOUS,
+  findMember,
+  isStringEqual,
+  stringValue,
+  jsonKind,
+  JsonScanner,
+} from '../bytes/index.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import { headText } from '../upstream/index.js';
@@ -26,7 +34,7 @@ export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: Clie
   if (tape === undefined) scanner.scan(params, 1);
   const [read, bytes] = tape === undefined ? [scanner, params] : [tape, body];
   const node = findMember(read, bytes, tape === undefined ? 0 : findMember(tape, body, 0, 'params'), 'arguments');
-  if (node === ABSENT) return NO_ARGUMENTS;
+  if (node === MEMBER_ABSENT) return NO_ARGUMENTS;
   return node < 0 ? params : bytes.subarray(read.start(node), read.end(node));
 }
 
@@ -81,10 +89,11 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   if (wrapped < 0 || tape.kind(wrapped) !== jsonKind.object) return WRONG;
   const name = findMember(tape, body, wrapped, 'name');
   const values = findMember(tape, body, wrapped, 'arguments');
-  if (name < 0 || tape.kind(name) !== jsonKind.string || values === AMBIGUOUS) return WRONG;
-  const isObject = values === ABSENT || tape.kind(values) === jsonKind.object || tape.kind(values) === jsonKind.null;
-  if (!isObject || countMembers(tape, wrapped) > (values === ABSENT ? 1 : 2)) return WRONG;
-  const nested = isString(body, tape.start(name), tape.end(name), CALL_TOOL);
+  if (name < 0 || tape.kind(name) !== jsonKind.string || values === MEMBER_AMBIGUOUS) return WRONG;
+  const isObject =
+    values === MEMBER_ABSENT || tape.kind(values) === jsonKind.object || tape.kind(values) === jsonKind.null;
+  if (!isObject || countMembers(tape, wrapped) > (values === MEMBER_ABSENT ? 1 : 2)) return WRONG;
+  const nested = isStringEqual(body, tape.start(name), tape.end(name), CALL_TOOL);
   if (nested) return NESTED;
   blankMember(tape, body, params, own);
   body.fill(SPACE, tape.keyStart(wrapped) - 1, tape.start(wrapped) + 1);

@@ -4,7 +4,9 @@
 /** For requests, in seconds: from a quick cache hit to a slow tool. */
 export const LATENCY_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 /** For the gateway's own share and the event loop's delay, in seconds: about a hundredth of the above. */
-export const OWN_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+export const GATEWAY_TIME_BOUNDS_S = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
+];
 
 export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -37,7 +39,7 @@ export const metricFamilies = {
     type: 'histogram',
     help: "The gateway's own share of requests that one backend answered: until the answer goes out, without the backend's time.",
     labels: [],
-    boundsS: OWN_BOUNDS_S,
+    boundsS: GATEWAY_TIME_BOUNDS_S,
   },
   switchyard_backend_seconds: {
     type: 'histogram',
@@ -90,7 +92,7 @@ export const metricFamilies = {
     type: 'histogram',
     help: "How late a worker's timer was, ten times a second.",
     labels: ['worker'],
-    boundsS: OWN_BOUNDS_S,
+    boundsS: GATEWAY_TIME_BOUNDS_S,
   },
   switchyard_memory_bytes: {
     type: 'gauge',
@@ -112,4 +114,4 @@ export const metricFamilies = {
 export type MetricName = keyof typeof metricFamilies;
 
 /** The label for everything without a label value of its own: an unknown method, a backend beyond the maximum number. */
-export const OTHER = 'other';
+export const OTHER_LABEL = 'other';

@@ -2,7 +2,7 @@
 import type { Interval } from './figures.js';
 
 /** One worker, as the admin listener reports it. */
-export interface WorkerReading {
+export interface WorkerSample {
   readonly slot: number;
   readonly pid: number | null;
   readonly state: string;
@@ -38,7 +38,7 @@ export interface LoadRow {
   readonly p99S: number | undefined;
 }
 
-export interface TopAnswer {
+export interface DataplaneLoad {
   readonly isReady: boolean;
   readonly intervalS: number;
   readonly sessions: number;
@@ -52,7 +52,7 @@ export interface TopAnswer {
   readonly backends: readonly LoadRow[];
 }
 
-export function loadOf(interval: Interval, workers: readonly WorkerReading[]): TopAnswer {
+export function loadOf(interval: Interval, workers: readonly WorkerSample[]): DataplaneLoad {
   const { now } = interval;
   const rows = workers.map(({ slot, pid, state, health, version = '', sessions = 0, requestsInFlight = 0, memory }) => {
     const worker = { worker: String(slot) };

@@ -3,12 +3,12 @@
 //
 // Nothing invented by callers becomes a label: an unknown method is `other`, and so are backends beyond a maximum number.
 import { limits } from '../shared/index.js';
-import { LATENCY_BOUNDS_S, OTHER, OWN_BOUNDS_S } from './catalogue.js';
+import { LATENCY_BOUNDS_S, OTHER_LABEL, GATEWAY_TIME_BOUNDS_S } from './catalogue.js';
 import { Histogram, type Series } from './series.js';
 
 /** MCP's methods, and `GET`, `DELETE`, `batch` and `POST` for requests that are not one message or were not read. */
-export const METHODS = [
-  OTHER,
+export const COUNTED_METHODS = [
+  OTHER_LABEL,
   'initialize',
   'ping',
   'tools/call',
@@ -50,12 +50,12 @@ export type Outcome = (typeof OUTCOMES)[number];
 /** HTTP statuses; 0 stands for all others, and for none. */
 const STATUSES = [0, 200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503] as const;
 
-const methodNumbers: ReadonlyMap<string, number> = new Map(METHODS.map((method, number) => [method, number]));
+const methodNumbers: ReadonlyMap<string, number> = new Map(COUNTED_METHODS.map((method, number) => [method, number]));
 const outcomeNumbers: ReadonlyMap<string, number> = new Map(OUTCOMES.map((outcome, number) => [outcome, number]));
 const statusNumbers = new Uint8Array(600);
 for (const [number, status] of STATUSES.entries()) statusNumbers[status] = number;
 
-const CELLS = METHODS.length * OUTCOMES.length * STATUSES.length;
+const CELLS = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
 export interface RequestFigure {
   readonly method: string;
@@ -92,8 +92,8 @@ export class RequestFigures {
   /** By backend; `''` for requests to none. */
   readonly #backends = new Map<string, BackendFigures>();
   readonly #other = new BackendFigures();
-  readonly #methodSeconds = METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
-  readonly #ownSeconds = new Histogram(OWN_BOUNDS_S);
+  readonly #methodSeconds = COUNTED_METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
+  readonly #ownSeconds = new Histogram(GATEWAY_TIME_BOUNDS_S);
 
   record({ method, backend, outcome, status, totalMs, answeredMs, backendMs }: RequestFigure): void {
     const figures = this.#of(backend);
@@ -108,15 +108,15 @@ export class RequestFigures {
 
   /** A backend's label: its name, or `other` when there are too many backends. */
   labelOf(backend: string): string {
-    return this.#of(backend) === this.#other ? OTHER : backend;
+    return this.#of(backend) === this.#other ? OTHER_LABEL : backend;
   }
 
   series(): Series[] {
-    const all = [...this.#backends, [OTHER, this.#other] as const];
+    const all = [...this.#backends, [OTHER_LABEL, this.#other] as const];
     return [
       ...all.flatMap(([backend, figures]) => figures.series(backend)),
       ...all.flatMap(([backend, { seconds }]) => histogramSeries('switchyard_backend_seconds', [backend], seconds)),
-      ...METHODS.flatMap((method, number) =>
+      ...COUNTED_METHODS.flatMap((method, number) =>
         histogramSeries('switchyard_request_seconds', [method], this.#methodSeconds[number]!),
       ),
       ...histogramSeries('switchyard_gateway_seconds', [], this.#ownSeconds),
@@ -147,8 +147,8 @@ export function histogramSeries(
 
 function countSeries(backend: string, cell: number, value: number): Series {
   const row = Math.floor(cell / STATUSES.length);
-  const method = METHODS[Math.floor(row / OUTCOMES.length)] ?? OTHER;
-  const outcome = OUTCOMES[row % OUTCOMES.length] ?? OTHER;
+  const method = COUNTED_METHODS[Math.floor(row / OUTCOMES.length)] ?? OTHER_LABEL;
+  const outcome = OUTCOMES[row % OUTCOMES.length] ?? OTHER_LABEL;
   const status = STATUSES[cell % STATUSES.length] ?? 0;
   return {
     name: 'switchyard_requests_total',

@@ -19,20 +19,20 @@ import {
   type Exchange,
   type BodyType,
   type ExchangeRequest,
-  UnheardExchange,
+  CallerlessExchange,
 } from '../exchange/index.js';
 import type { BackendRequests } from '../streams/index.js';
 import { partsOf } from '../messages/index.js';
 import { type HoldableRequest, nameKindOf } from '../calls/index.js';
 import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
-import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
+import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-state.js';
 
 /**
  * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
  * gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
  */
-export class HeldAnswer extends UnheardExchange {
+export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly isAborted: boolean;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isTold = false;
@@ -49,7 +49,7 @@ export class HeldAnswer extends UnheardExchange {
     onAnswer: (status: number, message: Buffer | undefined) => void,
     isAborted = true,
   ) {
-    super({ ...request, answerForms: 'json' });
+    super({ ...request, acceptedTypes: 'json' });
     this.isAborted = isAborted;
     this.#onAnswer = onAnswer;
   }
@@ -100,7 +100,7 @@ const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/crea
 type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
 
 /** The caller that waits now: the first one, or that of a later retry. */
-export interface PresentCaller {
+export interface CurrentCaller {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
 }
@@ -114,7 +114,7 @@ export interface HeldCallPlan {
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
   readonly request: HoldableRequest;
-  readonly caller: PresentCaller;
+  readonly caller: CurrentCaller;
 }
 
 interface Question {
@@ -133,7 +133,7 @@ export class HeldCall {
   /** Bytes taken from the subject's share: for the request, for questions, and for an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
-  #caller: PresentCaller;
+  #caller: CurrentCaller;
   /** The questions that the client has not answered, by id. */
   readonly #questions = new Map<string, Question>();
   #questionBytes = 0;
@@ -186,12 +186,12 @@ export class HeldCall {
   }
 
   /** Whether the state is that of the last round, and no retry has continued the call since. */
-  isAt({ round }: HeldPlace): boolean {
+  isAt({ round }: HeldCallAddress): boolean {
     return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
   }
 
   /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only where `isAt`. */
-  obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: PresentCaller): RpcError | undefined {
+  obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: CurrentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
     if (obstacle !== undefined) this.giveUpHeld();
@@ -202,7 +202,7 @@ export class HeldCall {
    * Continues the call with the client's retry. Only where `isAt`.
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
-  goOn(caller: PresentCaller, answers: ReadonlyMap<string, Buffer>): void {
+  goOn(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
     const { origin, backendName, request } = this.#plan;
     this.#deadline?.cancel();
     this.#caller = caller;
@@ -227,7 +227,7 @@ export class HeldCall {
     if (this.#state !== 'answered') this.#end();
   }
 
-  get caller(): PresentCaller {
+  get caller(): CurrentCaller {
     return this.#caller;
   }
 
@@ -250,7 +250,7 @@ export class HeldCall {
     const { request: first } = this.#caller.exchange;
     request.pauseWith(
       resultMessage(idSpanOf(present.exchange, present.message), result),
-      new HeldAnswer(first, (...given) => this.#onAnswer(...given)),
+      new AnswerOnlyExchange(first, (...given) => this.#onAnswer(...given)),
     );
   }
 

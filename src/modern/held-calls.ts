@@ -12,10 +12,10 @@ import { modernError } from './modern-errors.js';
 import {
   argumentsHash,
   headersHash,
-  isStateForm,
+  isStateShaped,
   newCallKey,
   RequestStates,
-  type HeldPlace,
+  type HeldCallAddress,
   type StateOrigin,
 } from './request-state.js';
 import { hasOpenedUrls } from './modern-results.js';
@@ -72,7 +72,7 @@ export class HeldCalls {
   }
 
   /** For `HeldCall`. */
-  stateOf(origin: StateOrigin, place: Omit<HeldPlace, 'slot'>): string {
+  stateOf(origin: StateOrigin, place: Omit<HeldCallAddress, 'slot'>): string {
     return this.#states.seal(origin, { slot: this.#options.slot, ...place });
   }
 
@@ -90,9 +90,9 @@ export class HeldCalls {
   tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
     const state = requestStateIn(body, message);
-    if (state === undefined || !isStateForm(state)) return false;
+    if (state === undefined || !isStateShaped(state)) return false;
     const { subject, virtualHost } = caller;
-    const origin = originOf(subject, virtualHost.id, exchange, message);
+    const origin = stateOriginOf(subject, virtualHost.id, exchange, message);
     const place = this.#states.open(origin, state);
     if (place === undefined) return false;
     if (place === 'expired') this.#fail(exchange, message);
@@ -111,7 +111,7 @@ export class HeldCalls {
     return isDone;
   }
 
-  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, place: HeldPlace): void {
+  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, place: HeldCallAddress): void {
     const call = this.#calls.get(place.call);
     if (call?.isAt(place) !== true) return this.#fail(exchange, message);
     const obstacle = call.obstacleFor(virtualHost, { exchange, message });
@@ -140,7 +140,7 @@ export class HeldCalls {
 }
 
 /** @param args of the request, if they are known already. */
-export function originOf(
+export function stateOriginOf(
   subject: string,
   virtualHostId: string,
   { request: { body, passthroughHeaders } }: Exchange,

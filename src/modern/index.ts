@@ -1,6 +1,6 @@
 export { HeldCalls, type HeldCallsOptions } from './held-calls.js';
 export { type LeaseOwners, Leases } from './leases.js';
 export { Listenings } from './listenings.js';
-export { ModernDoor } from './modern-door.js';
+export { ModernHandler } from './modern-handler.js';
 export { httpStatusOf } from './modern-errors.js';
-export { versionIn } from './modern-form.js';
+export { versionIn } from './modern-rules.js';

@@ -5,15 +5,15 @@
 //   opening ── every backend has answered, or the patience is over ──> told
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
 import { readClientMessage, readBackendMessage } from '../mcp/index.js';
-import { type Deadline, wokenTurns } from '../fair/index.js';
+import { type Deadline, wakeScheduler } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { UpstreamContext } from '../upstream/index.js';
 import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
-import { visitBackends, RequestInFlight, type SessionStream, type StreamForm } from '../streams/index.js';
+import { visitBackends, RequestInFlight, type SessionStream, type StreamAdapter } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
-import { encodeEvent, readMember } from '../bytes/index.js';
+import { encodeEvent, readStringMember } from '../bytes/index.js';
 import { type Session, UnsolicitedMessages } from '../session/index.js';
 import {
   callersUri,
@@ -23,7 +23,7 @@ import {
   SUBSCRIPTION_ID_KEY,
   taggedNotification,
 } from '../messages/index.js';
-import { HeldAnswer } from './held-call.js';
+import { AnswerOnlyExchange } from './held-call.js';
 import { RESULT_META } from './modern-results.js';
 
 /** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next one follows when one is answered. */
@@ -47,7 +47,7 @@ interface ListeningPlan {
   readonly onOver: () => void;
 }
 
-export class Listening extends RequestInFlight implements StreamForm {
+export class Listening extends RequestInFlight implements StreamAdapter {
   readonly isCancellable = false;
   readonly #plan: ListeningPlan;
   #state: State = 'opening';
@@ -80,7 +80,7 @@ export class Listening extends RequestInFlight implements StreamForm {
   start(): void {
     const { context, session, exchange, caller } = this.#plan;
     session.inFlight.begin(this);
-    exchange.onAbort = () => wokenTurns.run(caller.subject, () => this.endWithSession());
+    exchange.onAbort = () => wakeScheduler.run(caller.subject, () => this.endWithSession());
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
     const heard = session.hear(this);
     if (!(heard instanceof UnsolicitedMessages)) {
@@ -139,7 +139,7 @@ export class Listening extends RequestInFlight implements StreamForm {
       done(reading?.kind === 'response' && !reading.isError);
     };
     const message = readClientMessage(body);
-    const silent = new HeldAnswer({ ...exchange.request, body }, onAnswer, false);
+    const silent = new AnswerOnlyExchange({ ...exchange.request, body }, onAnswer, false);
     if (typeof message === 'object' && message.kind === 'request') dispatcher.request(caller, session, silent, message);
     else done(false);
   }
@@ -210,13 +210,13 @@ export class Listening extends RequestInFlight implements StreamForm {
   }
 
   /** Passes on what the caller's filter names, tagged with the caller's id. */
-  formOf(bytes: Buffer): Buffer | undefined {
+  adapt(bytes: Buffer): Buffer | undefined {
     const message = readBackendMessage(bytes);
     if (message?.kind !== 'notification') return undefined;
     const { method, paramsStart, paramsEnd } = message;
     const { changes, uris } = this.#plan.filter;
     if (method === 'notifications/resources/updated') {
-      const uri = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
+      const uri = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
       // An update may be of a part of the resource that was subscribed to.
       if (!uris.some((wanted) => uri?.startsWith(wanted))) return undefined;
     } else if (!changes.some((change) => change.method === method)) return undefined;

@@ -23,7 +23,7 @@ export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
 });
 
 /** Whether the request's client declares the extension. The envelope check has bounded the size of the capabilities. */
-export function declaresTasks(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
+export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
   const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
@@ -59,11 +59,11 @@ export class Listenings {
     const filter = readListenFilter(exchange.request.body, message);
     const id = idSpanOf(exchange, message);
     if (typeof filter === 'string') return answerError(exchange, id, rpcErrors.listenInvalid(filter));
-    if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope)) {
+    if (filter.wantsTasks === true && !declaresTasksExtension(exchange.request.body, envelope)) {
       const error = rpcErrors.capabilityMissing(TASKS_REQUIRED);
       return answerError(exchange, id, error, httpStatusOf(error.code));
     }
-    if (exchange.request.answerForms === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
+    if (exchange.request.acceptedTypes === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
     const { body, passthroughHeaders } = exchange.request;
     const capabilities = Buffer.from(body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
     const isSessionless = (backend: CompiledBackend): boolean => context.endpoints.of(backend.target).isSessionless;

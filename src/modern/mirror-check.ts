@@ -1,6 +1,6 @@
 // Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not
 // see something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
-import { ESCAPE_BYTES_MAX, isString, stringValue } from '../bytes/index.js';
+import { ESCAPE_BYTES_MAX, isStringEqual, stringValue } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import type { MirrorHeaders } from '../exchange/index.js';
 import { nameInHead } from '../calls/index.js';
@@ -12,7 +12,7 @@ export function versionContradiction(body: Buffer, message: ClientMessage, mirro
   if (envelope === undefined || mirror.protocolVersion === '') return undefined;
   const { protocolVersionStart: start, protocolVersionEnd: end } = envelope;
   // A version that is not a string is reported by the envelope check, which says more.
-  if (body[start] !== QUOTE || isString(body, start, end, mirror.protocolVersion)) return undefined;
+  if (body[start] !== QUOTE || isStringEqual(body, start, end, mirror.protocolVersion)) return undefined;
   return 'mcp-protocol-version differs from the body';
 }
 

@@ -1,6 +1,6 @@
 // The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
 // added to a backend's result where they are missing.
-import { findMember, isKey, isString, JsonScanner, jsonKind } from '../bytes/index.js';
+import { findMember, isKey, isStringEqual, JsonScanner, jsonKind } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
 import type { BackendMessage, Era } from '../mcp/index.js';
 import type { Edit } from '../messages/index.js';
@@ -176,7 +176,7 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
   return (
     node >= 0 &&
     scanner.kind(node) === jsonKind.string &&
-    isString(result, scanner.start(node), scanner.end(node), 'task')
+    isStringEqual(result, scanner.start(node), scanner.end(node), 'task')
   );
 }
 

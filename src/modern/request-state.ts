@@ -28,7 +28,7 @@ export interface StateOrigin {
 }
 
 /** Where a call is held. */
-export interface HeldPlace {
+export interface HeldCallAddress {
   readonly slot: number;
   /** Made by `newCallKey`. */
   readonly call: string;
@@ -56,7 +56,7 @@ export function headersHash(headers: readonly string[]): string {
 }
 
 /** Whether a text has the form of a state of the gateway's. */
-export function isStateForm(state: string): boolean {
+export function isStateShaped(state: string): boolean {
   return STATE.test(state);
 }
 
@@ -73,7 +73,7 @@ export class RequestStates {
     this.#nowMs = nowMs;
   }
 
-  seal(origin: StateOrigin, { slot, call, round }: HeldPlace): string {
+  seal(origin: StateOrigin, { slot, call, round }: HeldCallAddress): string {
     const place = Buffer.alloc(PLACE_BYTES);
     place.writeUInt16BE(slot, 0);
     place.writeUInt16BE(round, 2);
@@ -86,7 +86,7 @@ export class RequestStates {
    * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for one that has run out.
    * Whether a state was used already is known only to the worker that holds the call.
    */
-  open(origin: StateOrigin, state: string): HeldPlace | 'expired' | undefined {
+  open(origin: StateOrigin, state: string): HeldCallAddress | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
     // Some bits of the last character are unused: one state must not have several spellings.

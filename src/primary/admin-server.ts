@@ -6,7 +6,7 @@ import { isIP, type AddressInfo } from 'node:net';
 import type { ListenAddress } from '../config/index.js';
 import { listenFault } from '../process/index.js';
 import { HostPolicy, limits } from '../shared/index.js';
-import { keepRoom } from '../fair/index.js';
+import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
 /** Body of a request that changes something on the admin listener. Beyond that, 400. */
@@ -85,7 +85,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   const server = createServer(bounds, (request, response) => {
     void answer(request, response, isAdmitted, options);
   });
-  keepRoom(server, ADMIN_CONNECTIONS_MAX);
+  closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
   // A connection that sends nothing at all would keep its slot from others.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());

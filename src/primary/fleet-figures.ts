@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { metricFamilies, SeriesSum, type Series } from '../metrics/index.js';
 import type { ToWorker } from '../process/index.js';
-import { Rounds } from './rounds.js';
+import { WorkerPolls } from './worker-polls.js';
 
 export interface GatheredFigures {
   readonly series: readonly Series[];
@@ -21,7 +21,7 @@ export class FleetFigures {
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
   /** The sums of workers that have ended. */
   readonly #retired = new SeriesSum();
-  readonly #rounds = new Rounds<void>();
+  readonly #rounds = new WorkerPolls<void>();
   /** The gathering that is under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
 

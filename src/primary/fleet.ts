@@ -5,11 +5,11 @@ import type { DataplaneOptions } from '../config/index.js';
 import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } from '../process/index.js';
 import { subjectHash, type Logger, type LogLevel } from '../shared/index.js';
 import { FleetFigures, type GatheredFigures } from './fleet-figures.js';
-import type { SlotStanding } from './readiness.js';
-import { Rounds } from './rounds.js';
+import type { SlotReadiness } from './readiness.js';
+import { WorkerPolls } from './worker-polls.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
-import { StartTurns } from './start-turns.js';
+import { StartQueue } from './start-queue.js';
 import { Views, type WorkerAnswer } from './view-pages.js';
 
 interface HangWatchOptions<Worker> {
@@ -113,7 +113,7 @@ export class Fleet {
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
-  readonly #forgetting = new Rounds<void>();
+  readonly #forgetting = new WorkerPolls<void>();
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
@@ -155,7 +155,7 @@ export class Fleet {
     const { slotCount } = plan.start;
     const turnsMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
     const failuresMax = turnsMax * plan.bounds.workerStartTriesMax;
-    const turns = new StartTurns({ turnsMax, failuresMax }, (reason) => fail(reason));
+    const turns = new StartQueue({ turnsMax, failuresMax }, (reason) => fail(reason));
     this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, turns, observer, logger);
     this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
     this.ready = this.#untilReady();
@@ -185,7 +185,7 @@ export class Fleet {
     for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
   }
 
-  get standings(): readonly SlotStanding[] {
+  get standings(): readonly SlotReadiness[] {
     return this.#slots.map((slot) => slot.standing);
   }
 

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartFault, isPrivateFolder, preparedSocketPath, StandingSocket } from '../process/index.js';
+import { StartFault, isPrivateFolder, preparedSocketPath, RestoredSocket } from '../process/index.js';
 import { exitStatus, limits, type Logger } from '../shared/index.js';
 
 /** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
@@ -43,7 +43,7 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
   } catch (error) {
     throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${ADVICE}`, error);
   }
-  const holder = new StandingSocket(join(path, HOLDER_SOCKET), {
+  const holder = new RestoredSocket(join(path, HOLDER_SOCKET), {
     onConnection: (socket) => socket.destroy(),
     onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
     onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),

@@ -1,6 +1,13 @@
 // `/metrics`: the gathered figures in Prometheus' text format or in OpenMetrics, or as JSON for `switchyard top`. The
 // only module that uses prom-client, which writes the text; it is loaded when the page is first requested. Cold path.
-import { metricFamilies, OTHER, type MetricFamily, type MetricName, SeriesSum, type Series } from '../metrics/index.js';
+import {
+  metricFamilies,
+  OTHER_LABEL,
+  type MetricFamily,
+  type MetricName,
+  SeriesSum,
+  type Series,
+} from '../metrics/index.js';
 import { limits } from '../shared/index.js';
 import type { AdminPage } from './admin-server.js';
 
@@ -47,8 +54,8 @@ export class MetricsPage {
     if (label === undefined) return series;
     const place = labels.findIndex((each) => each === label);
     const name = series.labels[place];
-    if (name === undefined || name === '' || name === OTHER || this.#isTold(label, name)) return series;
-    return { ...series, labels: series.labels.map((each, at) => (at === place ? OTHER : each)) };
+    if (name === undefined || name === '' || name === OTHER_LABEL || this.#isTold(label, name)) return series;
+    return { ...series, labels: series.labels.map((each, at) => (at === place ? OTHER_LABEL : each)) };
   }
 
   #isTold(label: 'backend' | 'origin', name: string): boolean {

@@ -17,7 +17,7 @@ interface Obstacle {
   readonly slots?: readonly number[];
 }
 
-export interface SlotStanding {
+export interface SlotReadiness {
   readonly slot: number;
   readonly isListening: boolean;
   /** So many starts have failed that readiness no longer waits for it. */
@@ -44,7 +44,7 @@ export interface ReadinessReport {
 interface ReadinessSources {
   readonly hasKeys: boolean;
   /** The standing of every slot. */
-  slots(): readonly SlotStanding[];
+  slots(): readonly SlotReadiness[];
 }
 
 export class Readiness {
@@ -71,7 +71,7 @@ export class Readiness {
     const slots = this.#sources.slots();
     const listening = slots.filter(({ isListening }) => isListening);
     const absent = slots.filter(({ isListening }) => !isListening);
-    const isInTheWay = ({ slot, isFailing }: SlotStanding): boolean =>
+    const isInTheWay = ({ slot, isFailing }: SlotReadiness): boolean =>
       listening.length === 0 || (!isFailing && !this.#settled.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
@@ -156,7 +156,7 @@ const NOT_YET: Absence = { one: 'is not listening (yet)', several: 'are not list
 const FAILING: Absence = { one: 'cannot start: the log says why', several: 'cannot start: the log says why' };
 
 /** No obstacle, or one for all the slots. */
-function absences(slots: readonly SlotStanding[], { one, several }: Absence): Obstacle[] {
+function absences(slots: readonly SlotReadiness[], { one, several }: Absence): Obstacle[] {
   if (slots.length === 0) return [];
   const message = slots.length === 1 ? `1 worker ${one}` : `${slots.length} workers ${several}`;
   return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
@@ -165,8 +165,8 @@ function absences(slots: readonly SlotStanding[], { one, several }: Absence): Ob
 /** Grouped by reason: usually all workers report the same. */
 function workerObstacles(
   code: ObstacleCode,
-  listening: readonly SlotStanding[],
-  obstacleOf: (standing: SlotStanding) => string,
+  listening: readonly SlotReadiness[],
+  obstacleOf: (standing: SlotReadiness) => string,
 ): Obstacle[] {
   const byReason = new Map<string, number[]>();
   for (const standing of listening) {

@@ -16,7 +16,13 @@ import {
   type LogLevel,
   PROGRAM_VERSION,
 } from '../shared/index.js';
-import { StartFault, ServiceNotice, type ServiceManager, StopSignals, type ViewQuestion } from '../process/index.js';
+import {
+  StartFault,
+  ServiceManagerNotifier,
+  type ServiceManager,
+  StopSignals,
+  type ViewQuestion,
+} from '../process/index.js';
 import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { makeHopDirectory, type HopDirectory } from './hop-directory.js';
@@ -89,7 +95,7 @@ export interface PrimaryEntry {
 /** Resolves with the program's exit status when no worker is left. */
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
-  warnOfOpenAndClosedDoors(options, entry, logger);
+  warnOfListeners(options, entry, logger);
   let onHangup = (): void => {};
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => onHangup());
   let claimed: ClaimedAddresses | undefined;
@@ -138,7 +144,7 @@ async function superviseFleet(
   { entry, hopDirectory, signals, logger }: Means,
   onReloadable: (reload: () => void) => void,
 ): Promise<number> {
-  const notice = new ServiceNotice(entry.serviceManager, entry.workerEnvironment, logger);
+  const notice = new ServiceManagerNotifier(entry.serviceManager, entry.workerEnvironment, logger);
   const start = {
     slotCount: options.workerCount,
     options,
@@ -304,7 +310,7 @@ function listeningFields(options: DataplaneOptions): Record<string, string> {
   return options.tls === undefined ? fields : { ...fields, tlsAddress: formatAddress(options.tls.address) };
 }
 
-function warnOfOpenAndClosedDoors(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {
+function warnOfListeners(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {
   if (entry.bootstrapModule !== undefined) {
     logger.warn(
       'UNAUTHENTICATED HELPER ENDPOINTS ARE ON: anyone who can connect mints tokens and writes user configs. Never expose this build',

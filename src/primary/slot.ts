@@ -2,11 +2,11 @@
 // sessions are owned by slots. Cold path.
 import { fork, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
-import { delayAfter, spread, type Logger } from '../shared/index.js';
-import type { SlotStanding } from './readiness.js';
+import { delayAfter, withJitter, type Logger } from '../shared/index.js';
+import type { SlotReadiness } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 import type { AskedWorker } from './view-pages.js';
-import type { StartEnding, StartTurns } from './start-turns.js';
+import type { StartEnding, StartQueue } from './start-queue.js';
 import type { workerBounds } from './worker-bounds.js';
 
 /** `workerBounds`, and how long a question to workers may take. */
@@ -53,7 +53,7 @@ function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): stri
 export class Slot {
   readonly number: number;
   readonly #plan: WorkerPlan;
-  readonly #turns: StartTurns;
+  readonly #turns: StartQueue;
   readonly #observer: SlotObserver;
   readonly #logger: Logger;
   #state: SlotState = 'waiting';
@@ -77,7 +77,7 @@ export class Slot {
   /** A worker died with a signal that a damaged store would cause. */
   #isStoreSuspect = false;
 
-  constructor(number: number, plan: WorkerPlan, turns: StartTurns, observer: SlotObserver, logger: Logger) {
+  constructor(number: number, plan: WorkerPlan, turns: StartQueue, observer: SlotObserver, logger: Logger) {
     this.number = number;
     this.#plan = plan;
     this.#turns = turns;
@@ -104,7 +104,7 @@ export class Slot {
     return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
   }
 
-  get standing(): SlotStanding {
+  get standing(): SlotReadiness {
     const isListening = this.#state === 'listening';
     return {
       slot: this.number,
@@ -174,7 +174,7 @@ export class Slot {
       this.#worker = worker;
       this.#supervise(worker);
     } catch (error) {
-      // Some fork errors are thrown, others come as events. Handled after `StartTurns` has finished granting this turn.
+      // Some fork errors are thrown, others come as events. Handled after `StartQueue` has finished granting this turn.
       const reason = error instanceof Error ? error.message : String(error);
       setImmediate(() => this.#onForkRefused(reason));
     }
@@ -365,7 +365,7 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
 /** The delay before a failed start is retried, ms; reduced by up to half, at random, so that slots do not all retry at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
   const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
-  return Math.round(spread(delayMs, random));
+  return Math.round(withJitter(delayMs, random));
 }
 
 /** The delay before a restart, ms, after `restartsBefore` others in quick succession. The first restart is immediate. */

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../process/index.js';
 import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
-import { Rounds } from './rounds.js';
+import { WorkerPolls } from './worker-polls.js';
 import type { SlotState } from './slot-state.js';
 
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
@@ -31,7 +31,7 @@ export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
 export class Views {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #answerMsMax: number;
-  readonly #rounds = new Rounds<string>();
+  readonly #rounds = new WorkerPolls<string>();
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = ADMIN_VIEW_MS_MAX) {
     this.#send = send;

@@ -126,7 +126,7 @@ const fromWorker = {
   drained: {},
   /** The event loop is running: a listening worker that does not send this for too long counts as hung (channel.ts). */
   heartbeat: {},
-  /** Whether this worker can read user configs from now on, as `StoreObstacles` says it. Until the first such message, it counts as able to. */
+  /** Whether this worker can read user configs from now on, as `StoreObstacleListener` says it. Until the first such message, it counts as able to. */
   store: { obstacle: 'text', staleness: 'text?' },
   /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
   keys: { obstacle: 'text', isInTheWay: 'flag' },

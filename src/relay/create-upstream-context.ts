@@ -1,7 +1,7 @@
 // Builds the one context that all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
 import { createMessageMemories } from '../fair/index.js';
-import { BackendLog, OwnIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
-import { Notices } from '../http-client/index.js';
+import { BackendLog, OwnRequestIds, type UpstreamContext, BackendEndpoints } from '../upstream/index.js';
+import { OneWayRequests } from '../http-client/index.js';
 import { Credentials, createCredentials } from '../credentials/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 import type { RelayOptions } from './relay-options.js';
@@ -16,9 +16,9 @@ export function createUpstreamContext(options: RelayOptions, merger: ListMerger)
     streams: options.streams ?? http,
     deadlines,
     options: upstream,
-    notices: new Notices(http, deadlines),
-    replies: new Notices(options.replies ?? http, deadlines, http),
-    ids: new OwnIds(),
+    oneWayRequests: new OneWayRequests(http, deadlines),
+    replies: new OneWayRequests(options.replies ?? http, deadlines, http),
+    ids: new OwnRequestIds(),
     credentialsOf: (backend, subject) => Credentials.of(backend.auth, backend, subject, credentials),
     endpoints:
       options.endpoints ??

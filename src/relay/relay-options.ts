@@ -2,22 +2,22 @@
 import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
 import type { StoredSecrets, UserGrants } from '../credentials/index.js';
 import type { SessionDirectory, SessionMeans } from '../session/index.js';
-import { withKept, type Accounts, type ShareTable, type DeadlineWheel, type MessageMemory } from '../fair/index.js';
+import { withReserve, type Accounts, type ShareTable, type DeadlineWheel, type MessageMemory } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
 import type { HttpUpstream } from '../http-client/index.js';
-import type { BackendEndpoints, BackendFaultTaker } from '../upstream/index.js';
+import type { BackendEndpoints, BackendFaultHandler } from '../upstream/index.js';
 import type { ReadHost } from '../user-config/index.js';
 import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 
 /** The shares of a process, from its options. Each keeps a part for subjects that hold little. */
 export function shareTable(options: ShareOptions): ShareTable {
   return {
-    sessions: withKept({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
-    sessionBytes: withKept({ subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax }),
-    requestBytes: withKept({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
-    answerBytes: withKept({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
-    listBytes: withKept({ subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax }),
-    requests: withKept({ subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax }),
+    sessions: withReserve({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
+    sessionBytes: withReserve({ subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax }),
+    requestBytes: withReserve({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
+    answerBytes: withReserve({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
+    listBytes: withReserve({ subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax }),
+    requests: withReserve({ subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax }),
   };
 }
 
@@ -50,7 +50,7 @@ export interface RelayOptions {
   mintSessionId(): string;
   /** Whether a request without a session gets its own session, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
-  readonly onBackendFault?: BackendFaultTaker;
+  readonly onBackendFault?: BackendFaultHandler;
   /** How a request finds the process that holds its call, or owns its lease; without it, there is no other process. */
   readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
   /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */

@@ -5,7 +5,7 @@ import {
   readClientMessage,
   readLargeClientMessage,
   type ClientMessage,
-  type ClientReading,
+  type ParsedClientMessage,
   type ModernEnvelope,
   LATEST_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
@@ -43,7 +43,7 @@ import {
   Leases,
   Listenings,
   versionIn,
-  ModernDoor,
+  ModernHandler,
   httpStatusOf,
 } from '../modern/index.js';
 import { createUpstreamContext } from './create-upstream-context.js';
@@ -72,7 +72,7 @@ export class Relay {
   readonly #isSessionOptional: boolean;
   readonly #eras: ServedEras;
   /** The door of the modern era; `undefined` where that era is not served. */
-  readonly #door: ModernDoor | undefined;
+  readonly #modernHandler: ModernHandler | undefined;
   #listenings: Listenings | undefined;
   readonly #configRounds: ConfigRounds | undefined;
   #isDraining = false;
@@ -103,11 +103,11 @@ export class Relay {
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;
     this.#configRounds = options.readHost && new ConfigRounds(deadlines, options.readHost);
-    this.#door = this.#openDoor(options);
+    this.#modernHandler = this.#createModernHandler(options);
     this.#logger = logger;
   }
 
-  #openDoor(options: RelayOptions): ModernDoor | undefined {
+  #createModernHandler(options: RelayOptions): ModernHandler | undefined {
     const { accounts, eras, deadlines, siblings = ownSiblings() } = options;
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
@@ -115,7 +115,7 @@ export class Relay {
     const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
     const listenings = new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds });
     this.#listenings = listenings;
-    const door = new ModernDoor({
+    const door = new ModernHandler({
       context: this.#context,
       leases,
       dispatcher,
@@ -176,7 +176,12 @@ export class Relay {
     // A retired process uses even a stale session: the requests in flight here belong to that state.
     if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
       this.#inSession(caller, session, exchange);
-    else if (session === undefined && method === 'POST' && this.#door !== undefined && body.includes(VERSION_WORD)) {
+    else if (
+      session === undefined &&
+      method === 'POST' &&
+      this.#modernHandler !== undefined &&
+      body.includes(VERSION_WORD)
+    ) {
       this.#readFirst(caller, exchange, (message) => {
         if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
       });
@@ -206,7 +211,7 @@ export class Relay {
   drain(): void {
     this.#isDraining = true;
     this.#listenings?.drain();
-    this.#door?.drain();
+    this.#modernHandler?.drain();
     this.#sessions.endStreams();
   }
 
@@ -226,7 +231,7 @@ export class Relay {
     withinMs: number = FAREWELLS_MS_MAX,
     isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<FarewellCount> {
-    const { deadlines, endpoints, notices, replies } = this.#context;
+    const { deadlines, endpoints, oneWayRequests: notices, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // With very many sessions, `releaseAll` uses up part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll(isKept));
@@ -238,7 +243,7 @@ export class Relay {
     return count;
   }
 
-  #readFirst({ subject }: Caller, exchange: Exchange, done: (message: ClientReading) => void): void {
+  #readFirst({ subject }: Caller, exchange: Exchange, done: (message: ParsedClientMessage) => void): void {
     const { body } = exchange.request;
     if (body.length <= limits.readAtOnceBytesMax) done(readClientMessage(body));
     else readLargeClientMessage(subject, body, done);
@@ -248,7 +253,7 @@ export class Relay {
    * Takes a message that is outside any session, or whose header names a version that no session can have; every message where only the
    * modern era is served.
    */
-  #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
+  #onFirst(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (this.#tryModern(caller, exchange, message)) return;
     const { sessionId } = exchange.request;
     if (sessionId === '') this.#onLegacyFirst(caller, exchange, message);
@@ -256,8 +261,8 @@ export class Relay {
   }
 
   /** @returns whether the message was modern, or the modern era is the only one served here: then it has been dealt with. */
-  #tryModern(caller: Caller, exchange: Exchange, message: ClientReading): boolean {
-    const door = this.#door;
+  #tryModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
+    const door = this.#modernHandler;
     if (door === undefined) return false;
     const { mirror } = exchange.request;
     const era = eraOfMessage(message, mirror.protocolVersion, mirror.method);
@@ -269,7 +274,7 @@ export class Relay {
     return true;
   }
 
-  #onLegacyFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
+  #onLegacyFirst(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);

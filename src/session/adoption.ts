@@ -1,7 +1,7 @@
 // Adoption: another process opened the session, and this process continues it from its record in the session directory. The requests
 // of one session share a look-up and then proceed in order. Cold path: once per session and process.
 import type { LookUp, SessionDirectory } from './directory/session-directory.js';
-import { type Accounts, wokenTurns } from '../fair/index.js';
+import { type Accounts, wakeScheduler } from '../fair/index.js';
 import { refusals, type Refusal } from '../shared/index.js';
 import type { Caller } from '../exchange/index.js';
 import { Session } from './session.js';
@@ -40,7 +40,7 @@ export class Adoption {
       // An earlier one of the waiting requests may have ended the session.
       onFound(each instanceof Session && each.isEnded ? refusals.sessionUnknown : each);
     };
-    void found.then((each) => wokenTurns.run(caller.subject, () => goOn(each)));
+    void found.then((each) => wakeScheduler.run(caller.subject, () => goOn(each)));
   }
 
   #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {

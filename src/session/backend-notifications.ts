@@ -1,6 +1,6 @@
 // Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
 // ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
-import { findText, stringValue } from '../bytes/index.js';
+import { findStringMember, stringValue } from '../bytes/index.js';
 import { type BackendMessage, taskPlace } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
@@ -10,7 +10,7 @@ import {
   type Edit,
   belongsToTask,
   callersTaskEdits,
-  type TaskForm,
+  type TaskOwnership,
   uriInsertion,
   uriPrefix,
 } from '../messages/index.js';
@@ -19,9 +19,9 @@ import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';
 
 /** The part of a session that decides what its client may be told. */
-export interface HearingSession {
+export interface NotifiedSession {
   readonly madeSubscriptions: Subscriptions | undefined;
-  taskForm(upstream: UpstreamSession): TaskForm | undefined;
+  taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined;
 }
 
 /**
@@ -29,13 +29,13 @@ export interface HearingSession {
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(
-  session: HearingSession,
+  session: NotifiedSession,
   upstream: UpstreamSession,
   bytes: Buffer,
   message: BackendMessage,
   isOwnProgress = false,
 ): readonly Buffer[] | undefined {
-  const tasks = session.taskForm(upstream);
+  const tasks = session.taskOwnership(upstream);
   switch (message.method) {
     case 'notifications/resources/updated':
       return withCallersUri(session, upstream.backend, tasks, bytes, message);
@@ -51,7 +51,7 @@ export function clientsNotification(
 }
 
 function withCallersTask(
-  tasks: TaskForm | undefined,
+  tasks: TaskOwnership | undefined,
   places: number,
   bytes: Buffer,
   message: BackendMessage,
@@ -62,7 +62,7 @@ function withCallersTask(
 
 /** @returns `undefined` when the message is about a task whose id callers would take for another backend's. */
 function taskEdits(
-  tasks: TaskForm | undefined,
+  tasks: TaskOwnership | undefined,
   places: number,
   bytes: Buffer,
   message: BackendMessage,
@@ -71,14 +71,14 @@ function taskEdits(
 }
 
 function withCallersUri(
-  session: HearingSession,
+  session: NotifiedSession,
   backend: CompiledBackend,
-  tasks: TaskForm | undefined,
+  tasks: TaskOwnership | undefined,
   bytes: Buffer,
   message: BackendMessage,
 ): readonly Buffer[] | undefined {
   const { paramsStart, paramsEnd } = message;
-  const span = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
+  const span = paramsStart === -1 ? undefined : findStringMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
   if (span === undefined) return undefined;
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
   if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
@@ -88,7 +88,7 @@ function withCallersUri(
 }
 
 /** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed, but not its parts. */
-function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
+function mayHearOf(session: NotifiedSession, backend: CompiledBackend, uri: string): boolean {
   // No list has a URI this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);

@@ -50,7 +50,7 @@ const TRIES_MAX = 8;
 interface EntryEvents {
   /** Another process has ended the session. */
   onEnded(): void;
-  /** Another process that has the session has sent this notice (peer-notices.ts). */
+  /** Another process that has the session has sent this notice (peer-messages.ts). */
   onPassed(bytes: Buffer): void;
 }
 

@@ -10,13 +10,13 @@ import {
   LATEST_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../mcp/index.js';
-import { ABSENT, AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, MEMBER_AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { limits, PROGRAM_VERSION } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import { visitBackends } from '../streams/index.js';
 import type { ClientIntroduction } from '../upstream/index.js';
 import type { Exchange } from '../exchange/index.js';
-import { experimentalJson, mergeExtensions } from './named.js';
+import { experimentalJson, mergeExtensions } from './extra-capabilities.js';
 import type { Session } from './session.js';
 import { missingBackend, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
@@ -74,8 +74,8 @@ function tooLong(name: string, node: number, bytesMax: number): string | undefin
 
 /** Describes what is wrong with a member of the params, if anything. @param node as returned by `findMember`. */
 function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
-  if (node === AMBIGUOUS) return `${name} must be given once`;
-  if (node !== ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
+  if (node === MEMBER_AMBIGUOUS) return `${name} must be given once`;
+  if (node !== MEMBER_ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
   return `${name} must be ${kind === 'object' ? 'an object' : 'a string'}`;
 }
 

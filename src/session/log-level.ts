@@ -2,7 +2,7 @@
 // again. The response is sent when every open backend has answered, whatever it says, or has timed out. Requests of 2026-07-28 name a level
 // each, of which backends with sessions know nothing: they are told the lowest. Cold path.
 import { capability, severityOf, type ClientMessage } from '../mcp/index.js';
-import { readMember } from '../bytes/index.js';
+import { readStringMember } from '../bytes/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../exchange/index.js';
 import { visitBackends, RequestInFlight } from '../streams/index.js';
 import type { Session } from './session.js';
-import { isTold, sendLogLevel } from './own-requests.js';
+import { needsLogLevel, sendLogLevel } from './own-requests.js';
 import type { UpstreamContext, IdSpan } from '../upstream/index.js';
 
 interface LogLevelPlan {
@@ -71,7 +71,7 @@ function tellBackends(
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       const { logLevel } = session;
-      if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return done();
+      if (upstream === undefined || !needsLogLevel(upstream) || logLevel === undefined) return done();
       sendLogLevel(context, upstream, logLevel, metadataFor(backend, request), done);
     },
     onNoRoom: done,
@@ -80,7 +80,7 @@ function tellBackends(
 
 /** -1 if the params name no valid level. */
 function severityIn(params: Buffer): number {
-  return severityOf(readMember(params, 'level') ?? '');
+  return severityOf(readStringMember(params, 'level') ?? '');
 }
 
 class SettingLogLevel extends RequestInFlight {

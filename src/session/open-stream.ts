@@ -3,7 +3,7 @@ import { encodeEventAfter, eventHeadText, idKey } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import { errorMessage, refuse, type Exchange } from '../exchange/index.js';
-import { passStreamOpened } from './peer-notices.js';
+import { tellPeersStreamOpened } from './peer-messages.js';
 import type { Session } from './session.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../streams/index.js';
@@ -20,7 +20,7 @@ export function openStream(session: Session, exchange: Exchange): void {
   const heard = session.hear();
   if (!(heard instanceof UnsolicitedMessages)) return refuse(exchange, heard);
   heard.open(exchange, isOwn ? id.position : undefined);
-  passStreamOpened(session);
+  tellPeersStreamOpened(session);
 }
 
 /**

@@ -13,7 +13,7 @@ import type { RequestHandler, UpstreamSession, UpstreamContext } from '../upstre
 export const OWN_REQUEST_MS_MAX = 5_000;
 
 /** Whether the backend must be sent the level once; a backend without sessions gets it with each request. */
-export function isTold(upstream: UpstreamSession): boolean {
+export function needsLogLevel(upstream: UpstreamSession): boolean {
   return upstream.declares(capability.logging) && !upstream.isModern;
 }
 
@@ -31,7 +31,7 @@ export function sendLogLevel(
 }
 
 /** The session is lost if the backend says so; any other answer, or none, shows nothing. */
-export function confirmSession(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+export function probeSession(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
   const id = context.ids.next();
   ask(upstream, upstream.ownRequest(id, 'ping'), id, metadata, () => undefined);
 }

@@ -14,7 +14,7 @@ export const UPSTREAM_SESSION_BYTES_EACH = 1_664;
 const CHAR_BYTES = 2;
 
 /** The estimate for a new session, including all its backends, as each of them may be opened. */
-export function sessionBytesOf(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
+export function estimatedSessionBytes(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
   const upstreamBytes = virtualHost.backends.size * UPSTREAM_SESSION_BYTES_EACH;
   return SESSION_BYTES_EACH + introductionBytes(introduction) + upstreamBytes;
 }

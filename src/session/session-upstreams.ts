@@ -21,8 +21,8 @@ import { listChanges } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
 
 /** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
-export function endElsewhere(
-  { notices, options }: UpstreamContext,
+export function endUpstreamSession(
+  { oneWayRequests: notices, options }: UpstreamContext,
   subject: string,
   target: UpstreamTarget,
   record: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>,
@@ -269,7 +269,7 @@ export class SessionUpstreams {
       const backend = virtualHost?.backends.get(backendName);
       if (backend === undefined || !isWhereItWas(backend, origin, path)) {
         moved.add(backendName);
-        if (base === undefined) endElsewhere(this.#context, subject, { origin, path }, record);
+        if (base === undefined) endUpstreamSession(this.#context, subject, { origin, path }, record);
         continue;
       }
       const upstream = this.of(backend);
@@ -277,7 +277,7 @@ export class SessionUpstreams {
       if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
       // Both have opened a new session, and the other process was first to record its own: this one is ended.
       if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
-        endElsewhere(this.#context, subject, { origin, path }, upstream.record);
+        endUpstreamSession(this.#context, subject, { origin, path }, upstream.record);
       }
       replace(upstream, () => upstream.restore(restored(record)));
     }

@@ -1,6 +1,6 @@
 // A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
 // (session/directory/session-record.ts) can be lost without harm.
-import { ANY_TASKS, LIST_CHANGES, canResume } from '../mcp/index.js';
+import { ANY_TASK_CAPABILITY, LIST_CHANGES, canResume } from '../mcp/index.js';
 import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, type Refusal } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
@@ -8,22 +8,22 @@ import type { SessionRecord, UpstreamRecord } from './directory/session-record.j
 import { allowListHashes, allowListHash } from './allow-list-hash.js';
 import {
   BackendRequests,
-  ReadingsUnderWay,
+  ScansInProgress,
   type RequestInFlight,
   RequestsInFlight,
   type SessionStream,
-  type StreamForm,
+  type StreamAdapter,
   StreamKeeper,
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
 import { SessionUpstreams } from './session-upstreams.js';
 import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
 import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
-import { isTold, sendLogLevel } from './own-requests.js';
+import { needsLogLevel, sendLogLevel } from './own-requests.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
 import { Subscriptions } from './subscriptions.js';
-import type { TaskForm } from '../messages/index.js';
+import type { TaskOwnership } from '../messages/index.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
@@ -37,7 +37,7 @@ export class Session {
   readonly #memory: SessionMemory;
   readonly #context: UpstreamContext;
   /** Made for the first large message. */
-  #readings: ReadingsUnderWay | undefined;
+  #readings: ScansInProgress | undefined;
   /** Made for the first subscription. */
   #subscriptions: Subscriptions | undefined;
   /** Made for the first stream that the client can resume. */
@@ -97,7 +97,7 @@ export class Session {
     this.#unsolicited?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
-    if (this.#logLevel === undefined || !isTold(upstream)) return;
+    if (this.#logLevel === undefined || !needsLogLevel(upstream)) return;
     sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
   }
 
@@ -130,8 +130,8 @@ export class Session {
   }
 
   /** Large messages that are still being read. */
-  get readings(): ReadingsUnderWay {
-    return (this.#readings ??= new ReadingsUnderWay());
+  get readings(): ScansInProgress {
+    return (this.#readings ??= new ScansInProgress());
   }
 
   get subscriptions(): Subscriptions {
@@ -170,8 +170,8 @@ export class Session {
   }
 
   /** How the ids of a backend's tasks are written; `undefined` for a backend without tasks. Hot path. */
-  taskForm(upstream: UpstreamSession): TaskForm | undefined {
-    return upstream.declares(ANY_TASKS) ? this.backendRequests.taskForm(upstream) : undefined;
+  taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined {
+    return upstream.declares(ANY_TASK_CAPABILITY) ? this.backendRequests.taskForm(upstream) : undefined;
   }
 
   /** The virtual host by the config applied last. */
@@ -284,7 +284,7 @@ export class Session {
   }
 
   /** Backends' unrequested messages, heard from now on. @param form for a `subscriptions/listen`. @returns the refusal without room. */
-  hear(form?: StreamForm): UnsolicitedMessages | Refusal {
+  hear(form?: StreamAdapter): UnsolicitedMessages | Refusal {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
     const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
     if (refusal !== undefined) return refusal;

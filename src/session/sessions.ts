@@ -14,8 +14,8 @@ import type { Era } from '../mcp/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import type { FoundSession, SessionDirectory } from './directory/session-directory.js';
 import { DirectoryEntry } from './directory-entry.js';
-import { onPassed } from './peer-notices.js';
-import { sessionBytesOf } from './session-memory.js';
+import { onPeerMessage } from './peer-messages.js';
+import { estimatedSessionBytes } from './session-memory.js';
 import { Session } from './session.js';
 import type { SessionMeans } from './session-plan.js';
 
@@ -140,7 +140,7 @@ export class Sessions {
     leasedForMs,
     era = leasedForMs === undefined ? 'legacy' : 'modern',
   }: SessionPlan): Session | Refusal {
-    const bytes = sessionBytesOf(virtualHost, introduction);
+    const bytes = estimatedSessionBytes(virtualHost, introduction);
     let refusal = account.refusalOfSession(bytes);
     while (refusal !== undefined && this.onFull?.(account) === true) refusal = account.refusalOfSession(bytes);
     if (refusal !== undefined) return refusal;
@@ -153,7 +153,7 @@ export class Sessions {
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {
       const onEnded = (): void => this.#drop(session);
-      const events = { onEnded, onPassed: (bytes: Buffer) => onPassed(session, bytes) };
+      const events = { onEnded, onPassed: (bytes: Buffer) => onPeerMessage(session, bytes) };
       session.entry = new DirectoryEntry(directory, session, events, begun);
     }
     account.sessions.take(1);

@@ -1,12 +1,18 @@
 // The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
 // for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
 // client has a session stream, and only requests that a backend sends in the middle of a call are heard. Cold path.
-import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage, type Unhonoured } from '../mcp/index.js';
+import {
+  capability,
+  LIST_CHANGES,
+  readBackendMessage,
+  type BackendMessage,
+  type RefusedSubscriptions,
+} from '../mcp/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
-import { type AskingStream, visitBackends, SessionStream, type StreamForm } from '../streams/index.js';
+import { type AskingStream, visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
-import { confirmSession } from './own-requests.js';
+import { probeSession } from './own-requests.js';
 import {
   type SessionShare,
   BackendStream,
@@ -192,7 +198,7 @@ export class UnsolicitedMessages {
   #lingering: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session, memory: SessionShare, form?: StreamForm) {
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare, form?: StreamAdapter) {
     this.#context = context;
     this.#session = session;
     this.#isLease = session.identity.era === 'modern';
@@ -300,7 +306,7 @@ export class UnsolicitedMessages {
   }
 
   confirm(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (upstream.state === 'open') confirmSession(this.#context, upstream, metadata);
+    if (upstream.state === 'open') probeSession(this.#context, upstream, metadata);
   }
 
   /** The notifications that the session wants from a backend without sessions, as JSON; `''` for none. */
@@ -318,7 +324,7 @@ export class UnsolicitedMessages {
   }
 
   /** The part of the wanted notifications that a backend without sessions has said it will not send. */
-  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+  unhonouredBy(upstream: UpstreamSession): RefusedSubscriptions | undefined {
     const stream = this.#heard?.get(upstream)?.stream;
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }

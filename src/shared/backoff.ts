@@ -6,7 +6,7 @@ export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number
 }
 
 /** A random delay between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
-export function spread(delayMs: number, random: number): number {
+export function withJitter(delayMs: number, random: number): number {
   return delayMs * (1 - random / 2);
 }
 
@@ -30,7 +30,7 @@ export class Backoff {
 
   /** As `next`, but spread. @param random from 0 to 1. */
   nextSpread(random: number): number {
-    return spread(this.next(), random);
+    return withJitter(this.next(), random);
   }
 
   /** The last attempt succeeded. */

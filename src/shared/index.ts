@@ -1,4 +1,4 @@
-export { Backoff, delayAfter, spread } from './backoff.js';
+export { Backoff, delayAfter, withJitter } from './backoff.js';
 export { bodyText } from './body-text.js';
 export {
   type DataplaneRequest,
@@ -44,4 +44,4 @@ export {
 } from './refusals.js';
 export { type RpcError, errorsToBackends, refusalAsError, rpcErrors } from './rpc-errors.js';
 export { RandomPool, SEAL_BYTES, SEAL_KEY_BYTES, joinedParts, seal, sealParts, unseal } from './sealing.js';
-export { KIB, MIB, counted, isObject } from './values.js';
+export { KIB, MIB, countInWords, isObject } from './values.js';

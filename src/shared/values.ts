@@ -9,6 +9,6 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** @param thing a noun that takes an s in the plural. */
-export function counted(count: number, thing: string): string {
+export function countInWords(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }

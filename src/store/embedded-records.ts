@@ -7,7 +7,7 @@ import {
   RECORD_CHANGES_KEPT,
   AFTER_UTF8,
   encodeRecordKey,
-  assertOnePlace,
+  assertOneRedisSlot,
   RecordStoreFault,
   type RecordChange,
   type RecordChanges,
@@ -77,7 +77,7 @@ export class EmbeddedRecords implements RecordStore {
   }
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
-    assertOnePlace(changes);
+    assertOneRedisSlot(changes);
     const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
     return this.#commit(() => {
       const holds = keyed.every(({ space, bytes, expected }) =>

@@ -46,10 +46,10 @@ export class EmbeddedStore implements Store {
     const key = known?.key ?? encodeStoreKey(name);
     if (key === undefined) return unencodable;
     try {
-      const lent = this.#records.committed(space).getBinaryFast(key);
-      if (lent === undefined) return missing;
+      const volatile = this.#records.committed(space).getBinaryFast(key);
+      if (volatile === undefined) return missing;
       // The buffer lent by lmdb is overwritten by the next read, and may be longer than the value.
-      const value = lent.subarray(0, lent.length);
+      const value = volatile.subarray(0, volatile.length);
       if (known !== undefined && known.read.value.equals(value)) return known.read;
       const read = { kind: 'found', value: Buffer.from(value) } as const;
       reads.set(name, { key, read });

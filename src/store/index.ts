@@ -13,4 +13,11 @@ export {
   walkRecords,
 } from './record-store.js';
 export type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
-export { type Kept, type Store, StoreCounts, type StoreObstacles, type StoreRead, encodeStoreKey } from './store.js';
+export {
+  type Kept,
+  type Store,
+  StoreCounts,
+  type StoreObstacleListener,
+  type StoreRead,
+  encodeStoreKey,
+} from './store.js';

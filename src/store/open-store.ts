@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/index.js';
 import { createLogger, type Logger } from '../shared/index.js';
-import type { StoreCounts, Store, StoreObstacles } from './store.js';
+import type { StoreCounts, Store, StoreObstacleListener } from './store.js';
 import { checkEmbedded, damageInWords, findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { RecordStoreFault, type RecordStore } from './record-store.js';
 import type { SealedSessions } from './sealed-sessions.js';
@@ -98,7 +98,7 @@ export function noStoreInWords(options: StoreOptions): string {
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
-  onObstacle?: StoreObstacles,
+  onObstacle?: StoreObstacleListener,
   counts?: StoreCounts,
 ): Promise<Store> {
   switch (options.kind) {

@@ -105,7 +105,7 @@ export class RecordStoreFault extends OutsideFault {
 export const AFTER_UTF8 = Buffer.from([0xff]);
 
 /** Throws when the caller breaks the contract of {@link RecordStore.swap}. */
-export function assertOnePlace(changes: readonly RecordChange[]): void {
+export function assertOneRedisSlot(changes: readonly RecordChange[]): void {
   const places = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
   if (places.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
 }

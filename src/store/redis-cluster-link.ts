@@ -7,7 +7,7 @@
 import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, stringAt, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
+import { RedisLink, readString, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { findShards, redisSlotOf, SLOTS } from './redis-place.js';
 
 /** The kind of link that fits the options: to a single Redis, or to a cluster. */
@@ -59,7 +59,7 @@ export class RedisClusterLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, (data) => stringAt(data, key));
+    return this.run(key, (data) => readString(data, key));
   }
 
   async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {

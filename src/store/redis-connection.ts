@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/index.js';
 import { limits } from '../shared/index.js';
-import { NO_TLS, RedisConnector } from './redis-connector.js';
+import { TLS_MISSING_ADVICE, RedisConnector } from './redis-connector.js';
 
 /** Time for a connection to Redis to close. After that, the connection is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
@@ -52,7 +52,7 @@ export function disconnectQuietly(connection: Redis): void {
 }
 
 /** Earlier replies over such a connection may have belonged to other commands. */
-export const GARBLED = 'Redis answered what it was not asked';
+export const UNEXPECTED_REPLY = 'Redis answered what it was not asked';
 /** How ioredis begins to say so; it goes on with what was answered. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
@@ -60,8 +60,8 @@ const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
-  if (GARBLED_BEGINNINGS.test(error.message)) return GARBLED;
-  if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return NO_TLS;
+  if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
+  if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
   // When several addresses each refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
   return message.replace(/,? with args beginning with:.*$/s, '');

@@ -8,7 +8,7 @@ import dataHandler from 'ioredis/built/DataHandler.js';
 /** Time for a TLS handshake with Redis. After that, the same address is asked whether it speaks plain text, and the handshake goes on. */
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
-export const NO_TLS = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
+export const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 
 /** What a Redis does that gets plain text and expects TLS. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
@@ -47,7 +47,7 @@ function doubt(socket: Socket): void {
     const question = createConnection({ host, port }, () => question.write('PING\r\n'));
     question.on('error', () => {});
     question.once('data', (answer) => {
-      if (ANSWER_BEGINNINGS.includes(answer.subarray(0, 1))) socket.destroy(new Error(NO_TLS));
+      if (ANSWER_BEGINNINGS.includes(answer.subarray(0, 1))) socket.destroy(new Error(TLS_MISSING_ADVICE));
       question.destroy();
     });
     for (const end of ['secureConnect', 'close']) socket.once(end, () => question.destroy());

@@ -7,7 +7,13 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/index.js';
 import { limits } from '../shared/index.js';
-import { createConnection, disconnectQuietly, GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import {
+  createConnection,
+  disconnectQuietly,
+  UNEXPECTED_REPLY,
+  messageOf,
+  type RedisStoreOptions,
+} from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
 
 /** Interval between health checks of both connections to Redis; a silent loss is noticed after this and one command timeout. */
@@ -131,7 +137,7 @@ export class RedisLink implements StoreLink {
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, (data) => stringAt(data, key));
+    return this.run(key, (data) => readString(data, key));
   }
 
   async publish(channel: string, message: string): Promise<number> {
@@ -219,10 +225,10 @@ function gatherWrites(stream: Redis['stream']): void {
 /**
  * A reply of the wrong type may belong to an earlier command. Its connection fails before anybody can take up the replies that came with it.
  */
-export async function stringAt(data: Redis, key: Buffer): Promise<Buffer | null> {
+export async function readString(data: Redis, key: Buffer): Promise<Buffer | null> {
   const value: unknown = await data.getBuffer(key);
   if (value === null || Buffer.isBuffer(value)) return value;
-  const error = new Error(GARBLED);
+  const error = new Error(UNEXPECTED_REPLY);
   data.emit('error', error);
   throw error;
 }

@@ -2,7 +2,7 @@
 // connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
 // +sentinel|get-master-addr-by-name at the sentinels. Cold path.
 import type { Redis } from 'ioredis';
-import { formatAddress, type ListenAddress, type RedisPlace } from '../config/index.js';
+import { formatAddress, type ListenAddress, type RedisLocation } from '../config/index.js';
 import {
   createConnection,
   disconnectQuietly,
@@ -76,7 +76,7 @@ export async function checkRole(redis: Redis, { place }: RedisStoreOptions): Pro
     throw new Error(`the Redis that the Sentinels name is a ${String(role)}, which accepts no changes`);
 }
 
-export function placeInWords(place: RedisPlace): string {
+export function redisInWords(place: RedisLocation): string {
   if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(formatAddress).join(', ')}`;
   if (!('sentinels' in place)) return `the Redis at ${formatAddress(place)}`;
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(formatAddress).join(', ')}`;

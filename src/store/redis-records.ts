@@ -10,7 +10,7 @@ import {
   RECORDS_AT_ONCE_MAX,
   RECORD_CHANGES_KEPT,
   AFTER_UTF8,
-  assertOnePlace,
+  assertOneRedisSlot,
   type RecordChange,
   type RecordChanges,
   type RecordKey,
@@ -18,7 +18,7 @@ import {
 } from './record-store.js';
 import type { RedisStoreOptions } from './redis-connection.js';
 import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisRecordKey } from './redis-record-layout.js';
-import { StandingLink } from './redis-standing-link.js';
+import { ReconnectingLink } from './redis-reconnecting-link.js';
 
 // Scripts that Redis runs atomically for the record store; this makes a swap atomic. A script's work grows with its arguments, never with
 // how much is stored.
@@ -74,15 +74,15 @@ return {epoch, position, redis.call('XRANGE', KEYS[3], (known + 1) .. '-0', '+')
 
 export class RedisRecords implements RecordStore {
   readonly kind = 'redis';
-  readonly #link: StandingLink;
+  readonly #link: ReconnectingLink;
 
-  constructor(link: StandingLink) {
+  constructor(link: ReconnectingLink) {
     this.#link = link;
   }
 
   /** Resolves after the first connection attempt, whether or not it succeeded. */
   static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisRecords> {
-    const link = new StandingLink(options, {
+    const link = new ReconnectingLink(options, {
       onLive: () => logger.info('Redis is connected for records'),
       onLost: (reason, isNew) => isNew && logger.warn({ reason }, 'Redis cannot be reached for records'),
     });
@@ -135,7 +135,7 @@ export class RedisRecords implements RecordStore {
   }
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
-    assertOnePlace(changes);
+    assertOneRedisSlot(changes);
     const keys = changes.map(redisRecordKey);
     const lists: Buffer[] = [];
     const words: (Buffer | string)[] = [];

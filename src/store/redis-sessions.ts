@@ -6,7 +6,7 @@
 import type { Logger } from '../shared/index.js';
 import type { RedisStoreOptions } from './redis-connection.js';
 import { RedisPeers } from './redis-peers.js';
-import { StandingLink } from './redis-standing-link.js';
+import { ReconnectingLink } from './redis-reconnecting-link.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
@@ -49,7 +49,7 @@ export class RedisSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
   readonly peers = new RedisPeers((channel, message) => this.#link.send((link) => link.publish(channel, message)));
-  readonly #link: StandingLink;
+  readonly #link: ReconnectingLink;
 
   private constructor(options: RedisStoreOptions, logger: Logger) {
     const events = {
@@ -74,7 +74,7 @@ export class RedisSessions implements SealedSessions {
         if (isNew) logger.warn({ reason }, 'Redis cannot be reached for sessions');
       },
     };
-    this.#link = new StandingLink(options, events, { itself: false, channel: this.peers.channel });
+    this.#link = new ReconnectingLink(options, events, { itself: false, channel: this.peers.channel });
   }
 
   /** Resolves after the first connection attempt, whether or not it succeeded. */

@@ -5,14 +5,14 @@
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
-import { GARBLED, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { UNEXPECTED_REPLY, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisRecords } from './redis-records.js';
-import { StandingLink } from './redis-standing-link.js';
+import { ReconnectingLink } from './redis-reconnecting-link.js';
 import {
   StoreCounts,
   type Kept,
   type Store,
-  type StoreObstacles,
+  type StoreObstacleListener,
   type StoreRead,
   encodeStoreKey,
   unencodable,
@@ -77,17 +77,22 @@ export class RedisStore implements Store {
   readonly #userConfigs = new Shelf('user-configs');
   readonly #ownRecords = new Shelf('records');
   readonly #shelves = [this.#userConfigs, this.#ownRecords];
-  readonly #link: StandingLink;
+  readonly #link: ReconnectingLink;
   readonly #records: RedisRecords;
   /** The current period, or the last one; `undefined` while there was none. */
   #period: ConnectedPeriod | undefined;
   #lostReason = '';
   readonly #counts: StoreCounts;
-  readonly #onObstacle: StoreObstacles;
+  readonly #onObstacle: StoreObstacleListener;
   /** Ends the grace, during which cached values are served. */
   #graceTimer: NodeJS.Timeout | undefined;
 
-  private constructor(options: RedisStoreOptions, logger: Logger, onObstacle: StoreObstacles, counts: StoreCounts) {
+  private constructor(
+    options: RedisStoreOptions,
+    logger: Logger,
+    onObstacle: StoreObstacleListener,
+    counts: StoreCounts,
+  ) {
     this.#onObstacle = onObstacle;
     this.#counts = counts;
     this.#options = options;
@@ -102,7 +107,7 @@ export class RedisStore implements Store {
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
-    onObstacle: StoreObstacles = () => {},
+    onObstacle: StoreObstacleListener = () => {},
     counts = new StoreCounts(),
   ): Promise<RedisStore> {
     const store = new RedisStore(options, logger, onObstacle, counts);
@@ -205,7 +210,7 @@ export class RedisStore implements Store {
     return known.read;
   }
 
-  #createLink(): StandingLink {
+  #createLink(): ReconnectingLink {
     const events = {
       onLive: () => this.#onLive(),
       onChanged: (keys: readonly Buffer[]) => {
@@ -219,7 +224,7 @@ export class RedisStore implements Store {
       },
       onLost: (reason: string, isNew: boolean) => this.#onLost(reason, isNew),
     };
-    return new StandingLink(this.#options, events, { itself: true });
+    return new ReconnectingLink(this.#options, events, { itself: true });
   }
 
   /** A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
@@ -240,7 +245,7 @@ export class RedisStore implements Store {
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
     // One user's config may be cached as another's.
-    if (reason.endsWith(GARBLED)) for (const shelf of this.#shelves) shelf.known.clear();
+    if (reason.endsWith(UNEXPECTED_REPLY)) for (const shelf of this.#shelves) shelf.known.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#tellObstacle();

@@ -57,7 +57,7 @@ export interface Kept {
  * @param obstacle why nothing can be read any more; `''` when it can.
  * @param staleness why what is read may be out of date, and until when that is served.
  */
-export type StoreObstacles = (obstacle: string, staleness?: string) => void;
+export type StoreObstacleListener = (obstacle: string, staleness?: string) => void;
 
 export interface Store {
   readonly kind: 'embedded' | 'redis';

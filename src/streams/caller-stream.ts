@@ -14,17 +14,17 @@ import {
   encodeNumberedEvent,
   eventHeadText,
   keepAliveComment,
-  primingText,
+  primingEventText,
 } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
-import { JOINED_EVENT_BYTES_MAX, errorMessage, type Exchange, EventPieces, Sending } from '../exchange/index.js';
+import { JOINED_EVENT_BYTES_MAX, errorMessage, type Exchange, EventPieces, PieceSender } from '../exchange/index.js';
 import {
   LARGE_BYTES_FROM,
   KeptEvent,
   lossNotification,
-  LOST,
+  LOST_EVENT,
   type EventRoom,
-  type Kept,
+  type KeptEventBytes,
   ReplayBuffer,
   requestPartOfEventId,
   requestOfName,
@@ -59,7 +59,7 @@ export class CallerStream extends ReplayBuffer {
   /** The last event, which is written together with the end of the stream. */
   #last: Buffer | undefined;
   /** A large event that is being written. */
-  #sending: Sending | undefined;
+  #sending: PieceSender | undefined;
   /** Whether events wait although the connection would take them. */
   #isHeldBack = false;
   #isPrimed: boolean;
@@ -240,7 +240,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   #primingText(position: number): string {
-    return `${this.#idText}${position}\n${primingText}`;
+    return `${this.#idText}${position}\n${primingEventText}`;
   }
 
   /** Some HTTP servers send the head only with the first bytes of the body. */
@@ -274,7 +274,7 @@ export class CallerStream extends ReplayBuffer {
    * The event as it is kept: as bytes while there is a connection, until `StreamKeeper` makes them a string (`compact`). Without a
    * connection it is a string at once, so that one sweep need not convert very many.
    */
-  #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
+  #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
     // Nothing sweeps what a session's stream keeps.
     return this.#exchange === undefined || this.#room !== this.#keeper ? event.toString('latin1') : event;
@@ -293,7 +293,7 @@ export class CallerStream extends ReplayBuffer {
     while (this.#exchange !== undefined && this.#state === 'attached' && !this.#isHeldBack) {
       lostCount += this.skipDropped();
       const kept = this.unwritten;
-      if (kept === LOST) lostCount += 1;
+      if (kept === LOST_EVENT) lostCount += 1;
       else if (lostCount > 0) {
         this.#tellLoss(lostCount);
         lostCount = 0;
@@ -315,7 +315,7 @@ export class CallerStream extends ReplayBuffer {
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
     this.#transition('attached', 'blocked');
-    const sending = (this.#sending = new Sending(exchange, () => {
+    const sending = (this.#sending = new PieceSender(exchange, () => {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#transition('blocked', 'attached');

@@ -7,7 +7,7 @@
 import { Fifo } from './fifo.js';
 import { ListNode } from '../fair/index.js';
 import { limits, KIB } from '../shared/index.js';
-import { isId } from './asking/asked-ids.js';
+import { isId } from './asking/asked-request-ids.js';
 import type { IdSpan } from '../upstream/index.js';
 
 /**
@@ -35,7 +35,7 @@ export interface EventId {
 }
 
 /** Stream numbers begin at random, so that an id from another session, or an earlier one, hardly ever names a stream of this session. */
-export const NUMBERS_FROM = 1_000_000_000;
+export const EVENT_NUMBERS_FROM = 1_000_000_000;
 
 /** The id of an event that nothing follows, in no stream. */
 export const FINAL_ID = '0_0';
@@ -49,7 +49,7 @@ export function parseEventId(text: string): EventId | undefined {
 
 /** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
 export function isSessionStream({ stream }: EventId): boolean {
-  return stream >= NUMBERS_FROM && stream % 2 === 0;
+  return stream >= EVENT_NUMBERS_FROM && stream % 2 === 0;
 }
 
 /** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
@@ -69,10 +69,10 @@ export function requestOfName(name: string): IdSpan | undefined {
 // the whole block that it was cut from.
 
 /** A small event as it is sent (bytes, or the same in Latin-1), or an event with large data or a callback. */
-export type Kept = Buffer | string | KeptEvent;
+export type KeptEventBytes = Buffer | string | KeptEvent;
 
 /** Stands for an event that could not be kept. */
-export const LOST = '';
+export const LOST_EVENT = '';
 
 /** Where events take room while they are kept. */
 export interface EventRoom {
@@ -128,7 +128,7 @@ export abstract class ReplayBuffer extends ListNode {
   #position = 0;
   #next = 1;
   /** The kept events, from position `#first` on. */
-  readonly #kept = new Fifo<Kept>();
+  readonly #kept = new Fifo<KeptEventBytes>();
   #first = 1;
   /** Bytes of those that were written. */
   #writtenBytes = 0;
@@ -173,7 +173,7 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   /** The next event to be written; `undefined` if all are. */
-  protected get unwritten(): Kept | undefined {
+  protected get unwritten(): KeptEventBytes | undefined {
     return this.#next > this.#position ? undefined : this.#at(this.#next);
   }
 
@@ -184,7 +184,7 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   /** An event was said. */
-  protected add(event: Kept, isWritten: boolean, isAttached: boolean): void {
+  protected add(event: KeptEventBytes, isWritten: boolean, isAttached: boolean): void {
     this.#position += 1;
     this.#kept.push(event);
     if (isWritten) this.onWritten();
@@ -277,15 +277,15 @@ export abstract class ReplayBuffer extends ListNode {
     return taken;
   }
 
-  #at(position: number): Kept {
-    return this.#kept.at(position - this.#first) ?? LOST;
+  #at(position: number): KeptEventBytes {
+    return this.#kept.at(position - this.#first) ?? LOST_EVENT;
   }
 
   /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
   #trimWritten(): void {
     const first = this.isResumable ? this.#next - 1 : this.#next;
     while (this.#first < first) {
-      if (first < this.#next && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST) return;
+      if (first < this.#next && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST_EVENT) return;
       this.#dropFirst();
     }
   }
@@ -324,7 +324,7 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   #dropFirst(): void {
-    const kept = this.#kept.shift() ?? LOST;
+    const kept = this.#kept.shift() ?? LOST_EVENT;
     if (this.#first < this.#next) this.#writtenBytes -= kept.length;
     // After `release`, nothing is counted any more.
     if (this.#first < this.#counted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
@@ -346,7 +346,7 @@ export abstract class ReplayBuffer extends ListNode {
     const kept = this.#at(position);
     const onLost = position >= this.#next ? onLostOf(kept) : undefined;
     if (position < this.#next) this.#writtenBytes -= kept.length;
-    this.#kept.replace(position - this.#first, LOST);
+    this.#kept.replace(position - this.#first, LOST_EVENT);
     if (this.isCompleteAt(position)) {
       const word = this.lostAnswer(position);
       if (word !== undefined && this.#tryTake(room, word.length, true)) {
@@ -361,6 +361,6 @@ export abstract class ReplayBuffer extends ListNode {
   }
 }
 
-function onLostOf(kept: Kept): (() => void) | undefined {
+function onLostOf(kept: KeptEventBytes): (() => void) | undefined {
   return kept instanceof KeptEvent ? kept.onLost : undefined;
 }

@@ -9,7 +9,7 @@
 //   open ── the same, where it cannot resume; session or process ends ──> closed
 //
 // Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
-import { type Account, type Deadline, type DeadlineWheel, wokenTurns } from '../fair/index.js';
+import { type Account, type Deadline, type DeadlineWheel, wakeScheduler } from '../fair/index.js';
 import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
 import type { AskingStream } from './asking/backend-requests.js';
 import type { Exchange } from '../exchange/index.js';
@@ -56,9 +56,9 @@ class WaitingRoom implements EventRoom {
 }
 
 /** What becomes of a session's stream where it answers a request, and is no client's GET. */
-export interface StreamForm {
+export interface StreamAdapter {
   /** @returns what the caller is told in place of the message; `undefined` for nothing. */
-  formOf(message: Buffer): Buffer | undefined;
+  adapt(message: Buffer): Buffer | undefined;
   /** The stream ends. @returns its last event, if it was opened. */
   onEnding(): Buffer | undefined;
   onEnded(): void;
@@ -71,7 +71,7 @@ export interface SessionStreamPlan {
   readonly deadlines: DeadlineWheel;
   /** `undefined`: the client cannot resume streams. */
   readonly streamKeeper: StreamKeeper | undefined;
-  readonly form?: StreamForm | undefined;
+  readonly form?: StreamAdapter | undefined;
   /** The client has gone, or its GET has lasted too long; not called when another GET has replaced it. */
   onClosed(): void;
   /** For `BackendRequests`: the session stream has no silence deadline of its own. */
@@ -178,7 +178,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     // Only requests to the client have an `onLost`.
     if (onLost !== undefined && !this.#plan.isReady()) this.#awaitReadiness();
     const message = Buffer.concat(parts);
-    const said = this.#plan.form === undefined ? message : this.#plan.form.formOf(message);
+    const said = this.#plan.form === undefined ? message : this.#plan.form.adapt(message);
     if (said !== undefined) this.#events.say(said, onLost);
   }
 
@@ -217,7 +217,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   onDetached(): void {
     const { account, form } = this.#plan;
     if (form === undefined) this.#onGone();
-    else wokenTurns.run(account.subject, () => this.#onGone());
+    else wakeScheduler.run(account.subject, () => this.#onGone());
   }
 
   /** The client has disconnected, or its GET has lasted too long: it may come back. */

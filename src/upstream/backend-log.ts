@@ -49,7 +49,7 @@ export class LastFaults {
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
 /** For metrics: called for each failure of a request, and of each attempt to open a session. */
-export type BackendFaultTaker = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
+export type BackendFaultHandler = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
 
 export class BackendLog {
   readonly lastFaults = new LastFaults();
@@ -69,9 +69,9 @@ export class BackendLog {
   /** When a failed request to a backend was last logged, and how many have failed since then. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
-  readonly #onFault: BackendFaultTaker | undefined;
+  readonly #onFault: BackendFaultHandler | undefined;
 
-  constructor(logger: Logger, nowMs: () => number = () => performance.now(), onFault?: BackendFaultTaker) {
+  constructor(logger: Logger, nowMs: () => number = () => performance.now(), onFault?: BackendFaultHandler) {
     this.#logger = logger;
     this.#nowMs = nowMs;
     this.#onFault = onFault;

@@ -1,4 +1,4 @@
-export { type BackendFaultTaker, BackendLog, type LastFault } from './backend-log.js';
+export { type BackendFaultHandler, BackendLog, type LastFault } from './backend-log.js';
 export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
 export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
 export type { RpcRequest } from './rpc/rpc-request.js';
@@ -8,7 +8,7 @@ export {
   type ClientIntroduction,
   Introductions,
   OWN_INTRODUCTION,
-  hashOfShown,
+  hashOfIntroduction,
   introductionBytes,
 } from './session/client-introduction.js';
 export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
@@ -17,4 +17,4 @@ export { ModernListening, type ModernListeningPlan } from './session/modern-list
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { SessionShare, UpstreamSessionRecord } from './session/upstream-session-record.js';
 export { UpstreamSession } from './session/upstream-session.js';
-export { OwnIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';
+export { OwnRequestIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';

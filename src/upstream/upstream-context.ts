@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { UpstreamOptions } from '../config/index.js';
 import type { DeadlineWheel, MessageMemory } from '../fair/index.js';
-import type { HttpUpstream, Notices } from '../http-client/index.js';
+import type { HttpUpstream, OneWayRequests } from '../http-client/index.js';
 import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { Credentials } from '../credentials/index.js';
@@ -13,7 +13,7 @@ import type { Credentials } from '../credentials/index.js';
 
 const PREFIX_BYTES = 6;
 
-export class OwnIds {
+export class OwnRequestIds {
   /** A string, so that it is unlikely to equal an id that a caller has chosen. */
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
   #count = 0;
@@ -32,13 +32,13 @@ export interface UpstreamMeans {
   readonly streams: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly options: Pick<UpstreamOptions, 'initializeTimeoutMs' | 'callIdleTimeoutMs'>;
-  readonly notices: Notices;
+  readonly oneWayRequests: OneWayRequests;
   /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
-  readonly replies: Notices;
+  readonly replies: OneWayRequests;
   /** Which backends can be reached, and how. */
   readonly endpoints: BackendEndpoints;
   /** Ids of the requests that the gateway makes itself. */
-  readonly ids: OwnIds;
+  readonly ids: OwnRequestIds;
   /** The memory that large answers are counted in; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;
   /** The credentials that the backend requires, if it does. */

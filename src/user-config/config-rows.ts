@@ -10,7 +10,14 @@ import type {
   CompiledVirtualHost,
   Exposure,
 } from './compiled-config.js';
-import { addEntry, entriesOf, openItems, type CuratedEntry, type Curation, type OpenItems } from './curation.js';
+import {
+  addEntry,
+  entriesOf,
+  createGrowingItems,
+  type CuratedEntry,
+  type Curation,
+  type GrowingItems,
+} from './curation.js';
 
 /** Rows after a virtual host belong to it, and rows after a backend belong to that backend. */
 type ConfigRow =
@@ -106,7 +113,7 @@ export class ConfigReader {
   #backends: CompiledBackend[] = [];
   #passthroughHeaders = new Set<string>();
   #allowedNames: Readonly<Record<keyof AllowedNames, Set<string> | undefined>> = NOTHING_RESTRICTED;
-  #curation: Record<keyof Curation, OpenItems | undefined> = { tools: undefined, prompts: undefined };
+  #curation: Record<keyof Curation, GrowingItems | undefined> = { tools: undefined, prompts: undefined };
 
   constructor(rows: Buffer) {
     this.#rows = rows;
@@ -145,7 +152,7 @@ export class ConfigReader {
         for (const name of row.slice(2)) this.#allowedNames[row[1]]?.add(name);
         break;
       case 'curated':
-        addEntry((this.#curation[row[1]] ??= openItems()), row[2]);
+        addEntry((this.#curation[row[1]] ??= createGrowingItems()), row[2]);
         break;
       case 'order':
         for (const place of row.slice(1) as number[]) {

@@ -79,7 +79,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
 }
 
 /** An issue for each prefix, and each name within a backend, that is there twice: with the path of the later one. */
-export function clashesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
+export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {
     for (const kind of ['tools', 'prompts'] as const) {

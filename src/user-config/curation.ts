@@ -19,7 +19,7 @@ export interface CuratedEntry {
 
 export interface CuratedItem {
   readonly entry: CuratedEntry;
-  /** The arguments that callers neither see nor give, normalized with `folded`. */
+  /** The arguments that callers neither see nor give, normalized with `caseFolded`. */
   readonly closedArguments: ReadonlySet<string>;
   /** The length of the longest of them: normalizing shortens no name. */
   readonly closedCharsMax: number;
@@ -32,7 +32,7 @@ interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
   /** By the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
-  /** Bare names, normalized with `folded`, of items that are hidden or have arguments that callers do not give. */
+  /** Bare names, normalized with `caseFolded`, of items that are hidden or have arguments that callers do not give. */
   readonly guardedNames: ReadonlySet<string>;
 }
 
@@ -48,25 +48,25 @@ export const NO_CURATION: Curation = Object.freeze({ tools: undefined, prompts: 
 /** @param entries with distinct bare names and distinct names. */
 export function curatedItems(entries: readonly CuratedEntry[] | undefined): CuratedItems | undefined {
   if (entries === undefined || entries.length === 0) return undefined;
-  const items = openItems();
+  const items = createGrowingItems();
   for (const entry of entries) addEntry(items, entry);
   return items;
 }
 
 /** Items that are still being added to. */
-export interface OpenItems extends CuratedItems {
+export interface GrowingItems extends CuratedItems {
   readonly byBareName: Map<string, CuratedItem>;
   readonly byName: Map<string, CuratedItem>;
   readonly guardedNames: Set<string>;
 }
 
-export function openItems(): OpenItems {
+export function createGrowingItems(): GrowingItems {
   return { byBareName: new Map(), byName: new Map(), guardedNames: new Set() };
 }
 
-export function addEntry({ byBareName, byName, guardedNames }: OpenItems, entry: CuratedEntry): void {
+export function addEntry({ byBareName, byName, guardedNames }: GrowingItems, entry: CuratedEntry): void {
   const item = curatedItem(entry);
-  if (entry.isHidden || item.closedArguments.size > 0) guardedNames.add(folded(entry.bareName));
+  if (entry.isHidden || item.closedArguments.size > 0) guardedNames.add(caseFolded(entry.bareName));
   byBareName.set(entry.bareName, item);
   // A hidden item's name is not reserved: another item may have it.
   if (!entry.isHidden) byName.set(entry.name, item);
@@ -77,7 +77,7 @@ export function entriesOf(items: CuratedItems | undefined): readonly CuratedEntr
 }
 
 /** Whether the curation withholds something of the backend from callers. */
-export function isGuarding({ tools, prompts }: Curation): boolean {
+export function hidesAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
@@ -99,21 +99,21 @@ export function callersNameOf(items: CuratedItems, bareName: string): { readonly
 
 /** Whether a backend might mistake a name without an entry for a guarded one. */
 function isGuarded({ guardedNames }: CuratedItems, name: string): boolean {
-  return guardedNames.size > 0 && guardedNames.has(folded(name));
+  return guardedNames.size > 0 && guardedNames.has(caseFolded(name));
 }
 
 /**
  * Normalizes names that some backend may treat as the same: a backend that ignores case would otherwise let a caller give a fixed argument,
  * or call a hidden tool, under another spelling.
  */
-export function folded(name: string): string {
+export function caseFolded(name: string): string {
   // Upper case first: letters with two lower-case forms, such as `ſ` and `s`, then become the same.
   return name.toUpperCase().toLowerCase();
 }
 
 function curatedItem(entry: CuratedEntry): CuratedItem {
   const { hiddenArguments, fixedArguments } = entry;
-  const closed = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(folded);
+  const closed = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(caseFolded);
   return {
     entry,
     closedArguments: new Set(closed),

@@ -30,13 +30,13 @@ export {
 export {
   type CuratedBackend,
   type CuratedMembers,
-  clashesOf,
+  duplicateIssuesOf,
   curatedEntries,
   curationSchema,
   namePrefix,
   repeatedNames,
 } from './curation-schema.js';
-export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, folded } from './curation.js';
+export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, caseFolded } from './curation.js';
 export { userConfigJsonSchema } from './json-schema.js';
 export { describeIssue, describeIssues, mapsAsObjects } from './known-members.js';
 export { type ListRules, type RuledBackend, decodeRules, encodeRules, isLimited, mayHaveTasks } from './list-rules.js';

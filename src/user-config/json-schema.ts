@@ -6,7 +6,7 @@ import { userConfigSchema } from './user-config-schema.js';
 type JsonSchema = Record<string, unknown>;
 
 /** The meaning of each member, and patterns for its values, by the path of member names: `*` stands for any name. */
-export const meanings: Readonly<Record<string, JsonSchema>> = {
+export const memberMeanings: Readonly<Record<string, JsonSchema>> = {
   '': {
     title: 'User config of Switchyard',
     description: 'What one user may reach: stored under the subject of its token.',
@@ -83,7 +83,7 @@ function convertMap(map: z.ZodMap): JsonSchema {
 
 /** Adds the meanings to the schema. @param place the path of member names. */
 function addMeanings(schema: JsonSchema, place: readonly string[]): void {
-  Object.assign(schema, meanings[place.join('.')]);
+  Object.assign(schema, memberMeanings[place.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))
     addMeanings(member as JsonSchema, [...place, name]);
   const { additionalProperties: each } = schema;

@@ -2,7 +2,7 @@
 // other programs, but one that resembles a known member was probably meant to be that one: an allow-list under a misspelt name would
 // restrict nothing. Cold path.
 import { z } from 'zod';
-import { nameLike } from '../config/index.js';
+import { closestName } from '../config/index.js';
 import { limits } from '../shared/index.js';
 
 // Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other.
@@ -76,7 +76,8 @@ export class KnownMembers {
     const issues: ConfigIssue[] = [];
     const meanings = new Map<string, string | undefined>();
     const meaningOf = (name: string): string | undefined => {
-      if (!meanings.has(name) && meanings.size < NAMES_JUDGED_MAX) meanings.set(name, nameLike(name, this.#openNames));
+      if (!meanings.has(name) && meanings.size < NAMES_JUDGED_MAX)
+        meanings.set(name, closestName(name, this.#openNames));
       return meanings.get(name);
     };
     const look = (level: Level, members: unknown, path: readonly string[]): void => {
@@ -99,7 +100,7 @@ export class KnownMembers {
 
   /** The issue for a member that is refused because it is unknown. */
   describeUnknown(name: string): Omit<ConfigIssue, 'path'> {
-    return unknownMember(nameLike(name, this.#allNames));
+    return unknownMember(closestName(name, this.#allNames));
   }
 
   /**
@@ -113,7 +114,7 @@ export class KnownMembers {
       const known = place.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
       for (const name of Object.keys(valueAt(value, place) ?? {})) {
         if (known.has(name) || judged++ >= NAMES_JUDGED_MAX) continue;
-        if (nameLike(name, known.keys(), 1) !== missing) continue;
+        if (closestName(name, known.keys(), 1) !== missing) continue;
         const words = `is not known; did you mean ${missing}, which is missing?`;
         return { path: [...place, name], message: words, meant: missing };
       }

@@ -1,6 +1,6 @@
 // The parts of a virtual host that decide which items its merged lists contain, and their serialized form for another thread.
 import type { AllowedNames, CompiledBackend } from './compiled-config.js';
-import { curatedItems, entriesOf, isGuarding, type CuratedEntry } from './curation.js';
+import { curatedItems, entriesOf, hidesAnything, type CuratedEntry } from './curation.js';
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
@@ -23,7 +23,7 @@ export function isLimited({
   allowedNames: { tools, prompts, resources },
   curation,
 }: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {
-  return tools !== undefined || prompts !== undefined || resources !== undefined || isGuarding(curation);
+  return tools !== undefined || prompts !== undefined || resources !== undefined || hidesAnything(curation);
 }
 
 interface EncodedBackend {

@@ -100,7 +100,7 @@ export type UserConfig = z.infer<typeof userConfigSchema>;
 const knownMembers = new KnownMembers(userConfigSchema);
 
 /** A parsed config, and everything wrong with it or odd about it. */
-interface UserConfigReading {
+interface ParsedUserConfig {
   /** `undefined` when the config has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
@@ -132,7 +132,7 @@ function findOddNames({ virtual_hosts: hosts }: UserConfig): ConfigIssue[] {
   return issues;
 }
 
-export function readUserConfig(bytes: Buffer): UserConfigReading {
+export function readUserConfig(bytes: Buffer): ParsedUserConfig {
   if (bytes.length > limits.userConfigBytesMax) return refuse(`larger than ${limits.userConfigBytesMax} bytes`);
   if (!isUtf8(bytes)) return refuse('not UTF-8');
   let value: unknown;
@@ -159,7 +159,7 @@ function describeFaults(
   value: unknown,
   issues: readonly z.core.$ZodIssue[],
   oddities: readonly ConfigIssue[],
-): UserConfigReading {
+): ParsedUserConfig {
   const missing = knownMembers.explainMissing(
     value,
     issues.filter((issue) => isOfMissing(value, issue)),
@@ -184,7 +184,7 @@ function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));
 }
 
-function refuse(message: string): UserConfigReading {
+function refuse(message: string): ParsedUserConfig {
   return { config: undefined, faults: [{ path: [], message }], oddities: [] };
 }
 

@@ -37,19 +37,19 @@ import {
   type Caller,
   hasReadableId,
   withRequestId,
-  wantedBy,
+  newSessionOrRequest,
   checkTransport,
 } from '../exchange/index.js';
 import type { Relay } from '../relay/index.js';
 import type { PassOn } from '../session/index.js';
-import { wokenTurns, type Overload, type OverloadDoor } from '../fair/index.js';
-import type { RequestTurns } from './request-turns.js';
+import { wakeScheduler, type Overload, type LoadShedder } from '../fair/index.js';
+import type { RequestScheduler } from './request-scheduler.js';
 import type { RefusalDetails, RequestWatch } from '../observation/index.js';
 import type { WorkerFigures } from './worker-figures.js';
 import type { Admission, AdmissionOutcome, RefusedToken } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
-import type { Hops, OwnerWaits } from './hop/hops.js';
+import type { Hops, RequestsAwaitingOwner } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
 
 // Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
@@ -103,12 +103,12 @@ export interface PipelineParts {
   readonly resource: ProtectedResource;
   readonly pathPrefix: string;
   readonly overload: Overload;
-  readonly door: OverloadDoor;
-  readonly turns: RequestTurns;
+  readonly loadShedder: LoadShedder;
+  readonly turns: RequestScheduler;
   readonly relay: Relay;
   readonly hops: Hops;
   /** `undefined` when sessions end with their worker, so that waiting for the owner is useless. */
-  readonly ownerWaits: OwnerWaits | undefined;
+  readonly ownerWaits: RequestsAwaitingOwner | undefined;
   /** `undefined` when the outcomes of requests are neither logged, counted nor traced. */
   readonly watch: RequestWatch | undefined;
   /** `undefined` when no figures are kept. */
@@ -141,7 +141,7 @@ export class Pipeline implements EdgeHandler {
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
       exchange.incoming.hold();
-      void outcome.then((late) => wokenTurns.run(subjectOf(late), () => this.#onAdmission(exchange, late)));
+      void outcome.then((late) => wakeScheduler.run(subjectOf(late), () => this.#onAdmission(exchange, late)));
     } else {
       this.#onAdmission(exchange, outcome);
     }
@@ -156,7 +156,7 @@ export class Pipeline implements EdgeHandler {
       exchange.incoming.hold();
       void refusal.then((late) => {
         const refused = late ?? { refusal: methodNotAllowed };
-        wokenTurns.run(refused.subject ?? '', () => this.#refuseFor(exchange, refused));
+        wakeScheduler.run(refused.subject ?? '', () => this.#refuseFor(exchange, refused));
       });
     } else {
       this.#refuseFor(exchange, refusal ?? { refusal: methodNotAllowed });
@@ -198,7 +198,7 @@ export class Pipeline implements EdgeHandler {
     const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
     if (outcome instanceof Promise)
       void outcome.then((late) =>
-        wokenTurns.run(identity.subject, () => this.#onHopAdmission(identity, exchange, late)),
+        wakeScheduler.run(identity.subject, () => this.#onHopAdmission(identity, exchange, late)),
       );
     else this.#onHopAdmission(identity, exchange, outcome);
   }
@@ -240,9 +240,11 @@ export class Pipeline implements EdgeHandler {
     const { request } = exchange;
     const forms = checkTransport(request.method, exchange.head);
     if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
-    const { overload, door } = this.#parts;
+    const { overload, loadShedder } = this.#parts;
     const isServing = overload.state === 'serving';
-    const refusal = isServing ? undefined : door.refusalOf(request.method, wantedBy(request), subject);
+    const refusal = isServing
+      ? undefined
+      : loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -293,7 +295,7 @@ export class Pipeline implements EdgeHandler {
     const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     // Thousands of requests may fail at once when the owner is lost.
     hops.forward(owner, identity, exchange, (failure) =>
-      wokenTurns.run(identity.subject, () => this.#onHopFailure(owner, identity, exchange, failure)),
+      wakeScheduler.run(identity.subject, () => this.#onHopFailure(owner, identity, exchange, failure)),
     );
   }
 
@@ -304,7 +306,7 @@ export class Pipeline implements EdgeHandler {
     if (figures !== undefined) figures.passedHops += 1;
     const { subject, virtualHost } = caller;
     hops.forward(slot, { subject, virtualHostId: virtualHost.id }, exchange, (failure) =>
-      wokenTurns.run(subject, () => {
+      wakeScheduler.run(subject, () => {
         figures?.failedHops.count(failure);
         watch?.watch(caller, exchange);
         onGone(failure === 'owner-absent' ? undefined : REFUSED_BY_FAILURE[failure]);
@@ -344,7 +346,7 @@ export class Pipeline implements EdgeHandler {
     const refusal =
       outcome.kind === 'refused'
         ? outcome.refusal
-        : this.#parts.door.refusalOf(request.method, wantedBy(request), identity.subject);
+        : this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), identity.subject);
     if (refusal !== undefined) {
       const { subject, virtualHostId } = identity;
       this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });

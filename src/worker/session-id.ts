@@ -16,7 +16,7 @@ const FORM = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
 const randomPool = new RandomPool(RANDOM_BYTES);
 
 /** Whether the id has the form of minted ids, from this process or another. */
-export function isMintedForm(sessionId: string): boolean {
+export function isMintedSessionId(sessionId: string): boolean {
   return FORM.test(sessionId);
 }
 

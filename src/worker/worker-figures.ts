@@ -1,7 +1,7 @@
 // All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
 // is looked up when the primary asks for a report.
 import {
-  OTHER,
+  OTHER_LABEL,
   type Histogram,
   type Series,
   LabelCounter,
@@ -76,7 +76,7 @@ function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'
   const sum = new SeriesSum();
   const odd = origins.filter(({ forgiven }) => forgiven !== undefined);
   for (const [place, { origin, forgiven = {} }] of odd.entries()) {
-    const shown = place < limits.metricBackendsMax ? origin : OTHER;
+    const shown = place < limits.metricBackendsMax ? origin : OTHER_LABEL;
     for (const [kind, value] of Object.entries(forgiven))
       sum.add({ name: 'switchyard_backend_forgiven_total', labels: [shown, kind], value });
   }

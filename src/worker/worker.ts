@@ -8,14 +8,7 @@ import type { PrimaryChannel, StartMessage, ToWorker } from '../process/index.js
 import { WorkerViews } from './worker-views.js';
 import { Names, BackendConnections } from '../http-client/index.js';
 import { Relay, shareTable } from '../relay/index.js';
-import {
-  Accounts,
-  DeadlineWheel,
-  createMessageMemories,
-  Overload,
-  OverloadDoor,
-  OverloadWatch,
-} from '../fair/index.js';
+import { Accounts, DeadlineWheel, createMessageMemories, Overload, LoadShedder, OverloadWatch } from '../fair/index.js';
 import {
   type Endpoint,
   type FeatureModule,
@@ -30,17 +23,17 @@ import {
 import { ProtectedResource, Edge, loadLibrary } from '../edge/index.js';
 import { SessionDirectory } from '../session/index.js';
 import { SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
-import { openSealedSessions, openStore, type Store, type StoreObstacles, StoreCounts } from '../store/index.js';
+import { openSealedSessions, openStore, type Store, type StoreObstacleListener, StoreCounts } from '../store/index.js';
 import { hostReader, UserConfigs } from '../user-config/index.js';
-import { OWN_BOUNDS_S, Histogram, type Series } from '../metrics/index.js';
+import { GATEWAY_TIME_BOUNDS_S, Histogram, type Series } from '../metrics/index.js';
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
-import { RequestTurns } from './request-turns.js';
+import { RequestScheduler } from './request-scheduler.js';
 import { WorkerFigures } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
-import { hopSocketPath, Hops, OwnerWaits } from './hop/hops.js';
-import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
+import { hopSocketPath, Hops, RequestsAwaitingOwner } from './hop/hops.js';
+import { isMintedSessionId, mintSessionId, ownerOf } from './session-id.js';
 import { Pipeline } from './pipeline.js';
 
 /**
@@ -179,7 +172,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const logger = createLogger(options.logLevel, { role: 'worker', slot });
   const library = await loadLibrary(options.listener);
   const storeCounts = new StoreCounts();
-  const onObstacle: StoreObstacles = (obstacle, staleness) => primary.send({ kind: 'store', obstacle, staleness });
+  const onObstacle: StoreObstacleListener = (obstacle, staleness) =>
+    primary.send({ kind: 'store', obstacle, staleness });
   const store = await openStore(options.store, logger, onObstacle, storeCounts);
   const figures = options.metrics ? new WorkerFigures() : undefined;
   const hasIds = options.requestIds !== 'off';
@@ -202,7 +196,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     new SessionDirectory(sealedSessions, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       outlivesGateway: options.sessionDirectory === 'store',
-      isPossibleId: isMintedForm,
+      isPossibleId: isMintedSessionId,
       logger,
     });
   const pastPath = predecessorSocketPath(hopDirectory, slot);
@@ -240,8 +234,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
   const pipeline = new Pipeline({
     overload,
-    door: new OverloadDoor(overload, accounts),
-    turns: new RequestTurns(accounts),
+    loadShedder: new LoadShedder(overload, accounts),
+    turns: new RequestScheduler(accounts),
     slot,
     slotCount,
     hosts: createHostPolicy(options, options.address),
@@ -251,7 +245,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     admission: new Admission(tokens, configs, logger),
     relay,
     hops,
-    ownerWaits: directory && new OwnerWaits(),
+    ownerWaits: directory && new RequestsAwaitingOwner(),
     watch: createWatch(options, figures, recentRequests, tracer, logger),
     figures,
     logger,
@@ -271,7 +265,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   // session id that it minted, and a worker that cannot listen takes no slot from its predecessor.
   await edge.listen();
   hopListener.take();
-  const loopDelay = new Histogram(OWN_BOUNDS_S);
+  const loopDelay = new Histogram(GATEWAY_TIME_BOUNDS_S);
   const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
   const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
   overloadWatch.start();

@@ -1,15 +1,15 @@
 // What a token's claims say about its bearer: rows of claims, with values of every JSON type.
 import t from 'tap';
-import { standingOf, CLAIM_VALUES_MAX, TokenVerifier } from '../../src/auth/token-verifier.js';
-import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/table/token-options.js';
+import { roleAndTeamsOf, CLAIM_VALUES_MAX, TokenVerifier } from '../../src/auth/token-verifier.js';
+import { DEFAULT_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/table/token-options.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Role } from '../../src/config/table/token-options.js';
 import { mint } from '../support/tokens.js';
 import { tokenOptions } from './token-options.js';
 
 function roleOf(claim: string, payload: object, names = ''): Role | undefined {
-  const roleNames = names === '' ? OWN_ROLE_NAMES : parseRoleNames(names);
-  return standingOf(payload, { role: parseClaimPath(claim), teams: undefined, roleNames }).role;
+  const roleNames = names === '' ? DEFAULT_ROLE_NAMES : parseRoleNames(names);
+  return roleAndTeamsOf(payload, { role: parseClaimPath(claim), teams: undefined, roleNames }).role;
 }
 
 const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `t${index}`);
@@ -74,7 +74,7 @@ t.test('configured values stand for roles in place of their names', async (t) =>
 
 t.test('a user’s teams come from a verified token, all of them or none', async (t) => {
   const secret = Buffer.alloc(32, 7);
-  const standing = { role: ['roles'], teams: ['org', 'teams'], roleNames: OWN_ROLE_NAMES };
+  const standing = { role: ['roles'], teams: ['org', 'teams'], roleNames: DEFAULT_ROLE_NAMES };
   const verifier = new TokenVerifier({ ...tokenOptions({ secret }), standing });
   const said = async (claims: Readonly<Record<string, unknown>>): Promise<unknown> =>
     verifier.verify(`Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: secret, claims })}`);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BodyCollector, BODY_RESERVED_BYTES_MAX, passingMemory } from '../../src/bytes/body-collector.js';
+import { BodyCollector, BODY_RESERVED_BYTES_MAX, shortLivedMemory } from '../../src/bytes/body-collector.js';
 import { Random } from '../support/random.js';
 import { bodyMemory } from '../../src/fair/large-memory.js';
 import { SHORT_MEMORY_STRETCH_BYTES } from '../../src/fair/short-memory.js';
@@ -76,7 +76,7 @@ t.test('a large body of an unknown length is never copied as a whole', async (t)
 
 t.test('a kept body has memory of its own; a passing one shares memory with others', async (t) => {
   const memoryOf = (isPassing: boolean): ArrayBufferLike => {
-    const collector = new BodyCollector(BYTES_MAX, isPassing ? passingMemory : bodyMemory);
+    const collector = new BodyCollector(BYTES_MAX, isPassing ? shortLivedMemory : bodyMemory);
     collector.add(Buffer.alloc(5_000), 5_000);
     return collector.bytes.buffer;
   };

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 import t from 'tap';
 import {
   EventStreamParser,
-  UNKEPT_ID,
+  TOO_LONG_ID,
   encodeEvent,
   encodeNumberedEvent,
   keepAliveComment,
@@ -132,11 +132,11 @@ void t.test('ids, names and `retry` are decoded only up to a bounded length', as
     const { retryMs } = parser;
     t.equal(retryMs, Infinity, 'more digits than a number has');
     push(`retry: 5\nid: ${long}2\nevent: ${long}2\nretry: ${long}2\ndata: b\n\n${long}2: x\n\n`);
-    t.same(seen[1], ['b', long, UNKEPT_ID], 'longer');
+    t.same(seen[1], ['b', long, TOO_LONG_ID], 'longer');
     t.equal(parser.retryMs, 5);
-    t.equal(parser.lastEventId, UNKEPT_ID);
+    t.equal(parser.lastEventId, TOO_LONG_ID);
     push(`id: ${'é'.repeat(eventFieldBytesMax / 2)}é\n\n`);
-    t.equal(parser.lastEventId, UNKEPT_ID, 'bytes count');
+    t.equal(parser.lastEventId, TOO_LONG_ID, 'bytes count');
     push('id: 3\n\n');
     t.equal(parser.lastEventId, '3', 'and the next is kept again');
     t.equal(parser.keptBytes, 0);

@@ -7,8 +7,8 @@ import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from '../relay/relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
-import { UNHEARD_READ_BYTES } from '../../src/calls/detached-call.js';
-import { UNHEARD_CALL_MS_MAX } from '../../src/calls/answered-request.js';
+import { DETACHED_READ_BYTES } from '../../src/calls/detached-call.js';
+import { DETACHED_CALL_MS_MAX } from '../../src/calls/answered-request.js';
 import { BACKEND_REQUESTS_UNDER_WAY_MAX } from '../../src/upstream/session/upstream-session.js';
 import { CANCELLED_ANSWER_MS_MAX } from '../../src/calls/relayed-request.js';
 
@@ -91,11 +91,11 @@ t.test('a call whose caller is gone goes on, up to a bound', async (t) => {
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last;
   exchange.onAbort?.();
-  scene.context.advance(UNHEARD_CALL_MS_MAX / 2);
+  scene.context.advance(DETACHED_CALL_MS_MAX / 2);
   t.notOk(call.isAborted, 'going away is not a cancellation');
   t.equal(scene.http.last, call, 'and the backend is told nothing');
   call.head(200, 'text/event-stream');
-  scene.context.advance(UNHEARD_CALL_MS_MAX / 2 + 200);
+  scene.context.advance(DETACHED_CALL_MS_MAX / 2 + 200);
   t.ok(call.isAborted);
   t.equal(scene.http.last.summary, 'notifications/cancelled');
 });
@@ -223,7 +223,7 @@ t.test('a backend that was paused for a slow caller is read on when the caller g
 
 t.test('a call that nobody hears is read a slice at a time, until its caller is back', async (t) => {
   const { scene, exchange, call } = beginStream(t);
-  const slice = PROGRESS.repeat(Math.ceil(UNHEARD_READ_BYTES / PROGRESS.length));
+  const slice = PROGRESS.repeat(Math.ceil(DETACHED_READ_BYTES / PROGRESS.length));
   call.data(slice);
   t.notOk(call.isPaused, 'while somebody hears it');
   exchange.abort();
@@ -259,7 +259,7 @@ t.test('a call whose caller goes before it is sent is read a slice at a time as 
   exchange.abort();
   scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
   const call = scene.http.last.head(200, 'text/event-stream');
-  call.data(PROGRESS.repeat(Math.ceil(UNHEARD_READ_BYTES / PROGRESS.length)));
+  call.data(PROGRESS.repeat(Math.ceil(DETACHED_READ_BYTES / PROGRESS.length)));
   t.ok(call.isPaused);
   await until(() => !call.isPaused, 'its turn');
   call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: {} })}\n\n`);
@@ -305,7 +305,7 @@ t.test('an answer that is read in place reaches the caller intact, whatever beco
     for (const answerForms of ['both', 'event-stream'] as const) {
       const params = method === 'tools/call' ? { name: 'b-x' } : { uri: 'b+file:///a' };
       const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }));
-      const exchange = scene.exchange({ body, answerForms });
+      const exchange = scene.exchange({ body, acceptedTypes: answerForms });
       const given: (Uint8Array | string)[] = [];
       const respond = exchange.respond.bind(exchange);
       exchange.respond = (status, contentType, bytes, ...more) => {

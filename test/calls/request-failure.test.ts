@@ -1,7 +1,7 @@
 // A backend that wants its user's consent first: what each kind of client is told.
 import t from 'tap';
 import { failureOf } from '../../src/calls/relayed-request.js';
-import type { RelayedRequestPlan } from '../../src/calls/request-form.js';
+import type { RelayedRequestPlan } from '../../src/calls/era-rules.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 
 const URL = 'https://gateway.example/connect?ticket=1';

@@ -2,9 +2,9 @@
 import t from 'tap';
 import { capability } from '../../src/mcp/capabilities.js';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { KNOWN_NAMES } from '../../src/mcp/method-name.js';
+import { KNOWN_METHODS } from '../../src/mcp/method-name.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
-import { METHODS } from '../../src/metrics/request-figures.js';
+import { COUNTED_METHODS } from '../../src/metrics/request-figures.js';
 import {
   isTargetMethod,
   isTargetOf,
@@ -14,7 +14,7 @@ import {
   nameInHead,
   nameKindOf,
   readTarget,
-  type NoTarget,
+  type TargetError,
   type Target,
   type TargetMethod,
 } from '../../src/calls/targets.js';
@@ -24,7 +24,7 @@ import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
 const host = virtualHostOf({ b: {}, tight: { allowed_prompt_names: ['p'], allowed_tool_names: ['t'] } });
 
-function read(method: TargetMethod, params: string): Target | NoTarget {
+function read(method: TargetMethod, params: string): Target | TargetError {
   const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
   return readTarget(method, host, body, readClientMessage(body) as ClientMessage).target;
 }
@@ -90,8 +90,8 @@ t.test('a missing target gives an error in words, and the capability that it wou
     t.match(errorOf(method, '{"uri":"c+x:1"}'), { code: -32002, data: { uri: 'c+x:1' } }, method);
   t.match(errorOf('completion/complete', '{"ref":{"type":"ref/resource","uri":"c+x:1"}}'), { code: -32602 });
   t.match(errorOf('completion/complete', '{"ref":{"type":"ref/prompt","name":"c-p"}}'), { code: -32602 });
-  t.equal((read('prompts/get', '{"name":"c-p"}') as NoTarget).capability, capability.prompts);
-  t.equal((read('tools/call', '{"name":"c-t"}') as NoTarget).capability, 0);
+  t.equal((read('prompts/get', '{"name":"c-p"}') as TargetError).capability, capability.prompts);
+  t.equal((read('tools/call', '{"name":"c-t"}') as TargetError).capability, 0);
   for (const [method, words] of [
     ['prompts/get', /name must be a string/],
     ['resources/read', /uri must be a string/],
@@ -103,7 +103,7 @@ t.test('a missing target gives an error in words, and the capability that it wou
 
 t.test('what an app calls its own server by is found without a prefix, for tools and pages alone', async (t) => {
   const both = virtualHostOf({ b: {}, c: {} });
-  const reading = (method: TargetMethod, params: string, owners: readonly string[]): Target | NoTarget => {
+  const reading = (method: TargetMethod, params: string, owners: readonly string[]): Target | TargetError => {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
     const apps = { withApp: () => owners.map((name) => backendOf(both, name)) };
     return readTarget(method, both, body, readClientMessage(body) as ClientMessage, apps).target;
@@ -202,7 +202,7 @@ t.test('every method has a row here, and the member that it is about is named in
 });
 
 t.test('every method has a known name that costs no decoding, and a label of its own in the metrics', async (t) => {
-  const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
+  const [known, labels]: readonly (readonly string[])[] = [KNOWN_METHODS, COUNTED_METHODS];
   for (const method of knownMethods) {
     t.ok(known?.includes(method), `${method} in bytes/method-name.ts`);
     t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);

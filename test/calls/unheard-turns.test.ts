@@ -1,18 +1,22 @@
 // Who reads when, on clocks that the test moves: real timers that are due run in the same turn of the event loop when the machine was busy.
-import { unheardRules, UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX } from '../../src/calls/detached-call.js';
+import {
+  detachedReadRules,
+  DETACHED_READ_REST_FACTOR,
+  DETACHED_READ_REST_MS_MAX,
+} from '../../src/calls/detached-call.js';
 import { mock } from 'node:test';
 import t from 'tap';
-import { FairPlace } from '../../src/fair/fair-queue.js';
-import { Turns } from '../../src/fair/turns.js';
+import { FairQueueEntry } from '../../src/fair/fair-queue.js';
+import { TurnScheduler } from '../../src/fair/turn-scheduler.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
 
 t.test('subjects take turns, one slice at a time, and a call that has ended leaves the queue', (t) => {
   let nowMs = 0;
-  const turns = new Turns(unheardRules, () => nowMs);
+  const turns = new TurnScheduler(detachedReadRules, () => nowMs);
   const read: string[] = [];
-  const wait = (subject: string, number: number): ReturnType<Turns['wait']> =>
+  const wait = (subject: string, number: number): ReturnType<TurnScheduler['wait']> =>
     turns.wait(subject, () => {
       read.push(`${subject}${number}`);
       nowMs += 1;
@@ -20,13 +24,13 @@ t.test('subjects take turns, one slice at a time, and a call that has ended leav
   for (let number = 0; number < 5; number += 1) wait('a', number);
   const over = wait('b', 0);
   wait('b', 1);
-  if (over instanceof FairPlace) over.leave();
+  if (over instanceof FairQueueEntry) over.leave();
   t.same(read, [], 'nothing from within');
   const order = ['a0', 'b1', 'a1', 'a2', 'a3', 'a4'];
   mock.timers.tick(1);
   for (let count = 1; count <= order.length; count += 1) {
     t.same(read, order.slice(0, count), 'one more after each rest');
-    mock.timers.tick(UNHEARD_REST_FACTOR);
+    mock.timers.tick(DETACHED_READ_REST_FACTOR);
   }
   t.same(read, order);
   t.end();
@@ -34,7 +38,7 @@ t.test('subjects take turns, one slice at a time, and a call that has ended leav
 
 t.test('a slow slice is followed by a longer rest, up to a bound', (t) => {
   let nowMs = 0;
-  const turns = new Turns(unheardRules, () => nowMs);
+  const turns = new TurnScheduler(detachedReadRules, () => nowMs);
   let readCount = 0;
   const sliceMs = [1, 4, 1_000_000, 0];
   for (const ms of sliceMs) {
@@ -45,7 +49,7 @@ t.test('a slow slice is followed by a longer rest, up to a bound', (t) => {
   }
   mock.timers.tick(1);
   t.equal(readCount, 1);
-  const restsMs = [UNHEARD_REST_FACTOR, 4 * UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX];
+  const restsMs = [DETACHED_READ_REST_FACTOR, 4 * DETACHED_READ_REST_FACTOR, DETACHED_READ_REST_MS_MAX];
   for (const [index, restMs] of restsMs.entries()) {
     mock.timers.tick(restMs - 1);
     t.equal(readCount, index + 1, `no other before ${restMs} ms`);
@@ -56,7 +60,7 @@ t.test('a slow slice is followed by a longer rest, up to a bound', (t) => {
 });
 
 t.test('time that is spent beyond the turn counts as well', (t) => {
-  const turns = new Turns(unheardRules, () => 0);
+  const turns = new TurnScheduler(detachedReadRules, () => 0);
   let readCount = 0;
   turns.wait('a', () => {
     readCount += 1;
@@ -64,7 +68,7 @@ t.test('time that is spent beyond the turn counts as well', (t) => {
   });
   turns.wait('a', () => (readCount += 1));
   mock.timers.tick(1);
-  mock.timers.tick(5 * UNHEARD_REST_FACTOR - 1);
+  mock.timers.tick(5 * DETACHED_READ_REST_FACTOR - 1);
   t.equal(readCount, 1);
   mock.timers.tick(1);
   t.equal(readCount, 2);

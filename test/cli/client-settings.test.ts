@@ -1,7 +1,7 @@
 // Clients' settings as these write them: a file for every row of what is forgiven, in its client's own format, and what is registered of it.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { SERVER_MEMBERS, SERVER_PLACES } from '../../src/cli/client-settings.js';
+import { SERVER_MEMBERS, SERVER_MAP_PATHS } from '../../src/cli/client-settings.js';
 import { readMcpFile, type ImportOptions } from '../../src/cli/mcp-file.js';
 
 const WAY: ImportOptions = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
@@ -351,7 +351,7 @@ t.test('what each client writes is parsedResponse, and what is disabled stays di
 t.test('every row of what is forgiven has a file that needs it, and is in the documents', async (t) => {
   const documents = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
   for (const [said, needs] of [
-    [SERVER_PLACES.map(({ path }) => path), ROWS.flatMap(({ places }) => places)],
+    [SERVER_MAP_PATHS.map(({ path }) => path), ROWS.flatMap(({ places }) => places)],
     [SERVER_MEMBERS.map(({ member }) => member), ROWS.flatMap(({ members }) => members)],
   ] as const) {
     t.same([...new Set(needs)].sort(), [...said].sort());

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import * as compositions from '../../src/cli/compositions.js';
 import { CliFault, printResult, type CommandResult } from '../../src/cli/command-result.js';
 import { ControlPlaneConnection, pathOf } from '../../src/cli/control-plane-connection.js';
-import { whoami, type Way } from '../../src/cli/run-cli.js';
+import { whoami, type CommandContext } from '../../src/cli/run-cli.js';
 import * as servers from '../../src/cli/servers.js';
 
 interface Asked {
@@ -27,7 +27,7 @@ interface Answer {
   readonly isCut?: boolean;
 }
 
-interface Scene extends Way {
+interface Scene extends CommandContext {
   readonly asked: readonly Asked[];
   readonly url: string;
 }

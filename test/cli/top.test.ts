@@ -1,7 +1,7 @@
 // What `switchyard top` computes from two readings of a dataplane's figures.
 import t from 'tap';
 import { watchDataplane } from '../../src/cli/top.js';
-import type { TopAnswer } from '../../src/metrics/dataplane-load.js';
+import type { DataplaneLoad } from '../../src/metrics/dataplane-load.js';
 import { Figures, Interval } from '../../src/metrics/figures.js';
 
 type Value = { metricName?: string; labels: Record<string, string>; value: number };
@@ -78,7 +78,7 @@ t.test('rates are those of the interval, and idle backends have no row', async (
   ]);
   const watch = watchDataplane(admin, 5, undefined);
   const first = await watch.next();
-  const answer = first.value.answer as TopAnswer;
+  const answer = first.value.answer as DataplaneLoad;
   const { intervalS } = answer;
   t.ok(intervalS > 0);
   const about = (perSecond: number | undefined): number => Math.round((perSecond ?? -1) * intervalS);

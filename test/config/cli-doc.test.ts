@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { commands } from '../../src/commands.js';
-import { writtenOperand, type CommandDeclaration } from '../../src/config/command.js';
+import { operandAsWritten, type CommandDeclaration } from '../../src/config/command.js';
 import { exitStatus } from '../../src/shared/exit-status.js';
 import { storeOptions } from '../../src/config/table/store-options.js';
 import { environmentVariable, fallbackText, optionsOf, type Option } from '../../src/config/option.js';
@@ -27,7 +27,7 @@ function rowsOf(title: string): string[][] {
 
 t.test('every command with its operands', async (t) => {
   const declared = cliCommands.map(([name, { summary, operands = [] }]) => [
-    `\`${['switchyard', name, ...operands.map(writtenOperand)].join(' ')}\``,
+    `\`${['switchyard', name, ...operands.map(operandAsWritten)].join(' ')}\``,
     summary,
   ]);
   t.ok(declared.length > 0);
@@ -51,7 +51,7 @@ t.test('every command for secrets is in docs/credentials.md, with the options th
   t.equal(rows.length, declared.length);
   for (const [name, { options, operands = [], summary }] of declared) {
     const row =
-      rows.find((line) => line.includes(`\`${['switchyard', name, ...operands.map(writtenOperand)].join(' ')}\``)) ??
+      rows.find((line) => line.includes(`\`${['switchyard', name, ...operands.map(operandAsWritten)].join(' ')}\``)) ??
       '';
     t.ok(row.includes(summary), name);
     const required = optionsOf(options).filter(({ isRequired }) => isRequired);

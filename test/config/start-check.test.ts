@@ -5,7 +5,7 @@ import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import type { CommandWords } from '../../src/config/command.js';
 import { dataplaneOptions } from '../../src/config/dataplane-options.js';
-import { startInWords } from '../../src/config/start-check.js';
+import { describeStart } from '../../src/config/start-check.js';
 import { optionLoader } from './option-loader.js';
 import { runProgram } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -26,7 +26,7 @@ t.test('the check shows what would start, and where each option comes from', asy
   const words = readCommandLine(line, commands, { SWITCHYARD_LOG_LEVEL: 'debug' }) as CommandWords;
   const options = optionLoader('dataplane', dataplaneOptions).load(line);
   const said = (publicKey?: string): string => {
-    return startInWords(words, { ...options, token: { ...options.token, publicKey } }, { MCP: '[::]:1' });
+    return describeStart(words, { ...options, token: { ...options.token, publicKey } }, { MCP: '[::]:1' });
   };
   t.equal(
     said('a key'),

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
 import {
   PendingSignIns,
-  type BegunSignIn,
+  type PendingSignIn,
   SIGN_INS_ENDED_MAX,
   SignIn,
 } from '../../src/control-plane/sign-in/sign-in.js';
@@ -21,7 +21,7 @@ const http = new Http1Upstream({ connectTimeoutMs: limits.connectMsMax });
 
 const NOW_MS = 1_000_000;
 
-function begunWith(state: string, untilMs = NOW_MS + limits.personMsMax): BegunSignIn {
+function begunWith(state: string, untilMs = NOW_MS + limits.personMsMax): PendingSignIn {
   return { state, nonce: 'n', verifier: 'v', untilMs };
 }
 
@@ -50,7 +50,7 @@ t.test(
 
 t.test('finished sign-ins are remembered until they are too old, and their number is bounded', async (t) => {
   const begun = new PendingSignIns([]);
-  const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
+  const take = (state: string): PendingSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
   take('first');
   for (let i = 1; i < SIGN_INS_ENDED_MAX; i++) take(`s${i}`);
   t.throws(() => take('first'), ControlPlaneFault, 'all of them are');

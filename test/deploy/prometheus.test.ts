@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { metricFamilies, type MetricFamily } from '../../src/metrics/catalogue.js';
-import { METHODS, OUTCOMES } from '../../src/metrics/request-figures.js';
+import { COUNTED_METHODS, OUTCOMES } from '../../src/metrics/request-figures.js';
 import { StoreCounts } from '../../src/store/store.js';
 import { refusals } from '../../src/shared/refusals.js';
 
@@ -18,7 +18,7 @@ const TARGET_LABELS = ['job', 'instance', 'le'];
 
 const families: Readonly<Record<string, MetricFamily>> = metricFamilies;
 const labelValues: Readonly<Record<string, readonly string[]>> = {
-  method: METHODS,
+  method: COUNTED_METHODS,
   outcome: OUTCOMES,
   code: Object.values(refusals).map(({ code }) => code),
   state: ['listening', 'absent'],

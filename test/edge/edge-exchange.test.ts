@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { answerInParts, answerJoined } from '../../src/exchange/answers.js';
-import type { AnswerForms } from '../../src/exchange/exchange.js';
+import type { AcceptedTypes } from '../../src/exchange/exchange.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';
@@ -385,7 +385,7 @@ both(
   'a message that is passed on in pieces counts in the share of answers until its exchange is finished',
   async (t, startEdge) => {
     const parts = [large.subarray(0, 100), large.subarray(100)];
-    for (const answerForms of ['json', 'event-stream'] as const satisfies readonly AnswerForms[]) {
+    for (const answerForms of ['json', 'event-stream'] as const satisfies readonly AcceptedTypes[]) {
       for (const [ending, end] of Object.entries(endings)) {
         const accounts = createAccounts();
         const deadlines = new DeadlineWheel();

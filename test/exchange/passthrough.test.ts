@@ -23,7 +23,7 @@ function requestWith(passthroughHeaders: readonly string[]): ExchangeRequest {
     requestId: '',
     traceparent: '',
     tracestate: '',
-    answerForms: 'both',
+    acceptedTypes: 'both',
     passthroughHeaders,
     mirror: NO_MIRROR,
     body: Buffer.alloc(0),

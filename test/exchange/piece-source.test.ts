@@ -2,7 +2,7 @@
 import t from 'tap';
 import { encodeEvent } from '../../src/bytes/event-stream.js';
 import { EventPieces, PartPieces, type PieceSource, SENT_PIECE_BYTES } from '../../src/exchange/piece-source.js';
-import { Sending, SENT_PER_TURN_BYTES } from '../../src/exchange/sending.js';
+import { PieceSender, SENT_PER_TURN_BYTES } from '../../src/exchange/piece-sender.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
@@ -39,7 +39,7 @@ t.test('a large body is sent over several turns, to fast and to slow callers', a
     const exchange = new RecordedExchange();
     exchange.isSlow = isSlow;
     exchange.openBody('application/json', whole.length);
-    const sending = new Sending(exchange, () => t.fail('it is never idle'));
+    const sending = new PieceSender(exchange, () => t.fail('it is never idle'));
     sending.add(new PartPieces(parts));
     t.ok(exchange.writtenBytes <= SENT_PER_TURN_BYTES + PIECE, 'not all at once');
     sending.end();
@@ -56,7 +56,7 @@ t.test('the idle callback runs once everything is sent; sources that are added b
   exchange.isSlow = true;
   exchange.openStream();
   let idleCount = 0;
-  const sending = new Sending(exchange, () => (idleCount += 1));
+  const sending = new PieceSender(exchange, () => (idleCount += 1));
   sending.add(new PartPieces([Buffer.from('a')]));
   sending.add(new PartPieces([Buffer.from('b')]));
   t.equal(idleCount, 0);
@@ -84,7 +84,7 @@ t.test('a cancelled sending reads no more of its message, in its queue or behind
         return parts.next();
       },
     };
-    const sending = new Sending(exchange, () => t.fail('nobody is told'));
+    const sending = new PieceSender(exchange, () => t.fail('nobody is told'));
     sending.add(source);
     const countBefore = pieceCount;
     t.ok(countBefore > 0);

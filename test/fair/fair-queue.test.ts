@@ -1,17 +1,17 @@
 import t from 'tap';
 import { keptHeapBytes } from '../support/kept-bytes.js';
 import { Random } from '../support/random.js';
-import { FairPlace, FairQueue } from '../../src/fair/fair-queue.js';
+import { FairQueueEntry, FairQueue } from '../../src/fair/fair-queue.js';
 
 function queueOf(bounds: { itemsMax?: number; itemsPerKeyMax?: number } = {}): FairQueue<string> {
   return new FairQueue<string>(bounds.itemsMax ?? 1_000, bounds.itemsPerKeyMax ?? 1_000);
 }
 
 /** Adds items, each under the key that it begins with. */
-function addAll(queue: FairQueue<string>, ...items: string[]): FairPlace<string>[] {
+function addAll(queue: FairQueue<string>, ...items: string[]): FairQueueEntry<string>[] {
   return items.map((item) => {
     const place = queue.add(item[0]!, item);
-    if (!(place instanceof FairPlace)) throw new Error(`${item}: ${place}`);
+    if (!(place instanceof FairQueueEntry)) throw new Error(`${item}: ${place}`);
     return place;
   });
 }
@@ -142,7 +142,7 @@ t.test('the queue behaves like a list of lines under any operations', async (t) 
   const lines = new Map<string, string[]>();
   const held = new Set<string>();
   let round: string[] = [];
-  const places = new Map<string, FairPlace<string>>();
+  const places = new Map<string, FairQueueEntry<string>>();
   const faults: string[] = [];
   const check = (step: number, seen: unknown, expected: unknown): void => {
     if (seen !== expected) faults.push(`step ${step}: ${String(seen)}, not ${String(expected)}`);
@@ -165,8 +165,8 @@ t.test('the queue behaves like a list of lines under any operations', async (t) 
         const place = queue.add(key, item);
         const expected =
           line.length >= bounds.itemsPerKeyMax ? 'key-full' : total >= bounds.itemsMax ? 'full' : 'added';
-        check(step, place instanceof FairPlace ? 'added' : place, expected);
-        if (!(place instanceof FairPlace)) break;
+        check(step, place instanceof FairQueueEntry ? 'added' : place, expected);
+        if (!(place instanceof FairQueueEntry)) break;
         places.set(item, place);
         lines.set(key, [...line, item]);
         if (!held.has(key) && !round.includes(key)) round.push(key);
@@ -218,9 +218,9 @@ t.test('keys that were held and released leave nothing behind', async (t) => {
 t.test('however many keys have as many places as they can, one more finds a place', async (t) => {
   const queue = new FairQueue<string>(16_384);
   for (let key = 0; key < 200; key += 1) {
-    while (queue.add(`attacker ${key}`, 'item') instanceof FairPlace);
+    while (queue.add(`attacker ${key}`, 'item') instanceof FairQueueEntry);
     const place = queue.add('ada', 'item');
-    if (t.ok(place instanceof FairPlace, `beside ${key + 1} of them`)) (place as FairPlace<string>).leave();
+    if (t.ok(place instanceof FairQueueEntry, `beside ${key + 1} of them`)) (place as FairQueueEntry<string>).leave();
   }
   t.equal(queue.add('attacker 0', 'item'), 'key-full');
 });

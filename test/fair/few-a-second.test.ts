@@ -1,9 +1,9 @@
 import t from 'tap';
-import { FewASecond } from '../../src/fair/overload-door.js';
+import { PerSecondQuota } from '../../src/fair/load-shedder.js';
 
 t.test('the number a second is bounded, per key and in all, and starts over with the next second', async (t) => {
   let nowMs = 5_250;
-  const few = new FewASecond(2, () => nowMs);
+  const few = new PerSecondQuota(2, () => nowMs);
   const taken = (key: string, count: number, totalMax = 5): number =>
     Array.from({ length: count }, () => few.tryTake(key, totalMax)).filter((isTaken) => isTaken).length;
   for (let second = 0; second < 3; second += 1) {

@@ -4,7 +4,7 @@ import { Accounts } from '../../src/fair/accounts.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { MessageMemory, type MessageHold } from '../../src/fair/message-memory.js';
-import { withKept, type ShareBounds } from '../../src/fair/share.js';
+import { withReserve, type ShareBounds } from '../../src/fair/share.js';
 import { shareOptions } from '../support/shares.js';
 import { shareTable } from '../../src/relay/relay-options.js';
 import { Random } from '../support/random.js';
@@ -194,7 +194,7 @@ t.test('a subject that holds nothing is not delayed by itself', async (t) => {
 });
 
 t.test('two subjects that take all they can, and wait for more, leave room for the messages of others', async (t) => {
-  const scene = new Scene(t, withKept({ subjectMax: 500, totalMax: 1_000 }));
+  const scene = new Scene(t, withReserve({ subjectMax: 500, totalMax: 1_000 }));
   for (const subject of ['ada', 'bob', 'ada', 'bob']) while (scene.hold(subject).grow(50) === 'room');
   for (const subject of ['cem', 'dan', 'eve']) {
     const hold = scene.hold(subject);
@@ -206,7 +206,7 @@ t.test('two subjects that take all they can, and wait for more, leave room for t
 });
 
 t.test('a message that only what is reserved would have room for is refused at once', async (t) => {
-  const scene = new Scene(t, withKept({ subjectMax: 95, totalMax: 100 }));
+  const scene = new Scene(t, withReserve({ subjectMax: 95, totalMax: 100 }));
   t.equal(scene.hold('ada').grow(89), 'subjectMax');
   t.equal(scene.hold('ada').grow(88), 'room');
 });

@@ -4,29 +4,29 @@ import t from 'tap';
 import { refusals } from '../../src/shared/refusals.js';
 import {
   Overload,
-  type OverloadReading,
+  type OverloadSample,
   type OverloadState,
   type Pressure,
-  OVERLOAD_READINGS_BELOW,
+  OVERLOAD_CALM_SAMPLES,
   CALM_BELOW_RESIDENT_PERCENT,
-  HEAP_PERCENT_CALM,
-  LOOP_DELAY_CALM_MS,
+  CALM_BELOW_HEAP_PERCENT,
+  CALM_BELOW_LOOP_DELAY_MS,
 } from '../../src/fair/overload.js';
 import {
   OverloadWatch,
   ProcessGauges,
   type OverloadGauges,
-  OVERLOAD_READING_MS,
+  OVERLOAD_SAMPLE_MS,
   OVERLOAD_COLLECTION_MS,
 } from '../../src/fair/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 import { overloadBounds } from '../../src/fair/overload-bounds.js';
 
-const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
+const CALM: OverloadSample = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
 const MIB = 1024 * 1024;
 /** Readings that mean the same in every state. */
-const READINGS: Readonly<Record<Pressure, OverloadReading>> = {
+const READINGS: Readonly<Record<Pressure, OverloadSample>> = {
   calm: CALM,
   pressed: { ...CALM, residentPercent: overloadBounds.residentPercentPressed },
   'hard pressed': { ...CALM, heapPercent: overloadBounds.heapPercentHardPressed },
@@ -68,8 +68,8 @@ const marks = [
     overloadBounds.residentPercentPressed,
     overloadBounds.residentPercentHardPressed,
   ],
-  ['heapPercent', HEAP_PERCENT_CALM, overloadBounds.heapPercentPressed, overloadBounds.heapPercentHardPressed],
-  ['loopDelayMs', LOOP_DELAY_CALM_MS, overloadBounds.loopDelayPressedMs, overloadBounds.loopDelayHardPressedMs],
+  ['heapPercent', CALM_BELOW_HEAP_PERCENT, overloadBounds.heapPercentPressed, overloadBounds.heapPercentHardPressed],
+  ['loopDelayMs', CALM_BELOW_LOOP_DELAY_MS, overloadBounds.loopDelayPressedMs, overloadBounds.loopDelayHardPressedMs],
 ] as const;
 
 for (const [gauge, calm, pressed, hard] of marks) {
@@ -100,14 +100,14 @@ for (const [gauge, calm, pressed, hard] of marks) {
       return overload.state;
     };
     t.equal(afterMany(hard, 1), 'refusing-requests');
-    t.equal(afterMany(hard - 1, OVERLOAD_READINGS_BELOW - 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, OVERLOAD_CALM_SAMPLES - 1), 'refusing-requests');
     t.equal(afterMany(hard, 1), 'refusing-requests', 'it begins anew');
-    t.equal(afterMany(hard - 1, OVERLOAD_READINGS_BELOW - 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, OVERLOAD_CALM_SAMPLES - 1), 'refusing-requests');
     t.equal(afterMany(hard - 1, 1), 'refusing-sessions');
-    t.equal(afterMany(pressed, 2 * OVERLOAD_READINGS_BELOW), 'refusing-sessions', 'not below the mark');
-    t.equal(afterMany(calm, OVERLOAD_READINGS_BELOW - 1), 'refusing-sessions');
+    t.equal(afterMany(pressed, 2 * OVERLOAD_CALM_SAMPLES), 'refusing-sessions', 'not below the mark');
+    t.equal(afterMany(calm, OVERLOAD_CALM_SAMPLES - 1), 'refusing-sessions');
     t.equal(afterMany(calm, 1), 'serving');
-    t.equal(afterMany(pressed - 1, OVERLOAD_READINGS_BELOW), 'serving');
+    t.equal(afterMany(pressed - 1, OVERLOAD_CALM_SAMPLES), 'serving');
   });
 }
 
@@ -125,7 +125,7 @@ t.test('what is refused', async (t) => {
 
 t.test('the distance to the second mark is known, and whether memory is short', async (t) => {
   const overload = new Overload(logInto([]));
-  const after = (reading: Partial<OverloadReading>): [number, boolean] => {
+  const after = (reading: Partial<OverloadSample>): [number, boolean] => {
     overload.observe({ ...CALM, ...reading });
     return [overload.leisure, overload.isShortOfMemory];
   };
@@ -219,7 +219,7 @@ function watched(): Watched {
   const watch = new OverloadWatch(overload, 1_000, gauges, (delayMs) => delaysMs.push(delayMs));
   const read = (lateMs = 0, waitedMs = 0): OverloadState => {
     gauges.waitedMs += waitedMs;
-    gauges.ms += OVERLOAD_READING_MS + lateMs;
+    gauges.ms += OVERLOAD_SAMPLE_MS + lateMs;
     watch.read();
     return overload.state;
   };

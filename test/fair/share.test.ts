@@ -1,7 +1,7 @@
 // Shares by subject and in total: each bound by itself, and thousands of steps compared with a naive model.
 import t from 'tap';
 import { Accounts, shareNames, type Account, type ShareTable } from '../../src/fair/accounts.js';
-import { withKept } from '../../src/fair/share.js';
+import { withReserve } from '../../src/fair/share.js';
 import { Random } from '../support/random.js';
 
 const ROOMY = { subjectMax: 1_000_000, totalMax: 1_000_000 };
@@ -82,7 +82,7 @@ t.test('the reserve is for subjects that hold little', async (t) => {
 });
 
 t.test('however many subjects take as much as they can, one more finds room', async (t) => {
-  const accounts = accountsOf({ requests: withKept({ subjectMax: 2_048, totalMax: 16_384 }) });
+  const accounts = accountsOf({ requests: withReserve({ subjectMax: 2_048, totalMax: 16_384 }) });
   for (let subject = 0; subject < 200; subject += 1) {
     const { requests } = accounts.of(`attacker ${subject}`);
     while (requests.tryTake(1) === undefined);
@@ -92,7 +92,7 @@ t.test('however many subjects take as much as they can, one more finds room', as
 });
 
 t.test('where many subjects have one thing each, the next one has its first as long as there is any', async (t) => {
-  const accounts = accountsOf({ requests: withKept({ subjectMax: 25, totalMax: 100 }) });
+  const accounts = accountsOf({ requests: withReserve({ subjectMax: 25, totalMax: 100 }) });
   for (let subject = 0; subject < 100; subject += 1) t.equal(accounts.of(`s${subject}`).requests.tryTake(1), undefined);
   t.equal(accounts.of('late').requests.tryTake(1), 'totalMax');
 });
@@ -100,12 +100,12 @@ t.test('where many subjects have one thing each, the next one has its first as l
 t.test(
   'an eighth is reserved, unless one subject may have the whole, or that is too little to be of use',
   async (t) => {
-    t.match(withKept({ subjectMax: 50, totalMax: 100 }), { kept: 12 });
-    t.match(withKept({ subjectMax: 99, totalMax: 100 }), { kept: 12 });
-    t.match(withKept({ subjectMax: 100, totalMax: 100 }), { kept: 0 });
-    t.match(withKept({ subjectMax: 1, totalMax: 63 }), { kept: 0 });
-    t.match(withKept({ subjectMax: Infinity, totalMax: Infinity }), { kept: 0 });
-    t.match(withKept({ subjectMax: 8, totalMax: Infinity }), { kept: 0 });
+    t.match(withReserve({ subjectMax: 50, totalMax: 100 }), { kept: 12 });
+    t.match(withReserve({ subjectMax: 99, totalMax: 100 }), { kept: 12 });
+    t.match(withReserve({ subjectMax: 100, totalMax: 100 }), { kept: 0 });
+    t.match(withReserve({ subjectMax: 1, totalMax: 63 }), { kept: 0 });
+    t.match(withReserve({ subjectMax: Infinity, totalMax: Infinity }), { kept: 0 });
+    t.match(withReserve({ subjectMax: 8, totalMax: Infinity }), { kept: 0 });
   },
 );
 

@@ -1,6 +1,6 @@
 // Connection faults that real sockets cannot produce here; the rest is in http1-upstream.test.ts.
 import t from 'tap';
-import { connectFaultKindOf, tellingKindOf } from '../../src/http-client/dial.js';
+import { connectFaultKindOf, mostTellingKind } from '../../src/http-client/dial.js';
 
 function systemError(code: string, syscall = 'connect'): Error {
   return Object.assign(new Error(code), { code, syscall });
@@ -20,6 +20,6 @@ t.test('the kind of a failed attempt to connect', async (t) => {
 });
 
 t.test('of several addresses the one that was reached is reported', async (t) => {
-  t.equal(tellingKindOf(['connect-failed', 'connection-refused', 'connect-failed']), 'connection-refused');
-  t.equal(tellingKindOf(['connect-failed', 'connect-failed']), 'connect-failed');
+  t.equal(mostTellingKind(['connect-failed', 'connection-refused', 'connect-failed']), 'connection-refused');
+  t.equal(mostTellingKind(['connect-failed', 'connect-failed']), 'connect-failed');
 });

@@ -19,7 +19,7 @@ import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandl
 import { Random } from '../support/random.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-turns.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { UPSTREAM_COPIED_BODY_BYTES_MAX } from '../../src/http-client/request-bytes.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 

@@ -5,7 +5,7 @@ import { BackendShares, type BackendShareBounds } from '../../src/http-client/ba
 import { ConnectionTarget, TlsSessions } from '../../src/http-client/connection-target.js';
 import { Http1Call } from '../../src/http-client/http1-call.js';
 import { OriginPool, type PoolBounds, UPSTREAM_CLOSED_IN_ROW_MAX } from '../../src/http-client/origin-pool.js';
-import { ReadTurns } from '../../src/http-client/read-turns.js';
+import { ReadScheduler } from '../../src/http-client/read-scheduler.js';
 import { WriteBatch } from '../../src/http-client/write-batch.js';
 import type { UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { startRawBackend, type RawBackend } from '../support/raw-backend.js';
@@ -43,7 +43,7 @@ async function startPool(t: Test, shares: BackendShares, bounds: SceneBounds): P
       connectTimeoutMs: 5_000,
       names: new Names(),
       tlsSessions: new TlsSessions(),
-      turns: new ReadTurns(),
+      turns: new ReadScheduler(),
     }),
     shares.use('alice'),
     { shares, tryMakeRoom: () => false },

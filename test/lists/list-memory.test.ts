@@ -1,7 +1,7 @@
 // A request for list memory that finds no room waits for memory that is being returned, in turns by subject, while that can help.
 import t from 'tap';
 import { ListMemory } from '../../src/lists/list-memory.js';
-import { withKept } from '../../src/fair/share.js';
+import { withReserve } from '../../src/fair/share.js';
 import { createListAccounts } from '../support/shares.js';
 
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
@@ -28,7 +28,7 @@ t.test('when no memory is being returned, a request is answered at once: room or
 });
 
 t.test('what is reserved for subjects that hold little is not waited for by one that holds much', (t) => {
-  const { memory, told, take } = start(withKept({ subjectMax: 80, totalMax: 100 }));
+  const { memory, told, take } = start(withReserve({ subjectMax: 80, totalMax: 100 }));
   take(ADA, 80);
   take(BOB, 9);
   t.same(told.splice(0), ['ada 80', 'bob totalMax'], 'at once, as nothing returns');

@@ -2,9 +2,9 @@
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { listKinds } from '../../src/mcp/list-kinds.js';
-import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../../src/lists/answer-reading.js';
+import type { AnswerReader, ReadAnswer, ReadFailure, ReadPage } from '../../src/lists/answer-reader.js';
 import { ListCache } from '../../src/lists/list-cache.js';
-import { ListMerger, type MadeCatalogue } from '../../src/lists/list-merger.js';
+import { ListMerger, type KeptCatalogue } from '../../src/lists/list-merger.js';
 import { type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../src/lists/list-pool.js';
 import type { MergeJob } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
@@ -50,7 +50,7 @@ function answerOf(bytes: number, name = 'tool'): Buffer {
 }
 
 /** Reads an answer in pieces of random size, as from a connection. */
-async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ReadFailure> {
+async function read(reading: AnswerReader, answer: Buffer): Promise<ReadAnswer | ReadFailure> {
   const pieces = new Random(3).pieces(answer, connectionBounds.upstreamReadBytes).map((piece) => Buffer.from(piece));
   let held: Buffer[] = [];
   for (const piece of pieces.slice(0, -1)) {
@@ -151,7 +151,7 @@ t.test('a caller of event streams gets the list as an event', async (t) => {
   const answers = [answerOf(3 * LIST_BYTES_INLINE_MAX)];
   const frame = { head: MESSAGE.head, form: 'event' } as const;
   const list = await mergeAnswers(merger, rules, answers, frame);
-  const exchange = new RecordedExchange({ answerForms: 'event-stream' });
+  const exchange = new RecordedExchange({ acceptedTypes: 'event-stream' });
   list.respondTo(exchange);
   await until(() => exchange.outcome === 'ended', 'the whole list');
   const expected = await expectedBytes(rules, answers, frame);
@@ -407,7 +407,7 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
   t.equal(accounts.size, 0, 'what is kept counts in its own share');
   for (const what of ['merged', 'catalogue', 'merged again', 'dropped', 'merged at last']) {
     if (what === 'catalogue') {
-      const made = await new Promise<MadeCatalogue | ThreadFailure>((resolve) => {
+      const made = await new Promise<KeptCatalogue | ThreadFailure>((resolve) => {
         merger.catalogue(ADA, jobOf(pages), resolve);
       });
       t.ok(typeof made === 'object' && made.bytes > answer.length, what);
@@ -451,7 +451,7 @@ t.test(
     const catalogued = async (subject: string, bytes: Buffer): Promise<number> => {
       const pages = [await readPage(merger, bytes, subject)];
       const job = { kind: listKinds.tools, rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [] };
-      const made = await new Promise<MadeCatalogue | ThreadFailure>((resolve) =>
+      const made = await new Promise<KeptCatalogue | ThreadFailure>((resolve) =>
         merger.catalogue(subject, job, resolve),
       );
       if (typeof made === 'string') throw new Error(made);

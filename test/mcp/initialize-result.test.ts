@@ -3,7 +3,7 @@ import t from 'tap';
 import { capability } from '../../src/mcp/capabilities.js';
 import {
   readInitializeResult,
-  NAMED_CAPABILITY_BYTES_MAX,
+  EXTRA_CAPABILITY_BYTES_MAX,
   INSTRUCTIONS_CHARS_MAX,
 } from '../../src/mcp/initialize-result.js';
 import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/method-name.js';
@@ -65,7 +65,7 @@ t.test('experimental capabilities are kept as written, by name, as many as fit',
     t.equal(declared(none), undefined, none);
   const name = 'x'.repeat(METHOD_NAME_BYTES_MAX);
   t.same(declared(`{"${name}":{},"${name}x":{}}`), [{ name, value: '{}' }], 'as long as a method');
-  const longest = `{"x":"${'x'.repeat(NAMED_CAPABILITY_BYTES_MAX - '{"x":""}a'.length)}"}`;
+  const longest = `{"x":"${'x'.repeat(EXTRA_CAPABILITY_BYTES_MAX - '{"x":""}a'.length)}"}`;
   t.same(declared(`{"a":${longest},"b":{}}`), [{ name: 'a', value: longest }], 'as many bytes as may be');
   t.equal(declared(`{"ab":${longest},"b":{}}`), undefined);
   t.equal(read(`{${VERSION},"capabilities":{"experimental":{${'"a":{},'.repeat(100_000)}"b":{}}}}`)?.capabilities, 0);

@@ -4,9 +4,9 @@ import {
   readBackendMessage,
   readClientMessage,
   type BackendMessage,
-  type ClientReading,
+  type ParsedClientMessage,
 } from '../../src/mcp/json-rpc.js';
-import { idKey, sameId } from '../../src/bytes/request-id.js';
+import { idKey, isSameId } from '../../src/bytes/request-id.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -16,7 +16,7 @@ import { escapedToken, randomJson } from '../support/random-json.js';
 const FLAGS: ReadonlySet<string> = new Set(['isUri', 'asksForTask']);
 
 /** Every span of a message as its text; absent spans are left out. */
-function texts(text: string, message: ClientReading | BackendMessage | undefined): unknown {
+function texts(text: string, message: ParsedClientMessage | BackendMessage | undefined): unknown {
   if (typeof message !== 'object') return message;
   if (message.kind === 'batch') return message.members.map(({ start, end }) => text.slice(start, end));
   const bytes = Buffer.from(text);
@@ -336,7 +336,7 @@ void t.test('two ids are the same when their values and types are', async (t) =>
       // Offsets other than zero, so that a forgotten offset shows.
       const inA = Buffer.from(`[${a}]`);
       const inB = Buffer.from(`[ ${b}]`);
-      t.equal(sameId(inA, 1, inA.length - 1, inB, 2, inB.length - 1), expected, `${a} and ${b}`);
+      t.equal(isSameId(inA, 1, inA.length - 1, inB, 2, inB.length - 1), expected, `${a} and ${b}`);
       t.equal(idKey(inA, 1, inA.length - 1) === idKey(inB, 2, inB.length - 1), expected, `keys of ${a} and ${b}`);
     }
   }

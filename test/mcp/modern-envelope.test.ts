@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../src/mcp/json-rpc.js';
+import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
 import type { ModernEnvelope } from '../../src/mcp/modern-envelope.js';
 import { limits } from '../../src/shared/limits.js';
 
@@ -12,7 +12,7 @@ const call = (params: string, id = '"id":1,'): string =>
   `{"jsonrpc":"2.0",${id}"method":"tools/call","params":{"name":"b-t",${params}}}`;
 
 /** Each span of the envelope as its text. */
-function texts(body: string, message: ClientReading): unknown {
+function texts(body: string, message: ParsedClientMessage): unknown {
   if (typeof message === 'string' || message.kind === 'batch') return message;
   const { envelope } = message;
   if (envelope === undefined) return 'none';
@@ -74,7 +74,7 @@ void t.test('a message that two parsers could read differently is refused', asyn
 void t.test('the envelope of a large message is read too', async (t) => {
   const padding = `"arguments":{"text":"${'x'.repeat(limits.readAtOnceBytesMax)}"}`;
   const body = call(`"_meta":{${CAPABILITIES},${VERSION}},${padding},"requestState":"s"`);
-  const message = await new Promise<ClientReading>((resolve) => {
+  const message = await new Promise<ParsedClientMessage>((resolve) => {
     readLargeClientMessage('alice', Buffer.from(body), resolve);
   });
   t.same(texts(body, message), { protocolVersion: '"2026-07-28"', capabilities: '{"roots":{}}', requestState: '"s"' });

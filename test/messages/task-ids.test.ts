@@ -7,7 +7,7 @@ import { taskPlace } from '../../src/mcp/task-places.js';
 import { withEdit } from '../../src/messages/bare-body.js';
 import { partsOf } from '../../src/messages/edits.js';
 import { callersParts } from '../../src/messages/rewriting.js';
-import { bareTaskEdit, belongsToTask, callersTaskEdits, type TaskForm } from '../../src/messages/task-ids.js';
+import { bareTaskEdit, belongsToTask, callersTaskEdits, type TaskOwnership } from '../../src/messages/task-ids.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -19,7 +19,7 @@ const KEY = 'io.modelcontextprotocol/related-task';
 const NAME = 'x"ü-1';
 /** The client's own tasks; the id of one looks as if it were a task of the backend. */
 const CLIENTS: readonly string[] = ['client', `${NAME}-clients`];
-const FORM: TaskForm = {
+const FORM: TaskOwnership = {
   backendName: NAME,
   isClients: (id) => CLIENTS.includes(id),
   isReachable: (id) => id !== 'y-1',
@@ -168,7 +168,7 @@ t.test('random messages go down as marked, and come up again unchanged', async (
 t.test('of a backend without tasks nothing is taken for the id of one', async (t) => {
   const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t"}}}');
   const message = readBackendMessage(bytes)!;
-  const parts = (form?: TaskForm): unknown =>
+  const parts = (form?: TaskOwnership): unknown =>
     callersParts(bytes, message, { bytes: Buffer.from('1'), start: 0, end: 1 }, 'b', 0, created, form);
   t.equal(parts(), undefined, 'it stays as it came');
   t.type(parts(FORM), Array);

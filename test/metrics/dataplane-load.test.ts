@@ -1,6 +1,6 @@
 // What a dataplane did between two readings, as `switchyard top` and the console show it.
 import t from 'tap';
-import { loadOf, type TopAnswer, type WorkerReading } from '../../src/metrics/dataplane-load.js';
+import { loadOf, type DataplaneLoad, type WorkerSample } from '../../src/metrics/dataplane-load.js';
 import { Figures, Interval } from '../../src/metrics/figures.js';
 
 interface Counted {
@@ -41,7 +41,7 @@ function reading(atMs: number, counted: readonly Counted[], more: Readonly<Recor
   );
 }
 
-function load(before: Figures, now: Figures, workers: readonly WorkerReading[] = []): TopAnswer {
+function load(before: Figures, now: Figures, workers: readonly WorkerSample[] = []): DataplaneLoad {
   return loadOf(new Interval(before, now), workers);
 }
 

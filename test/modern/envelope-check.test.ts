@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import type { ModernEnvelope } from '../../src/mcp/modern-envelope.js';
-import { envelopeFault } from '../../src/modern/modern-form.js';
+import { envelopeFault } from '../../src/modern/modern-rules.js';
 import { limits } from '../../src/shared/limits.js';
 import { bodyOf } from './modern-request.js';
 

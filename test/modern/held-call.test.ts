@@ -6,7 +6,7 @@ import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { argumentsIn } from '../../src/messages/wrapped-call.js';
 import { answer } from '../../src/exchange/answers.js';
 import type { PassOn } from '../../src/session/session-plan.js';
-import { HeldAnswer, type HeldCall } from '../../src/modern/held-call.js';
+import { AnswerOnlyExchange, type HeldCall } from '../../src/modern/held-call.js';
 import { HeldCalls } from '../../src/modern/held-calls.js';
 import { argumentsHash } from '../../src/modern/request-state.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -396,7 +396,11 @@ t.test('a retry is passed on to the worker that holds the call', async (t) => {
 
 t.test('the end of an answer that nobody hears is reported once, however it ends', (t) => {
   const { request } = new RecordedExchange();
-  const rows: readonly (readonly [string, (exchange: HeldAnswer) => void, readonly [number, string | undefined]])[] = [
+  const rows: readonly (readonly [
+    string,
+    (exchange: AnswerOnlyExchange) => void,
+    readonly [number, string | undefined],
+  ])[] = [
     ['broken off', (exchange) => exchange.reset(), [502, undefined]],
     [
       'in parts',
@@ -422,10 +426,10 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
   ];
   for (const [name, play, told] of rows) {
     const heard: unknown[] = [];
-    play(new HeldAnswer(request, (status, message) => heard.push([status, message?.toString()])));
+    play(new AnswerOnlyExchange(request, (status, message) => heard.push([status, message?.toString()])));
     t.same(heard, [told], name);
   }
-  t.equal(new HeldAnswer(request, () => undefined).makeRoom(), 'room', 'what nobody hears waits for nothing');
+  t.equal(new AnswerOnlyExchange(request, () => undefined).makeRoom(), 'room', 'what nobody hears waits for nothing');
   t.end();
 });
 

@@ -1,7 +1,7 @@
 // `subscriptions/listen` with legacy backends, through a real relay; the backends are scripted.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
-import { sessionBytesOf } from '../../src/session/session-memory.js';
+import { estimatedSessionBytes } from '../../src/session/session-memory.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
@@ -285,7 +285,7 @@ t.test('the number of listening requests of each subject is bounded', async (t) 
 
 t.test('a listening request without room for its session is refused, and nothing is held for it', (t) => {
   // Room for the session with all of its backends, but not for its stream beside it.
-  const sessionBytes = sessionBytesOf(virtualHostOf({ b: {}, c: {} }), OWN_INTRODUCTION);
+  const sessionBytes = estimatedSessionBytes(virtualHostOf({ b: {}, c: {} }), OWN_INTRODUCTION);
   const rows: readonly (readonly [shares: Partial<ShareOptions>, refusal: Refusal])[] = [
     [{ subjectSessionBytesMax: sessionBytes - 1 }, refusals.subjectSessionBytesFull],
     [{ subjectSessionBytesMax: sessionBytes }, refusals.subjectSessionBytesFull],

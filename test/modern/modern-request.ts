@@ -15,7 +15,7 @@ export interface ModernRequest {
   /** Replaces the headers that repeat the body. */
   readonly headers?: Partial<ExchangeRequest['mirror']>;
   readonly sessionId?: string;
-  readonly answerForms?: ExchangeRequest['answerForms'];
+  readonly answerForms?: ExchangeRequest['acceptedTypes'];
   readonly passthroughHeaders?: readonly string[];
   /** Replaces the whole body. */
   readonly body?: string;
@@ -31,7 +31,7 @@ export function post(caller: WiredCaller, method: string, request: ModernRequest
   const name = params?.['name'] ?? params?.['uri'];
   return caller.request({
     sessionId,
-    answerForms,
+    acceptedTypes: answerForms,
     passthroughHeaders,
     mirror: {
       ...{ protocolVersion: VERSION, method, name: typeof name === 'string' ? name : '', params: [] },

@@ -1,6 +1,6 @@
 // The access log, written by a real relay with scripted backends: one line per request, without anybody's secrets.
 import t, { type Test } from 'tap';
-import type { AnswerForms, ExchangeRequest } from '../../src/exchange/exchange.js';
+import type { AcceptedTypes, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
@@ -61,9 +61,9 @@ class Scene {
     return exchange;
   }
 
-  post(method: string, params: unknown = {}, answerForms: AnswerForms = 'both'): RecordedExchange {
+  post(method: string, params: unknown = {}, answerForms: AcceptedTypes = 'both'): RecordedExchange {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
-    return this.request({ body, answerForms });
+    return this.request({ body, acceptedTypes: answerForms });
   }
 
   /** @param meanwhile runs before the backend responds. */

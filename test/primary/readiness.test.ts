@@ -1,10 +1,10 @@
 import t from 'tap';
-import { isServing, Readiness, readinessInWords, type SlotStanding } from '../../src/primary/readiness.js';
+import { isServing, Readiness, readinessInWords, type SlotReadiness } from '../../src/primary/readiness.js';
 import type { Logger } from '../../src/shared/logger.js';
 
 const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
 
-function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): Readiness {
+function readinessOf(slots: readonly Partial<SlotReadiness>[], hasKeys = true): Readiness {
   const standings = slots.map((changes, slot) => {
     return {
       slot,
@@ -32,7 +32,7 @@ const stale = { storeStaleness: 'Redis is lost' };
 
 const rows: readonly (readonly [
   what: string,
-  slots: readonly Partial<SlotStanding>[],
+  slots: readonly Partial<SlotReadiness>[],
   hasKeys: boolean,
   obstacles: readonly string[],
   degraded: readonly string[],
@@ -76,8 +76,8 @@ for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
 }
 
 t.test('a worker that has listened and is gone is an obstacle when no other listens', async (t) => {
-  let slots: readonly Partial<SlotStanding>[] = [{}, absent];
-  const standings = (): SlotStanding[] =>
+  let slots: readonly Partial<SlotReadiness>[] = [{}, absent];
+  const standings = (): SlotReadiness[] =>
     slots.map((changes, slot) => ({
       slot,
       isListening: true,
@@ -89,7 +89,7 @@ t.test('a worker that has listened and is gone is an obstacle when no other list
       ...changes,
     }));
   const readiness = new Readiness({ hasKeys: true, slots: standings }, silent, () => {});
-  const stand = (...next: Partial<SlotStanding>[]): readonly string[] => {
+  const stand = (...next: Partial<SlotReadiness>[]): readonly string[] => {
     slots = next;
     readiness.check();
     const { obstacles, degraded } = readiness.report;
@@ -130,7 +130,7 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
   const note = (level: string) => (fields: unknown, message?: string) =>
     void lines.push(`${level} ${message ?? String(fields)}`);
   const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
-  let standing: SlotStanding = {
+  let standing: SlotReadiness = {
     slot: 0,
     isListening: true,
     isFailing: false,
@@ -157,7 +157,7 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
 });
 
 t.test('the message about absent workers is a sentence, for one and for several', async (t) => {
-  const messages = (...slots: Partial<SlotStanding>[]): string[] => {
+  const messages = (...slots: Partial<SlotReadiness>[]): string[] => {
     const { obstacles, degraded } = readinessOf(slots).report;
     return [...obstacles, ...degraded].map(({ message }) => message);
   };

@@ -1,7 +1,7 @@
 // One slot with real stub workers: what it reports, and what it tells its worker. How slots work together is in fleet.test.ts.
 import t, { type Test } from 'tap';
 import { Slot, type FleetBounds } from '../../src/primary/slot.js';
-import { StartTurns, type StartEnding } from '../../src/primary/start-turns.js';
+import { StartQueue, type StartEnding } from '../../src/primary/start-queue.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
@@ -9,7 +9,7 @@ import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
 import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
 /** Grants every turn at once, and records how starts ended. */
-class KeptTurns extends StartTurns {
+class KeptTurns extends StartQueue {
   readonly endings: StartEnding[] = [];
 
   override end(ending: StartEnding): void {

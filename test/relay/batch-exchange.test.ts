@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { Batch } from '../../src/calls/dispatch/batch.js';
 import type { Exchange } from '../../src/exchange/exchange.js';
-import { ReadingsUnderWay } from '../../src/streams/in-flight/requests-in-flight.js';
+import { ScansInProgress } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/fair/accounts.js';
@@ -50,7 +50,7 @@ function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
     identity,
     isEnded: false,
     virtualHost: undefined,
-    readings: new ReadingsUnderWay(),
+    readings: new ScansInProgress(),
   };
   const parts: Exchange[] = [];
   const { answers } = createMessageMemories(accounts, deadlines);

@@ -5,7 +5,7 @@ import { listKinds, type ListKindName } from '../../src/mcp/list-kinds.js';
 import { readListAnswer } from '../../src/mcp/list-page.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { mergeLists } from '../../src/lists/merge.js';
-import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/calls/targets.js';
+import { readTarget, type TargetError, type Target, type TargetMethod } from '../../src/calls/targets.js';
 import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { limits } from '../../src/shared/limits.js';
@@ -45,7 +45,7 @@ function sentText({ body, leftOut, putIn = Buffer.alloc(0) }: OutgoingMessage): 
   return Buffer.concat([body.subarray(0, start), putIn, body.subarray(end)]).toString();
 }
 
-function targetOf(backends: Backends, text: string, method: TargetMethod = 'tools/call'): Target | NoTarget {
+function targetOf(backends: Backends, text: string, method: TargetMethod = 'tools/call'): Target | TargetError {
   const body = Buffer.from(text);
   return readTarget(method, hostOf(backends), body, readClientMessage(body) as ClientMessage).target;
 }
@@ -57,7 +57,7 @@ function sent(backends: Backends, text: string, method?: TargetMethod): string {
 }
 
 /** The target of a message that is too large to be read at once. */
-async function largeTarget(backends: Backends, text: string, method: TargetMethod): Promise<Target | NoTarget> {
+async function largeTarget(backends: Backends, text: string, method: TargetMethod): Promise<Target | TargetError> {
   const body = Buffer.from(text);
   return new Promise((resolve) => {
     readLargeClientMessage('s', body, (message) => {

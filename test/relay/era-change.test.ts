@@ -410,7 +410,7 @@ for (const { from, to } of DIRECTIONS) {
     const relay = new WiredRelay(t);
     const caller = relay.caller({ one: backend.url });
     await caller.open();
-    const own = caller.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const own = caller.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     await until(() => backend.listens[from] === 1, 'it is listened to');
     backend.change(to === 'legacy' ? NO_SESSION : MODERN_ALONE);
     backend.raw.closeConnections();

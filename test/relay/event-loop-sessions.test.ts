@@ -26,7 +26,7 @@ import {
   ThrownAway,
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-turns.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { URI_NODES_MAX } from '../../src/mcp/uri-places.js';
 
 /** A batch of this many calls, as large as a batch may be. */
@@ -113,7 +113,7 @@ t.test("what comes on a backend's own stream", async (t) => {
   for (const [what, bulk] of Object.entries(bulks)) {
     await t.test(what, async (t) => {
       const scene = open(t, { offers: { tools: {}, logging: {} } });
-      const own = new ThrownAway({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+      const own = new ThrownAway({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
       handle(scene, own);
       const stream = scene.http.calls.find(({ request }) => request.method === 'GET')?.head(200, 'text/event-stream');
       if (stream === undefined) throw new Error('the backend is not listened to');

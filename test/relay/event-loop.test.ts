@@ -144,7 +144,7 @@ for (const [form, { type, forms, id, encode }] of Object.entries(answerForms)) {
         const isLargest = (largest[what] ?? []).includes(form);
         const value = `{"x":${bulk((isLargest ? limits.upstreamMessageBytesMax : SLOW_BULK_BYTES) - 200)}}`;
         const bytes = Buffer.concat(encode(`{"jsonrpc":"2.0","id":${id},"result":${value}}`, value));
-        const exchange = new ThrownAway({ body: callBody('{}'), answerForms: forms });
+        const exchange = new ThrownAway({ body: callBody('{}'), acceptedTypes: forms });
         check(t, await answerCall(open(t), exchange, type, bytes, type === 'application/json' ? bytes.length : -1));
         t.ok(exchange.bytes >= value.length, 'all of it came through');
       });

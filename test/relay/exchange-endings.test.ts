@@ -7,7 +7,7 @@ import { NodeExchanges } from '../../src/edge/node-exchanges.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { Batch } from '../../src/calls/dispatch/batch.js';
 import type { Exchange } from '../../src/exchange/exchange.js';
-import { ReadingsUnderWay } from '../../src/streams/in-flight/requests-in-flight.js';
+import { ScansInProgress } from '../../src/streams/in-flight/requests-in-flight.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
@@ -98,7 +98,7 @@ function part(t: Test): Promise<Open> {
   return Promise.resolve(() => {
     const downstream = new RecordedExchange({ body: Buffer.from('[{}]') });
     downstream.isForgiving = true;
-    const session = { identity, isEnded: false, virtualHost: undefined, readings: new ReadingsUnderWay() };
+    const session = { identity, isEnded: false, virtualHost: undefined, readings: new ScansInProgress() };
     const parts: Exchange[] = [];
     const { answers } = createMessageMemories(createAccounts(), deadlines);
     const batch = new Batch(answers, session, downstream);

@@ -4,7 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UNHEARD_CALL_MS_MAX } from '../../src/calls/answered-request.js';
+import { DETACHED_CALL_MS_MAX } from '../../src/calls/answered-request.js';
 import { CANCELLED_ANSWER_MS_MAX } from '../../src/calls/relayed-request.js';
 
 /** Takes more than one turn of the event loop to read, since every byte is a token. The character has more than one byte. */
@@ -115,7 +115,7 @@ t.test(
     call.isAborted = true;
     await until(() => scene.http.last.summary === 'tools/call', 'the call');
     const sent = scene.http.last;
-    scene.context.advance(UNHEARD_CALL_MS_MAX - 1_000);
+    scene.context.advance(DETACHED_CALL_MS_MAX - 1_000);
     t.notOk(sent.isAborted);
     t.throws(() => scene.context.advance(2_000), { message: /after the abort/ }, 'its answer goes nowhere');
     t.ok(sent.isAborted);

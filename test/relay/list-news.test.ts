@@ -53,7 +53,7 @@ class Scene extends RelayScene {
     });
     for (const backend of ready) this.greet(backend);
     this.pass(this.context.options.initializePatienceMs);
-    const stream = this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const stream = this.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     for (const backend of ready) this.latest(backend, 'GET')?.head(200, 'text/event-stream');
     return stream;
   }
@@ -195,7 +195,7 @@ t.test('what changes while the client does not listen is told when it does', asy
   scene.greet('a');
   scene.pass(scene.context.options.initializePatienceMs);
   scene.greet('b');
-  const stream = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  const stream = scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
   scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources']);
 });

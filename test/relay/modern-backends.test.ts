@@ -104,7 +104,7 @@ function speakingBackend(t: Test, options: ModernBackendOptions = {}): Promise<M
 
 /** Opens the client's own stream. */
 function hear(caller: WiredCaller): RecordedExchange {
-  return caller.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  return caller.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
 }
 
 function heardOn(exchange: RecordedExchange): Message[] {
@@ -598,7 +598,7 @@ t.test('a client that cannot be asked is told what was wanted, and the call is n
   const sentCount = backend.requests.length;
   const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-x"}}');
   t.match(
-    (await answerOf(asking.request({ body, answerForms: 'json' }))).error?.message,
+    (await answerOf(asking.request({ body, acceptedTypes: 'json' }))).error?.message,
     /does not accept event streams/,
   );
   const exchange = asking.post('tools/call', { name: 'one-x' }, 2);

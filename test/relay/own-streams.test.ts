@@ -8,11 +8,11 @@ import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { LATE_REPORT_MS } from '../../src/calls/answered-request.js';
+import { LATE_PROGRESS_WAIT_MS } from '../../src/calls/answered-request.js';
 import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
-const PAST_LATE_REPORTS = LATE_REPORT_MS + 200;
+const PAST_LATE_REPORTS = LATE_PROGRESS_WAIT_MS + 200;
 const ROOTS = (id: number): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
 
 /** A session with the client's own stream, for which the own streams of two backends are open. */
@@ -23,7 +23,7 @@ class Scene extends RelayScene {
   constructor(t: Test, introduction = initializeResult) {
     super(t, virtualHostOf({ b: {}, c: {} }));
     this.open({ roots: {}, tasks: {} }, introduction);
-    this.own = this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    this.own = this.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     const calls = this.http.calls.filter(({ request }) => request.method === 'GET');
     for (const name of ['b', 'c']) {
       const call = calls.find(({ request }) => request.target === this.virtualHost.backends.get(name)?.target);
@@ -313,7 +313,7 @@ t.test(
       return scene.own.outcome === 'ended';
     }, 'the end of the stream');
     const before = listened().length;
-    const again = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const again = scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     t.equal(again.outcome, 'streaming');
     t.ok(listened().length > before, 'and its backends are listened to again');
   },

@@ -50,10 +50,10 @@ t.test('DELETE ends a session once, and its backends are told', async (t) => {
 for (const way of ['drain', 'retire'] as const)
   t.test(`${way}: the process ends GET streams, opens no new ones, and still serves requests`, async (t) => {
     const scene = open(t);
-    const before = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+    const before = scene.request({ method: 'GET', body: NOTHING, acceptedTypes: 'event-stream' });
     scene.relay[way]();
     t.equal(before.outcome, 'ended');
-    const after = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+    const after = scene.request({ method: 'GET', body: NOTHING, acceptedTypes: 'event-stream' });
     t.same([after.outcome, after.written.length], ['ended', 0]);
     const call = scene.post('tools/call', { name: 'a-x' }, 7);
     scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');

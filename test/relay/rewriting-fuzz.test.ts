@@ -10,7 +10,7 @@ import {
 } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
-import { clientsNotification, type HearingSession } from '../../src/session/backend-notifications.js';
+import { clientsNotification, type NotifiedSession } from '../../src/session/backend-notifications.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { readTarget, type TargetMethod } from '../../src/calls/targets.js';
 import { routeUri } from '../../src/messages/uris.js';
@@ -213,7 +213,7 @@ t.test('requests go up byte for byte, except that a URI with escapes keeps only 
 t.test('updates of resources go down byte for byte, and come up again unchanged', async (t) => {
   const random = new Random(53);
   const noise = new Noise(random);
-  const session: HearingSession = { madeSubscriptions: undefined, taskForm: () => undefined };
+  const session: NotifiedSession = { madeSubscriptions: undefined, taskOwnership: () => undefined };
   for (let round = 0; round < INPUTS; round += 1) {
     const name = random.pick(NAMES);
     const method = '"method":"notifications/resources/updated"';

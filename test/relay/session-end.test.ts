@@ -27,7 +27,7 @@ t.test('a session that ends while its GET stream begins opens no more backends',
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
   scene.request({ body, sessionId: '' });
-  scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
   scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
   const sentCount = scene.http.calls.length;
   t.ok(sentCount < 100, 'some were still to be opened');

@@ -61,7 +61,7 @@ t.test('a session that was ended during a long call stays ended', async (t) => {
 t.test('after its client has listened a session has its full idle time', async (t) => {
   for (const listenedMs of [IDLE_MS - 2_000, 2 * IDLE_MS - 2_000]) {
     const scene = open(t);
-    const exchange = scene.request({ method: 'GET', answerForms: 'event-stream', body: Buffer.alloc(0) });
+    const exchange = scene.request({ method: 'GET', acceptedTypes: 'event-stream', body: Buffer.alloc(0) });
     t.equal(exchange.outcome, 'streaming');
     wait(scene, listenedMs);
     exchange.abort();

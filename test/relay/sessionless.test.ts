@@ -43,7 +43,7 @@ class KeptExchange extends ExchangeHooks implements Exchange {
       requestId: '',
       traceparent: '',
       tracestate: '',
-      answerForms: 'both',
+      acceptedTypes: 'both',
       passthroughHeaders: [],
       mirror: NO_MIRROR,
     } as const;

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
-import { SESSION_BYTES_EACH } from '../../src/fair/overload-door.js';
+import { SESSION_BYTES_EACH } from '../../src/fair/load-shedder.js';
 import { UPSTREAM_SESSION_BYTES_EACH } from '../../src/session/session-memory.js';
 
 import type { RecordedExchange } from '../support/recorded-exchange.js';

@@ -1,7 +1,7 @@
 // What a caller gets of a slow answer: the head of an event stream in time, and then the answer as its event; and that a quick answer
 // is not affected.
 import t, { type Test } from 'tap';
-import type { AnswerForms } from '../../src/exchange/exchange.js';
+import type { AcceptedTypes } from '../../src/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
@@ -13,9 +13,9 @@ function open(t: Test): RelayScene {
   return new RelayScene(t, virtualHostOf({ b: {} })).open();
 }
 
-function call(scene: RelayScene, answerForms: AnswerForms = 'both'): RecordedExchange {
+function call(scene: RelayScene, answerForms: AcceptedTypes = 'both'): RecordedExchange {
   const body = Buffer.from('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"b-x"}}');
-  return scene.request({ body, answerForms });
+  return scene.request({ body, acceptedTypes: answerForms });
 }
 
 /** Advances the clock a tick at a time, as the event loop would. */
@@ -134,7 +134,7 @@ t.test('a GET after the answer is told that nothing follows, however often it co
   t.equal(slow.outcome, 'ended');
   const [first = '', last = ''] = [...slow.written.toString().matchAll(/^id: (.*)$/gm)].map(([, id]) => id ?? '');
   const get = (lastEventId: string): RecordedExchange =>
-    scene.request({ method: 'GET', lastEventId, answerForms: 'event-stream', body: Buffer.alloc(0) });
+    scene.request({ method: 'GET', lastEventId, acceptedTypes: 'event-stream', body: Buffer.alloc(0) });
   for (let times = 0; times < 2; times += 1) {
     t.match(get(last).answer, { status: 204, contentType: '', body: Buffer.alloc(0) });
     t.same(readEvents(get(first).written), [RESULT], 'who does not have it gets it');

@@ -8,7 +8,7 @@ import { slownessNow } from '../support/turn-cost.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-turns.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
 export const MIB = 1024 * 1024;

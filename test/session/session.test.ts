@@ -22,7 +22,7 @@ const REQUEST: ExchangeRequest = {
   requestId: '',
   traceparent: '',
   tracestate: '',
-  answerForms: 'both',
+  acceptedTypes: 'both',
   passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
   mirror: NO_MIRROR,
   body: Buffer.alloc(0),

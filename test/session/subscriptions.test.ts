@@ -179,7 +179,7 @@ t.test('a backend that does not declare subscriptions may take them, and its new
   const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open({}, introduction({ subscribe: false }));
   const { http } = scene;
   const get = (): RecordedExchange =>
-    scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
   const listened = (): number => http.summary.filter((summary) => summary === 'GET').length;
   const first = get();
   t.equal(listened(), 2, 'each is listened to while the client listens');
@@ -202,7 +202,7 @@ t.test(
     const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
     const scene = new RelayScene(t, resources('a:1', 'a:2')).open({}, TAKES);
     const { http } = scene;
-    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     const stream = http.last.head(200, 'text/event-stream');
     for (const uri of ['a:1', 'a:2']) {
       scene.post('resources/subscribe', { uri: `b+${uri}` }, 7);

@@ -30,7 +30,7 @@ class Scene extends RelayScene {
   }
 
   listen(): RecordedExchange {
-    return this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    return this.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
   }
 
   /** The backends whose streams are open or being opened. */

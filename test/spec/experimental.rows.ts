@@ -8,7 +8,7 @@ import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
 import { modernBackendFor } from '../support/modern-backend.js';
 import { ask } from '../support/modern-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
-import { NAMED_CAPABILITY_BYTES_MAX } from '../../src/mcp/initialize-result.js';
+import { EXTRA_CAPABILITY_BYTES_MAX } from '../../src/mcp/initialize-result.js';
 
 const METHOD = 'acme/paint';
 
@@ -123,7 +123,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('without a session, or declared otherwise: method not found', async (t) => {
-    const long = 'x'.repeat(NAMED_CAPABILITY_BYTES_MAX);
+    const long = 'x'.repeat(EXTRA_CAPABILITY_BYTES_MAX);
     for (const experimental of [
       '[]',
       'null',

@@ -6,11 +6,11 @@ import {
   SessionStream,
   LIST_CHANGES_MS,
   CLIENT_READY_MS_MAX,
-  type StreamForm,
+  type StreamAdapter,
 } from '../../src/streams/session-stream.js';
 import { StreamKeeper } from '../../src/streams/stream-keeper.js';
 import type { Accounts } from '../../src/fair/accounts.js';
-import { wokenTurns } from '../../src/fair/turns.js';
+import { wakeScheduler } from '../../src/fair/turn-scheduler.js';
 import { until } from '../support/until.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
@@ -30,7 +30,7 @@ class Scene {
   isReady = true;
 
   /** @param answers for a client that can resume streams. */
-  constructor(t: Test, answers?: AnswerOptions, form?: StreamForm) {
+  constructor(t: Test, answers?: AnswerOptions, form?: StreamAdapter) {
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
     const account = this.accounts.of('ada');
@@ -373,11 +373,11 @@ t.test('a client that disconnects may listen again at once, however busy the tur
   const scene = new Scene(t, answerOptions);
   scene.open().abort();
   t.ok(scene.stream.isHeard);
-  while (wokenTurns.tryPass('somebody'));
+  while (wakeScheduler.tryPass('somebody'));
   scene.open().abort();
   t.equal(scene.closedCount, 2);
   scene.open();
-  await until(() => wokenTurns.count === 0 && wokenTurns.tryPass('somebody'), 'later turns');
+  await until(() => wakeScheduler.count === 0 && wakeScheduler.tryPass('somebody'), 'later turns');
   t.ok(scene.stream.isOpen, 'and its new stream is not taken for the one that it left');
   t.equal(scene.closedCount, 2);
 });
@@ -385,13 +385,13 @@ t.test('a client that disconnects may listen again at once, however busy the tur
 t.test('those who listen without a session and disconnect all at once end in turns', async (t) => {
   let endedCount = 0;
   const form = {
-    formOf: (message: Buffer) => message,
+    adapt: (message: Buffer) => message,
     onEnding: () => undefined,
     onEnded: () => void (endedCount += 1),
   };
   const scene = new Scene(t, undefined, form);
   const exchange = scene.open();
-  while (wokenTurns.tryPass('ada'));
+  while (wakeScheduler.tryPass('ada'));
   exchange.abort();
   t.equal(endedCount, 0);
   await until(() => endedCount === 1, 'its turn');

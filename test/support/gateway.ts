@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { ListenAddress } from '../../src/config/values.js';
-import type { RedisPlace, StoreOptions } from '../../src/config/table/store-options.js';
+import type { RedisLocation, StoreOptions } from '../../src/config/table/store-options.js';
 import { childPids } from './child-pids.js';
 import { killWithProcess } from './leftovers.js';
 
@@ -123,7 +123,7 @@ export function storeOptionWords(store: StoreOptions): string[] {
   return [...placeWords(store.place), '--redis-mode', store.tls.mode];
 }
 
-function placeWords(place: RedisPlace): string[] {
+function placeWords(place: RedisLocation): string[] {
   if ('port' in place) return ['--redis-address', place.host, '--redis-port', String(place.port)];
   if ('nodes' in place) return ['--redis-cluster', listOf(place.nodes)];
   return ['--redis-sentinels', listOf(place.sentinels), '--redis-sentinel-name', place.name];

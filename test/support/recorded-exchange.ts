@@ -59,7 +59,7 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
       requestId: '',
       traceparent: '',
       tracestate: '',
-      answerForms: 'both',
+      acceptedTypes: 'both',
       passthroughHeaders: [],
       mirror: NO_MIRROR,
       body: Buffer.from('{"jsonrpc":"2.0"}'),

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator } from '../../demo/demo-servers.js';
-import { OwnIds } from '../../src/upstream/upstream-context.js';
+import { OwnRequestIds } from '../../src/upstream/upstream-context.js';
 import { RelayScene } from '../relay/relay-scene.js';
 import { REQUEST_ID } from './scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
@@ -36,7 +36,7 @@ t.test('every handshake, list and page has an id of its own', async (t) => {
 });
 
 t.test('another process uses other ids: it may continue the same upstream session', async (t) => {
-  const [one, other] = [new OwnIds(), new OwnIds()];
+  const [one, other] = [new OwnRequestIds(), new OwnRequestIds()];
   t.not(one.next().toString(), other.next().toString());
   t.type(JSON.parse(one.next().toString()), 'string');
 });

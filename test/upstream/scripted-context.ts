@@ -1,9 +1,9 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that the test sets.
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
-import { Notices } from '../../src/http-client/notices.js';
+import { OneWayRequests } from '../../src/http-client/one-way-requests.js';
 import { LastFaults } from '../../src/upstream/backend-log.js';
-import { OwnIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
+import { OwnRequestIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
 import { Credentials } from '../../src/credentials/credentials.js';
 import { Secrets } from '../../src/credentials/secrets.js';
 import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
@@ -42,12 +42,12 @@ export class ScriptedContext implements UpstreamContext {
   /** Kinds of the failures of requests. */
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
-  readonly notices: Notices;
-  readonly replies: Notices;
+  readonly oneWayRequests: OneWayRequests;
+  readonly replies: OneWayRequests;
   readonly endpoints: BackendEndpoints;
   /** The next random number: at 0, delays with jitter have their full length. */
   random = 0;
-  readonly ids = new OwnIds();
+  readonly ids = new OwnRequestIds();
   /** The credentials of a directory, when a test has one. */
   credentials: OAuthSourceMeans;
   readonly accounts = createAccounts();
@@ -59,8 +59,8 @@ export class ScriptedContext implements UpstreamContext {
   constructor(t: { teardown(end: () => void): unknown }) {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
     this.answerMemory = createMessageMemories(this.accounts, this.deadlines).answers;
-    this.notices = new Notices(this.http, this.deadlines);
-    this.replies = this.notices;
+    this.oneWayRequests = new OneWayRequests(this.http, this.deadlines);
+    this.replies = this.oneWayRequests;
     const nowMs = (): number => this.#nowMs;
     this.credentials = {
       secrets: new Secrets(undefined, nowMs),

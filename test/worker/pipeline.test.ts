@@ -11,9 +11,9 @@ import { RequestWatch } from '../../src/observation/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import type { BodyOutcome } from '../../src/edge/incoming-request.js';
-import { RequestTurns, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-turns.js';
+import { RequestScheduler, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-scheduler.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
-import type { Hops, OwnerWaits } from '../../src/worker/hop/hops.js';
+import type { Hops, RequestsAwaitingOwner } from '../../src/worker/hop/hops.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
 import { logInto } from '../support/log-lines.js';
 import { createAccounts } from '../support/shares.js';
@@ -61,7 +61,7 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
         return scene.overloadRefusal === undefined ? 'serving' : 'refusing-requests';
       },
     },
-    turns: new RequestTurns(createAccounts({ subjectRequestsInFlightMax: 500 })),
+    turns: new RequestScheduler(createAccounts({ subjectRequestsInFlightMax: 500 })),
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
     watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
     logger: logInto([]),
@@ -255,12 +255,12 @@ t.test('a hop that is retried counts as failed once: when nobody waits for it an
       forward: (...[, , , onFailure]: Parameters<Hops['forward']>) => onFailure('owner-absent'),
     } as unknown as Hops,
     ownerWaits: {
-      tryWait: (...[, , again]: Parameters<OwnerWaits['tryWait']>) => {
+      tryWait: (...[, , again]: Parameters<RequestsAwaitingOwner['tryWait']>) => {
         if (++waits === 20) return false;
         again();
         return true;
       },
-    } as unknown as OwnerWaits,
+    } as unknown as RequestsAwaitingOwner,
   });
   const { exchange, steps } = createExchange();
   pipeline.retire();
@@ -274,7 +274,7 @@ for (const way of ['from callers', 'by a hop'] as const) {
   t.test(`requests ${way} of which too many come at once have turns, and more than can wait are refused`, async (t) => {
     let nowMs = 0;
     const accounts = createAccounts({ subjectRequestsInFlightMax: 500 });
-    const scene = createScene({ turns: new RequestTurns(accounts, () => nowMs) });
+    const scene = createScene({ turns: new RequestScheduler(accounts, () => nowMs) });
     const send = (): ReturnType<typeof createExchange> => {
       const sent = createExchange('POST', true);
       if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isMintedForm, mintSessionId, ownerOf } from '../../src/worker/session-id.js';
+import { isMintedSessionId, mintSessionId, ownerOf } from '../../src/worker/session-id.js';
 
 /** Pearson's chi-squared statistic of counts that should be equal. */
 function chiSquared(counts: readonly number[]): number {
@@ -91,9 +91,9 @@ t.test('any string has an owner', async (t) => {
 
 t.test('an id that cannot have been minted is known by its form', async (t) => {
   const id = mintSessionId(2, 3);
-  t.equal(isMintedForm(id), true);
+  t.equal(isMintedSessionId(id), true);
   for (const other of ['', id.slice(1), `${id}a`, `${id.slice(1)}.`, `${id.slice(1)}é`, `${id}\n`])
-    t.equal(isMintedForm(other), false, other);
+    t.equal(isMintedSessionId(other), false, other);
   t.throws(() => mintSessionId(3, 3), { code: 'ERR_ASSERTION' });
   t.throws(() => mintSessionId(-1, 3), { code: 'ERR_ASSERTION' });
 });

@@ -1,6 +1,6 @@
 // A worker's report of what was overlooked in backends' answers: by origin and kind, and never more origins than other labels have values.
 import t from 'tap';
-import { OWN_BOUNDS_S } from '../../src/metrics/catalogue.js';
+import { GATEWAY_TIME_BOUNDS_S } from '../../src/metrics/catalogue.js';
 import { Histogram } from '../../src/metrics/series.js';
 import { limits } from '../../src/shared/limits.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
@@ -12,7 +12,7 @@ t.test('what was overlooked is counted by origin and kind, of many origins toget
   }));
   const series = new WorkerFigures().report({
     slot: 0,
-    loopDelay: new Histogram(OWN_BOUNDS_S),
+    loopDelay: new Histogram(GATEWAY_TIME_BOUNDS_S),
     relay: { sessionCount: 0, origins: [{ origin: 'https://sound.example', forgiven: undefined }, ...origins] },
     backends: { counts: {} },
     storeCounts: { reads: {}, invalidations: 0 },

@@ -6,7 +6,7 @@
 //   open ── openBody ──> body ── end ──> over
 //   open, streaming, body ── reset, or what it says takes too much: refused ──> over
 import { limits, refusalAsError, rpcErrors, type RpcError } from '../../shared/index.js';
-import type { ClientReading } from '../../mcp/index.js';
+import type { ParsedClientMessage } from '../../mcp/index.js';
 import { requestIdIn } from '../../bytes/index.js';
 import {
   errorMessage,
@@ -53,7 +53,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     return this.#isRefused || this.#batch.isAborted;
   }
 
-  override onRead(message: ClientReading): void {
+  override onRead(message: ParsedClientMessage): void {
     if (typeof message === 'string' || message.kind !== 'request') return;
     this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
   }

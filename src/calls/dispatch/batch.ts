@@ -94,7 +94,7 @@ export class Batch {
         new BatchPart(this, place, {
           ...request,
           lastEventId: '',
-          answerForms: request.answerForms === 'json' ? 'json' : 'both',
+          acceptedTypes: request.acceptedTypes === 'json' ? 'json' : 'both',
           // A copy: one member that is in flight for long must not keep the whole body in memory.
           body: Buffer.from(body.subarray(start, end)),
         }),
@@ -144,7 +144,7 @@ export class Batch {
   /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
   hasRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
-    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.acceptedTypes !== 'json')
       this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
     const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
@@ -212,7 +212,7 @@ export class Batch {
   #finish(): void {
     if (this.#state === 'cut') return;
     const messages = this.#answers.filter((message) => message !== undefined);
-    if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
+    if (messages.length > 0 && this.#exchange.request.acceptedTypes === 'event-stream') this.openStream();
     if (this.#isStreaming) {
       // `onDrain` is not called once the caller is gone.
       if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();

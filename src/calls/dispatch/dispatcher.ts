@@ -6,7 +6,7 @@ import {
   readClientMessage,
   readLargeClientMessage,
   type ClientMessage,
-  type ClientReading,
+  type ParsedClientMessage,
   type ModernEnvelope,
   isMcpMethod,
 } from '../../mcp/index.js';
@@ -31,24 +31,24 @@ import { answerBatch } from './batch.js';
 import { tryPassOn } from './passing-on.js';
 import {
   backendOfMethod,
-  unheardBackends,
+  backendsNotYetHeard,
   trySetLogLevel,
   onSubscribing,
   tryAdmit,
   type Session,
   cancelRequest,
-  passAnswered,
+  tellPeersAnswered,
 } from '../../session/index.js';
-import { answerToolError, findTools, readQuestion } from '../find-tools.js';
+import { answerToolError, findTools, readToolQuery } from '../find-tools.js';
 import { Gate } from '../gate.js';
-import { ListInFlight, listAll } from '../listing.js';
+import { ListInFlight, readAndMergeLists } from '../listing.js';
 import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
-import { answerOwnError, type Incoming, LEGACY_FORM } from '../request-form.js';
+import { answerOwnError, type ServedRequest, LEGACY_RULES } from '../era-rules.js';
 import { isForSearchTool } from '../search-tools.js';
-import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetReading } from '../targets.js';
+import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
 import { visitBackends } from '../../streams/index.js';
 
 // A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
@@ -57,7 +57,7 @@ import { visitBackends } from '../../streams/index.js';
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
 /** Passes the message on to its receivers. The caller still answers the exchange. @returns the refusal to answer with, if any. */
-function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+function onClientNotification(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
     case 'notifications/cancelled':
@@ -85,7 +85,7 @@ function onClientNotice(session: Session, exchange: Exchange, message: ClientMes
 function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
-  passAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
+  tellPeersAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
   return undefined;
 }
 
@@ -144,7 +144,7 @@ export class Dispatcher {
     });
   }
 
-  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
+  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ParsedClientMessage): void {
     if (typeof message === 'string') refuseUnread(exchange, message);
     else if (message.kind !== 'batch' && message.envelope !== undefined && this.onModern !== undefined)
       this.onModern(caller, exchange, message, message.envelope);
@@ -165,7 +165,7 @@ export class Dispatcher {
       this.#unwrap(caller, session, exchange, message);
       return;
     }
-    const incoming = { virtualHost: caller.virtualHost, session, exchange, message, form: LEGACY_FORM };
+    const incoming = { virtualHost: caller.virtualHost, session, exchange, message, form: LEGACY_RULES };
     if (isTargetOf('legacy', method)) return this.relayRequest(method, incoming);
     const kind = listKindOf(method);
     if (kind !== undefined) return this.list(kind, incoming);
@@ -190,24 +190,24 @@ export class Dispatcher {
     const number = session.readings.begin(exchange.isPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
-      else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
+      else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_RULES);
       else {
         const virtualHost = session.virtualHost ?? caller.virtualHost;
-        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form: LEGACY_FORM });
+        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form: LEGACY_RULES });
       }
       session.readings.end(number);
     });
   }
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
-  relayNamed(incoming: Incoming, isSearched = false): void {
+  relayNamed(incoming: ServedRequest, isSearched = false): void {
     const { virtualHost, session, exchange, message, form } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
     if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayNamed(incoming))) return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
-    const backends = unheardBackends(session.upstreams, virtualHost);
+    const backends = backendsNotYetHeard(session.upstreams, virtualHost);
     if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
@@ -224,7 +224,7 @@ export class Dispatcher {
     }
   }
 
-  #setLogLevel({ virtualHost, session, exchange, message }: Incoming): void {
+  #setLogLevel({ virtualHost, session, exchange, message }: ServedRequest): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
     if (!tryAdmit(session, exchange, id)) return;
@@ -234,14 +234,14 @@ export class Dispatcher {
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    const refusal = onClientNotice(session, exchange, message);
+    const refusal = onClientNotification(session, exchange, message);
     // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
 
   /** Takes a request for a list. */
-  list(kind: ListKind, incoming: Incoming): void {
+  list(kind: ListKind, incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, form } = incoming;
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
@@ -254,7 +254,7 @@ export class Dispatcher {
     if (!tryAdmit(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.inFlight.begin(work);
-    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
+    readAndMergeLists(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
         const error = list === 'undeclared' ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listNotMerged;
@@ -268,7 +268,7 @@ export class Dispatcher {
   }
 
   /** Takes a request for an item of one backend. */
-  relayRequest(method: TargetMethod, incoming: Incoming): void {
+  relayRequest(method: TargetMethod, incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, form } = incoming;
     const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
     if (isSearched && this.#isAnswered(incoming)) return;
@@ -287,7 +287,7 @@ export class Dispatcher {
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
-  #isAnswered(incoming: Incoming): boolean {
+  #isAnswered(incoming: ServedRequest): boolean {
     const { virtualHost, exchange, message, form } = incoming;
     const { body } = exchange.request;
     if (isForSearchTool(body, message, FIND_TOOLS)) {
@@ -303,11 +303,11 @@ export class Dispatcher {
     return true;
   }
 
-  #findTools(incoming: Incoming): void {
+  #findTools(incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, form } = incoming;
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idSpanOf(exchange, message);
-    const question = readQuestion(exchange.request.body, message);
+    const question = readToolQuery(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!tryAdmit(session, exchange, id)) return;
@@ -317,7 +317,7 @@ export class Dispatcher {
     findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
 
-  #relayTo(target: Target, { name, nameKind }: Named, incoming: Incoming): void {
+  #relayTo(target: Target, { name, nameKind }: Named, incoming: ServedRequest): void {
     const { session, exchange, message, form } = incoming;
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
@@ -358,5 +358,5 @@ export class Dispatcher {
   }
 }
 
-type Named = Pick<TargetReading, 'name' | 'nameKind'>;
+type Named = Pick<TargetOutcome, 'name' | 'nameKind'>;
 const UNNAMED: Named = { name: '', nameKind: '' };

@@ -4,7 +4,7 @@
 // to find out, as it would have to end that at once: for some servers, no client ever does so.
 import type { CompiledBackend } from '../../user-config/index.js';
 import { refuseMessage } from '../../exchange/index.js';
-import type { Incoming } from '../request-form.js';
+import type { ServedRequest } from '../era-rules.js';
 
 /**
  * Passes the request on if the lease has another owner and any of these backends may keep a session.
@@ -12,7 +12,7 @@ import type { Incoming } from '../request-form.js';
  * @returns whether it was passed on.
  */
 export function tryPassOn(
-  { session, exchange, message }: Incoming,
+  { session, exchange, message }: ServedRequest,
   backends: Iterable<CompiledBackend>,
   serve: () => void,
 ): boolean {

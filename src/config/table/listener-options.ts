@@ -105,7 +105,7 @@ export const listenerOptions = {
   ),
 };
 
-export const requestOptions = {
+export const requestCheckOptions = {
   /** Exact origins, such as `https://app.example`. */
   allowedOrigins: option(
     'allowed-origins <list>',

@@ -2,7 +2,7 @@
 import { LOG_LEVELS, MIB } from '../../shared/index.js';
 import {
   WORKERS_MAX,
-  WORKER_MEMORY_BYTES_LEAST,
+  WORKER_MEMORY_BYTES_MIN,
   defaultWorkerCount,
   defaultWorkerMemoryBytes,
 } from '../machine-memory.js';
@@ -27,7 +27,7 @@ export const workerOptions = {
   workerMemoryBytes: option(
     'worker-memory <size>',
     'memory limit of one worker; as it is approached, first new sessions and then new requests get 503',
-    size({ minBytes: WORKER_MEMORY_BYTES_LEAST }),
+    size({ minBytes: WORKER_MEMORY_BYTES_MIN }),
     {
       said: "three quarters of the machine's or cgroup's memory, divided by the workers",
       from: (reader) => defaultWorkerMemoryBytes(reader.known(workerCount)),

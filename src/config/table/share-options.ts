@@ -37,7 +37,7 @@ const requestCounts = {
 };
 
 /** The shares of a process with this much memory, and those of one subject in it. */
-export function sharesOf(memory: Option<number>) {
+export function shareOptionsOf(memory: Option<number>) {
   const eighthOf = (reader: OptionReader) => Math.floor(reader.known(memory) / 8);
   const sessionBytesMax = option(
     'max-session-bytes <size>',

@@ -101,13 +101,13 @@ interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }
 
-export type RedisPlace = ListenAddress | RedisSentinels | RedisNodes;
+export type RedisLocation = ListenAddress | RedisSentinels | RedisNodes;
 
 export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
   | {
       readonly kind: 'redis';
-      readonly place: RedisPlace;
+      readonly place: RedisLocation;
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
@@ -147,7 +147,7 @@ function checkTls(reader: OptionReader): void {
   checkPair(reader, clientCertificate, clientPrivateKey);
 }
 
-function placeOf(values: ValuesOf<typeof redis>): RedisPlace | undefined {
+function placeOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
   const { sentinels, cluster, address, mode } = values;
   if (sentinels !== undefined) {
     const { sentinelName: name, sentinelUsername: username, sentinelPassword: password } = values;

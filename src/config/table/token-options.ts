@@ -50,13 +50,13 @@ export function parseRoleNames(text: string): RoleNames {
   if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; each value can mean only one role`);
   const namesOf = (role: Role): readonly string[] => {
     const names = named.filter((each) => each.role === role).map(({ value }) => value);
-    return names.length === 0 ? OWN_ROLE_NAMES[role] : names;
+    return names.length === 0 ? DEFAULT_ROLE_NAMES[role] : names;
   };
   return { reader: namesOf('reader'), editor: namesOf('editor'), admin: namesOf('admin') };
 }
 
 /** Used when `--token-role-names` is not given. */
-export const OWN_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
+export const DEFAULT_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
 
 const mode = upstreamMode('tls-only');
 
@@ -165,7 +165,7 @@ const roleNames = option(
   'token-role-names <list>',
   'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
   parseRoleNames,
-  { said: 'reader, editor and admin', from: () => OWN_ROLE_NAMES },
+  { said: 'reader, editor and admin', from: () => DEFAULT_ROLE_NAMES },
 );
 const teams = option(
   'token-teams-claim <claim>',
@@ -175,7 +175,7 @@ const teams = option(
 );
 
 /** Which claims hold a caller's role and teams; `undefined`: no claim is examined. Control plane only. */
-export const standingOptions = section(
+export const roleClaimOptions = section(
   { role, roleNames, teams },
   {
     check: (reader) => {

@@ -41,9 +41,9 @@ export class AuditTrail {
     const { operation, kind } = request;
     const who = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
-    this.#logger.info({ audit: operation, ...told(request, change, who) }, message);
+    this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, who) }, message);
     // The stored list always has subjects in plain text: its readers may see who owns what.
-    const stored = told(request, change, beginningOf);
+    const stored = auditedFactsOf(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
     this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...stored, ...ownership });
   }
@@ -52,7 +52,7 @@ export class AuditTrail {
 type WriteSubject = (subject: string) => string;
 
 /** The audited facts of a change. */
-function told(
+function auditedFactsOf(
   { requestId, subject, fault, unpublished }: AuditedRequest,
   { before, after, isCertain }: NonNullable<ChangeNote['change']>,
   who: WriteSubject,

@@ -17,7 +17,7 @@ interface FaultAnswer {
 const RETRY_S = 2;
 
 /** Every fault code but those of the refusals that the dataplane gives, too. */
-export const faults = {
+export const faultAnswers = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
   'not-owned': { status: 403, outcome: 'error' },
@@ -60,7 +60,7 @@ export const faults = {
   'role-missing': { status: 403, outcome: 'refused' },
 } as const satisfies Readonly<Record<string, FaultAnswer>>;
 
-export type FaultCode = keyof typeof faults;
+export type FaultCode = keyof typeof faultAnswers;
 
 interface FaultFacts extends Partial<FaultAnswer> {
   /** May contain addresses, and text written by other parties. */
@@ -86,7 +86,7 @@ export class ControlPlaneFault extends Error {
   /** @param facts may differ from what the code stands for, as for a refusal that the dataplane gives, too. */
   constructor(code: FaultCode | Refusal['code'], words: string, facts: FaultFacts = {}) {
     super(words, facts.cause === undefined ? undefined : { cause: facts.cause });
-    const known: Readonly<Record<string, FaultAnswer>> = faults;
+    const known: Readonly<Record<string, FaultAnswer>> = faultAnswers;
     const { status = 500, outcome = 'refused', retryAfterS, headers = {} } = { ...known[code], ...facts };
     this.code = code;
     this.status = status;

@@ -3,7 +3,7 @@
 import { limits } from '../../shared/index.js';
 import {
   describeIssues,
-  clashesOf,
+  duplicateIssuesOf,
   curatedEntries,
   curationSchema,
   namePrefix,
@@ -96,8 +96,8 @@ function mergedMembers(
 }
 
 /** Which parts of several servers' curation clash, in words; `''` when none do. */
-export function clashWords(backends: ReadonlyMap<string, BackendConfig>): string {
-  return describeIssues(clashesOf(backends));
+export function describeClash(backends: ReadonlyMap<string, BackendConfig>): string {
+  return describeIssues(duplicateIssuesOf(backends));
 }
 
 /**

@@ -68,7 +68,11 @@ export function teamFault(said: string | null | undefined): string | undefined {
  * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Anyone who may change it may take it from a team.
  * @param before the team that it has now.
  */
-export function refuseGivenAway(caller: Principal | undefined, said: string | null | undefined, before?: string): void {
+export function refuseForeignTeam(
+  caller: Principal | undefined,
+  said: string | null | undefined,
+  before?: string,
+): void {
   if (said === undefined || said === null || said === before) return;
   if (isAdmin(caller) || caller?.teams.includes(said) === true) return;
   throw new ControlPlaneFault('not-owned', GIVEN_AWAY);

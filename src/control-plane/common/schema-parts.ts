@@ -10,13 +10,13 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   properties: Properties,
   required: readonly Required[],
 ): InputSchema<Properties, Required> {
-  const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
+  const others = Object.keys(record.properties).filter((nameSchema) => !Object.hasOwn(properties, nameSchema));
   const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
 /** A merge patch of an input (RFC 7396): any of its members, or null; the contents of object members are checked after merging. */
-export function patchOf(input: ObjectSchema): JsonSchema {
+export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];
     const types = [schema['type']].flat().filter((type) => type !== 'null');
@@ -92,21 +92,21 @@ export type InputFrom<Properties, Required extends keyof Properties> = {
   readonly [Name in Required]: FromSchema<Properties[Name]>;
 } & { readonly [Name in Exclude<keyof Properties, Required>]?: FromSchema<Properties[Name]> | undefined };
 
-export const text = { type: 'string' } as const;
-export const count = { type: 'integer', minimum: 0 } as const;
-export const time = { type: 'string', format: 'date-time' } as const;
+export const textSchema = { type: 'string' } as const;
+export const countSchema = { type: 'integer', minimum: 0 } as const;
+export const timeSchema = { type: 'string', format: 'date-time' } as const;
 export const anyObject = { type: 'object', additionalProperties: true } as const;
-export const id = { type: 'string', pattern: '^[0-9a-f]{32}$' } as const;
+export const idSchema = { type: 'string', pattern: '^[0-9a-f]{32}$' } as const;
 
 export function orNull<const Schema extends JsonSchema & { readonly type: string }>(
   schema: Schema,
-  description: string,
+  descriptionSchema: string,
 ): Omit<Schema, 'type'> & { readonly type: readonly [Schema['type'], 'null'] } {
-  return { ...schema, type: [schema.type, 'null'], description };
+  return { ...schema, type: [schema.type, 'null'], description: descriptionSchema };
 }
 
 /** An object with exactly these members, all required except those in `optional`. */
-export function exactly<
+export function exactObject<
   const Properties extends Readonly<Record<string, JsonSchema>>,
   Optional extends keyof Properties = never,
 >(
@@ -123,27 +123,27 @@ export function exactly<
 // Schema parts that servers and compositions share: what people set on both.
 
 export const name = {
-  ...text,
+  ...textSchema,
   minLength: 1,
   maxLength: limits.serverNameCharsMax,
   pattern: '^[A-Za-z0-9_.\\- ]+$',
 } as const;
-export const description = { ...text, maxLength: limits.serverDescriptionCharsMax } as const;
+export const description = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
 
 /** Its contents are checked by `curationFault`, whose messages say more. */
-export const curation = {
+export const curationSchema = {
   type: 'object',
-  properties: { prefix: text, tools: anyObject, prompts: anyObject },
+  properties: { prefix: textSchema, tools: anyObject, prompts: anyObject },
   additionalProperties: false,
 } as const;
 
-export const team = {
+export const teamSchema = {
   type: ['null', 'string'],
   description:
     'The team to which the record belongs: editors in that team and the owner may change it. If left out of a new record, the caller’s only team. Null for none.',
 } as const;
-export const owner = {
-  ...text,
+export const ownerSchema = {
+  ...textSchema,
   description: 'The subject that created the record. Present only with `--token-roles-claim`.',
 } as const;
 

@@ -3,21 +3,21 @@
 // is there.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
-import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
+import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import type { Registry } from '../registry/registry.js';
 import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition.js';
-import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
+import { isPattern, matchedTools, includesAllTools } from './tool-patterns.js';
 
 /** A server of a composition, with its current registry entry. */
-export interface Match {
+export interface MatchedServer {
   readonly composed: StoredComposedServer;
   readonly server: KnownServer | undefined;
   /** The tools that the composition names, including patterns until they are resolved. */
   readonly tools: readonly string[];
 }
 
-export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): Match[] {
+export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): MatchedServer[] {
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
     const namesake = known.byName(composed.name);
@@ -28,40 +28,40 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
 }
 
 /** Whether calls may go to the server. An unreachable server is included: it may be back before the next health check. */
-export function isServed(server: KnownServer | undefined): server is KnownServer {
+export function isCallable(server: KnownServer | undefined): server is KnownServer {
   return server !== undefined && server.enabled && server.lastSeen !== null;
 }
 
 /** Backends by name: the prefix of their tools is the server's name, unless it is curated. */
-export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
+export function composeBackends(matches: readonly MatchedServer[]): ReadonlyMap<string, BackendConfig> {
   return withoutClashes(curatedBackends(matches));
 }
 
 /** Why the servers' curation clashes, in words; `''` when it does not. */
-export function findClash(matches: readonly Match[]): string {
-  return clashWords(curatedBackends(matches));
+export function findClash(matches: readonly MatchedServer[]): string {
+  return describeClash(curatedBackends(matches));
 }
 
-function curatedBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
+function curatedBackends(matches: readonly MatchedServer[]): ReadonlyMap<string, BackendConfig> {
   const backends = new Map<string, BackendConfig>();
   for (const match of matches) {
     const { server, composed, tools } = match;
     // Patterns may match nothing: a server of which nothing is exposed is not a backend.
     const isOfUse = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
-    if (isServed(server) && isOfUse) backends.set(server.name, composedBackendOf(server, match));
+    if (isCallable(server) && isOfUse) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
 
 /** Only what the composition names is exposed. `exposes` is needed because an empty allow-list alone would allow everything. */
-function composedBackendOf(server: KnownServer, { composed, tools }: Match): BackendConfig {
+function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServer): BackendConfig {
   const { prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
   return {
     ...uncuratedBackendOf(server),
     ...curationOfNamed(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
     // An empty list allows all.
-    allowed_tool_names: namesAll(tools) ? [] : [...tools],
+    allowed_tool_names: includesAllTools(tools) ? [] : [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
     exposes: (['tools', 'prompts', 'resources'] as const).filter((kind) => named[kind].length > 0),
@@ -106,13 +106,13 @@ export class ToolNames {
   }
 
   /** The matches with each pattern replaced by the tools that it matches now, unless it is all. */
-  async resolved(matches: readonly Match[]): Promise<readonly Match[]> {
+  async resolved(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
     if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
     return Promise.all(
       matches.map(async (match) => {
         const { server, tools } = match;
-        if (namesAll(tools) || !tools.some(isPattern)) return match;
-        return { ...match, tools: matchedTools(tools, isServed(server) ? await this.of(server) : []) };
+        if (includesAllTools(tools) || !tools.some(isPattern)) return match;
+        return { ...match, tools: matchedTools(tools, isCallable(server) ? await this.of(server) : []) };
       }),
     );
   }

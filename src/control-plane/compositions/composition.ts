@@ -3,45 +3,45 @@
 import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {
-  curation,
+  curationSchema,
   description,
-  exactly,
+  exactObject,
   type FromSchema,
-  id,
+  idSchema,
   type InputFrom,
   inputSchemaOf,
   type JsonSchema,
   name,
-  owner,
-  patchOf,
-  team,
-  text,
-  time,
+  ownerSchema,
+  patchSchemaOf,
+  teamSchema,
+  textSchema,
+  timeSchema,
 } from '../common/schema-parts.js';
 
-const composedServer = exactly(
+const composedServer = exactObject(
   {
-    name: { ...text, description: 'Of a registered server.' },
+    name: { ...textSchema, description: 'Of a registered server.' },
     tools: {
       type: ['array', 'string'],
-      items: { ...text, minLength: 1 },
+      items: { ...textSchema, minLength: 1 },
       description:
         'As the server names them, without a prefix. A `*` stands for any characters; `*` alone, in a list or not, for all tools. Patterns are resolved when the composition is published, and again when the server has other tools. At least one, unless there are prompts or resources.',
     },
     prompts: {
       type: 'array',
-      items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+      items: { ...textSchema, minLength: 1, pattern: '^[^*]+$' },
       description: 'Prompts, as the server names them, without patterns. None if left out.',
     },
     resources: {
       type: 'array',
-      items: { ...text, minLength: 1 },
+      items: { ...textSchema, minLength: 1 },
       description: 'Names or URIs of resources, names or texts of templates. Left out: none.',
     },
     curation: {
-      ...curation,
+      ...curationSchema,
       description:
-        'Like `curation` of a server, but for this composition only; each member given here takes precedence over the server’s.',
+        'Like `curationSchema` of a server, but for this composition only; each member given here takes precedence over the server’s.',
     },
   },
   ['prompts', 'resources', 'curation'],
@@ -60,22 +60,22 @@ const compositionSaid = {
   subjects: {
     type: 'array',
     maxItems: limits.compositionSubjectsMax,
-    items: { ...text, minLength: 1, maxLength: limits.storeKeyBytesMax },
+    items: { ...textSchema, minLength: 1, maxLength: limits.storeKeyBytesMax },
     description: 'Who may use it. Left out of a new composition: the caller.',
   },
-  team,
+  team: teamSchema,
 } as const;
 
-const composition = exactly(
+const composition = exactObject(
   {
-    id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
+    id: { ...idSchema, description: 'The id of the virtual host on the dataplane, too.' },
     ...compositionSaid,
-    owner,
-    createdAt: time,
-    updatedAt: time,
+    owner: ownerSchema,
+    createdAt: timeSchema,
+    updatedAt: timeSchema,
     missingTools: {
       type: 'array',
-      items: exactly({ server: text, tool: text }),
+      items: exactObject({ server: textSchema, tool: textSchema }),
       description: 'Tools that it names and cannot serve now.',
     },
   },
@@ -87,7 +87,7 @@ const compositionInput = inputSchemaOf(composition, compositionSaid, ['name', 's
 export const compositionSchemas = {
   Composition: composition,
   CompositionInput: compositionInput,
-  CompositionPatch: patchOf(compositionInput),
+  CompositionPatch: patchSchemaOf(compositionInput),
 } as const satisfies Record<string, JsonSchema>;
 
 type SaidServer = FromSchema<typeof composedServer>;

@@ -7,14 +7,21 @@ import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/
 import type { ComposerShares } from '../../config/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
 import { type Change, ChangeNote } from '../common/change.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway } from '../common/principal.js';
+import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
-import { FreshRuns } from '../mirror/fresh-runs.js';
+import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import { Collection } from '../registry/collection.js';
 import type { Directory } from '../registry/directory.js';
 import type { Registry } from '../registry/registry.js';
-import { composeBackends, findClash, matchServers, isServed, type Match, ToolNames } from './composed-backends.js';
+import {
+  composeBackends,
+  findClash,
+  matchServers,
+  isCallable,
+  type MatchedServer,
+  ToolNames,
+} from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import {
@@ -29,15 +36,15 @@ import {
 } from './composition.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication.js';
 import { Publisher, virtualHostJson } from './publisher.js';
-import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
+import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
 /** A pattern is present if it matches something, or is all. */
 function isThere(tool: string, names: ReadonlySet<string>): boolean {
-  if (namesAll([tool])) return true;
+  if (includesAllTools([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
 
-function nameOf({ composed, server }: Match): string {
+function nameOf({ composed, server }: MatchedServer): string {
   return server?.name ?? composed.name;
 }
 
@@ -70,7 +77,7 @@ export class Compositions {
   readonly #compositions: Collection<StoredComposition, StoredComposition>;
   readonly #names: ToolNames;
   readonly #publisher: Publisher;
-  readonly #repairs = new FreshRuns(() => this.#repair());
+  readonly #repairs = new CoalescedRuns(() => this.#repair());
   /** Publication jobs of this process, by key. */
   readonly #underway = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
@@ -129,7 +136,7 @@ export class Compositions {
    */
   async create(input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { exposure, subjects = [maker], description = '', team, ...checked } = checkCompositionInput(input);
-    refuseGivenAway(change.caller, team);
+    refuseForeignTeam(change.caller, team);
     await this.#options.directory.sync();
     const { compositionsMax } = this.#options.shares;
     if (this.#options.directory.compositions.size >= compositionsMax) {
@@ -312,7 +319,7 @@ export class Compositions {
   /** @param published subjects that already have the composition: an obstacle to publishing to them is not this change's fault. */
   async #refuseUnpublishable(
     composition: StoredComposition,
-    matches: readonly Match[],
+    matches: readonly MatchedServer[],
     json: string,
     published: readonly string[],
   ): Promise<void> {
@@ -341,9 +348,9 @@ export class Compositions {
     return { ...composition, servers, ...(exposure && { exposure }), missingTools: missing.flat() };
   }
 
-  async #findMissing(match: Match): Promise<Composition['missingTools']> {
+  async #findMissing(match: MatchedServer): Promise<Composition['missingTools']> {
     const { composed, server } = match;
-    const names = isServed(server) ? await this.#names.of(server) : undefined;
+    const names = isCallable(server) ? await this.#names.of(server) : undefined;
     const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
     return missing.map((tool) => ({ server: nameOf(match), tool }));
   }

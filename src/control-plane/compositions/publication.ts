@@ -151,12 +151,12 @@ export function readJob(key: string, bytes: Buffer): PublicationJob {
   return { key, bytes, ...(JSON.parse(bytes.toString()) as JobTarget) };
 }
 
-export function addingJob({ key, bytes }: PublicationJob): RecordChange {
+export function jobChangeToAdd({ key, bytes }: PublicationJob): RecordChange {
   return { ...jobKey(key), expected: undefined, value: bytes };
 }
 
 /** @param left subjects that could not be published to: the job stays, for these. */
-export function jobDone({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
+export function jobChangeAfterRun({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
   return { ...jobKey(key), expected: bytes, value: left.length === 0 ? undefined : encode({ subjects: left }) };
 }
 

@@ -4,20 +4,20 @@
 // a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
 // changed them publishes afterwards, so that the last writer has always seen the last change.
 import type { ComposerShares } from '../../config/index.js';
-import { Turns } from '../../fair/index.js';
+import { TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { CONFIG_INLINE_BYTES_MAX, mapsAsObjects, publicationKey, TaskThread } from '../../user-config/index.js';
 import type { ChangeNote } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
-import { composeBackends, matchServers, type Match, type ToolNames } from './composed-backends.js';
+import { composeBackends, matchServers, type MatchedServer, type ToolNames } from './composed-backends.js';
 import type { StoredComposition } from './composition.js';
 import { hostsWithinShares } from './composition-quota.js';
-import { FreshRuns } from '../mirror/fresh-runs.js';
+import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import type { PublicationTask } from './publication-thread.js';
 import {
   changesOf,
-  jobDone,
+  jobChangeAfterRun,
   ownedBuffer,
   planPublication,
   userConfigKey,
@@ -49,12 +49,12 @@ const PROGRESS_MS = 5_000;
 export class Publisher {
   readonly #parts: PublisherParts;
   /** Small publications are planned on the event loop, a millisecond per turn, however many there are. */
-  readonly #turns = new Turns({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
+  readonly #turns = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
   /** Plans large ones, whose decoding would block the event loop for up to a second. */
   readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
-  readonly #runs = new FreshRuns((subject) => this.#publish(subject));
+  readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
   readonly #written = new WeakMap<StoredComposition, WrittenHost>();
@@ -105,7 +105,7 @@ export class Publisher {
     // Subjects that have a composition are checked at intervals anyway; the others stay in the job, or they would be forgotten.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
     // If the swap fails because the job has changed, another process has done it.
-    await records.swap([jobDone(job, left)]);
+    await records.swap([jobChangeAfterRun(job, left)]);
   }
 
   /** Brings the outdated user configs up to date; checking first is cheaper, as a read costs less than a write. */
@@ -113,7 +113,7 @@ export class Publisher {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
     for (const state of states) {
-      const { kind } = await this.#plan(state, await this.#wantedBy(state.subject));
+      const { kind } = await this.#plan(state, await this.#virtualHostsOf(state.subject));
       if (kind !== 'current') stale.push(state.subject);
     }
     await this.publish(stale);
@@ -122,7 +122,7 @@ export class Publisher {
   /** Why the composition, whose virtual host is given as JSON, cannot be published to the subject now. */
   async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
-    const wanted = await this.#wantedBy(subject);
+    const wanted = await this.#virtualHostsOf(subject);
     wanted.set(id, json);
     const plan = await this.#plan(state, wanted, id);
     return plan.kind === 'obstructed' ? plan.reason : undefined;
@@ -146,7 +146,7 @@ export class Publisher {
       // would look unwanted.
       const state = await this.#readState(subject);
       await directory.sync();
-      const wanted = await this.#wantedBy(subject);
+      const wanted = await this.#virtualHostsOf(subject);
       const plan = await this.#plan(state, wanted);
       const obstacle = plan.kind === 'obstructed' ? plan.reason : plan.obstacle;
       if (obstacle === undefined) this.#obstacles.delete(subject);
@@ -155,7 +155,7 @@ export class Publisher {
       if (!(await records.swap(changesOf(state, plan)))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
-      return isSame(await this.#wantedBy(subject), wanted) ? true : undefined;
+      return isSame(await this.#virtualHostsOf(subject), wanted) ? true : undefined;
     });
   }
 
@@ -204,7 +204,7 @@ export class Publisher {
   }
 
   /** JSON of the wanted virtual hosts, by id. */
-  async #wantedBy(subject: string): Promise<Map<string, string>> {
+  async #virtualHostsOf(subject: string): Promise<Map<string, string>> {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
     for (const composition of compositions.forSubject(subject)) {
@@ -231,7 +231,10 @@ export class Publisher {
   }
 }
 
-export function virtualHostJson(matches: readonly Match[], { exposure }: Pick<StoredComposition, 'exposure'>): string {
+export function virtualHostJson(
+  matches: readonly MatchedServer[],
+  { exposure }: Pick<StoredComposition, 'exposure'>,
+): string {
   return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)), exposure }, mapsAsObjects);
 }
 

@@ -8,7 +8,7 @@ export const MATCHED_TOOLS_MAX = 1_000;
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
 /** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */
-export function namesAll(tools: readonly string[]): boolean {
+export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
 

@@ -2,7 +2,7 @@
 // backend, and people who sign in to the console. Here are the URL at which the browser goes on, and what its return is exchanged for.
 // Who may begin, what is kept meanwhile and what is done with the tokens is theirs. Cold path.
 import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
-import { type ClientAuthentication, oauthAnswer, toldBy, clientAuth } from '../../credentials/index.js';
+import { type ClientAuthentication, oauthAnswer, errorCodeText, clientAuth } from '../../credentials/index.js';
 import type { ConnectFetch } from './connect-fetch.js';
 
 /** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond that, the sign-in fails. */
@@ -70,14 +70,18 @@ export async function tokensFor(
 }
 
 /** What the authorization server said went wrong: of its response, only the error code is repeated. */
-interface Told {
+interface OAuthErrorReport {
   readonly isDenied: boolean;
   readonly isClientUnknown: boolean;
   /** As ` (code)`; `undefined` where the error is not about what it said. */
   readonly words: string | undefined;
 }
 
-export function told(error: unknown): Told {
+export function describeError(error: unknown): OAuthErrorReport {
   const { error: code } = error as { readonly error?: unknown };
-  return { isDenied: code === 'access_denied', isClientUnknown: code === 'invalid_client', words: toldBy(error) };
+  return {
+    isDenied: code === 'access_denied',
+    isClientUnknown: code === 'invalid_client',
+    words: errorCodeText(error),
+  };
 }

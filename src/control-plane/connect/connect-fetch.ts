@@ -62,10 +62,12 @@ export class ConnectFetch {
 
   /** Throws for a URL that must not be connected to. The addresses of a host name are checked when connecting. */
   check(url: URL): void {
-    if (!/^https?:$/.test(url.protocol)) throw unfit('A server names an address that is not http or https.');
+    if (!/^https?:$/.test(url.protocol)) throw unusableResponse('A server names an address that is not http or https.');
     if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
-      throw unfit('A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.');
-    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined) throw unfit(NOT_ALLOWED);
+      throw unusableResponse(
+        'A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.',
+      );
+    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined) throw unusableResponse(NOT_ALLOWED);
   }
 }
 
@@ -84,10 +86,10 @@ const ENCODED: UpstreamFault['kind'] = 'answer-encoded';
 function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   if (kind === 'answer-timeout' || kind === 'connect-timeout')
     return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
-  return unfit(WORDS[kind] ?? 'A server cannot be reached: try again later.', kind);
+  return unusableResponse(WORDS[kind] ?? 'A server cannot be reached: try again later.', kind);
 }
 
 /** A backend or an authorization server gave an unusable response. */
-export function unfit(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {
+export function unusableResponse(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {
   return new ControlPlaneFault('party-unfit', words, { cause });
 }

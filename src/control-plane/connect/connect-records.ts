@@ -7,12 +7,12 @@ import { limits } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import type { Discovered } from './discovery.js';
+import type { DiscoveredAuthorization } from './discovery.js';
 
 /** Records of unfinished consents that each new consent checks for expired ones. The next consent continues behind them. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-export interface BegunConsent extends Discovered {
+export interface PendingConsent extends DiscoveredAuthorization {
   /** Part of the `state` parameter, which the authorization server sends back. */
   readonly nonce: string;
   /** A hash that identifies the browser that began the consent. */
@@ -30,7 +30,7 @@ export interface BegunConsent extends Discovered {
 
 interface ConnectRecord {
   readonly usedTickets: readonly { readonly id: string; readonly untilMs: number }[];
-  readonly begun?: BegunConsent | undefined;
+  readonly begun?: PendingConsent | undefined;
 }
 
 const PREFIX = 'connects/';
@@ -44,7 +44,7 @@ export class ConnectRecords {
   }
 
   /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. @param ticketId of the link. */
-  async begin(ticketId: string, begun: BegunConsent, nowMs: number): Promise<void> {
+  async begin(ticketId: string, begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
       const { bytes, value } = await this.#sealed.read(key);
@@ -63,7 +63,7 @@ export class ConnectRecords {
   }
 
   /** Single use: a second call finds nothing. @returns `undefined` if no unexpired consent has this nonce. */
-  async end(grantKey: string, nonce: string, nowMs: number): Promise<BegunConsent | undefined> {
+  async end(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
       const { bytes, value } = await this.#sealed.read(key);

@@ -24,10 +24,10 @@ import { limits, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { authorizationUrl, createVerifier, told, tokensFor } from './code-flow.js';
-import { ConnectFetch, unfit, type ConnectFetchMeans } from './connect-fetch.js';
-import { ConnectRecords, type BegunConsent } from './connect-records.js';
-import { discoverAuthorization, type Discovered } from './discovery.js';
+import { authorizationUrl, createVerifier, describeError, tokensFor } from './code-flow.js';
+import { ConnectFetch, unusableResponse, type ConnectFetchMeans } from './connect-fetch.js';
+import { ConnectRecords, type PendingConsent } from './connect-records.js';
+import { discoverAuthorization, type DiscoveredAuthorization } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 
 // Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
@@ -91,7 +91,7 @@ interface ConnectOptions extends ConnectFetchMeans {
 type Ticket = ConnectTicket<UserAuth>;
 
 /** What the consent page shows. */
-export interface ConsentPreview extends Discovered {
+export interface ConsentPreview extends DiscoveredAuthorization {
   readonly ticket: Ticket;
 }
 
@@ -166,7 +166,7 @@ export class Connect {
       const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
       const answer = await tokensFor(query, fetch, { ...server }, { authentication, secret }, asking);
       const issued = renewedGrant(answer, issuedAtMs);
-      if ('kind' in issued) throw unfit('The authorization server issued no usable token.');
+      if ('kind' in issued) throw unusableResponse('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
     } catch (error) {
       throw await this.#faultOf(error, begun);
@@ -226,13 +226,17 @@ export class Connect {
     return this.#options.connectUrl + CALLBACK_PATH;
   }
 
-  async #clientFor(fetch: ConnectFetch, { auth, ...target }: Ticket, found: Discovered): Promise<GrantClient> {
+  async #clientFor(
+    fetch: ConnectFetch,
+    { auth, ...target }: Ticket,
+    found: DiscoveredAuthorization,
+  ): Promise<GrantClient> {
     const { client_id: id, client_secret: reference } = auth;
     if (id !== undefined) return { id, reference, authentication: authenticationOf(auth) };
     return this.#clients.find(fetch, target, found, this.#redirectUri);
   }
 
-  async #secretOf({ auth, client, server, origin }: BegunConsent): Promise<string> {
+  async #secretOf({ auth, client, server, origin }: PendingConsent): Promise<string> {
     const { secrets } = this.#options;
     const text = await secretOfClient(secrets, client, auth.client_secret, server.token_endpoint, origin);
     if (typeof text === 'string') return text;
@@ -242,7 +246,7 @@ export class Connect {
     );
   }
 
-  async #takeBegun(state: string, browser: string): Promise<BegunConsent> {
+  async #takeBegun(state: string, browser: string): Promise<PendingConsent> {
     const isShort = state.length <= STATE_CHARS_MAX;
     const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_USE, state) : undefined;
     if (opened === undefined) throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
@@ -262,7 +266,7 @@ export class Connect {
   }
 
   async #save(
-    begun: BegunConsent,
+    begun: PendingConsent,
     issued: Pick<UserGrant, 'accessToken' | 'refreshToken' | 'expiresAtMs' | 'issuedAtMs'>,
   ) {
     const { grantKey: key, subject, backendName, origin, path, server, client, resource, scope } = begun;
@@ -291,14 +295,14 @@ export class Connect {
     });
   }
 
-  async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
+  async #faultOf(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
     if (error instanceof ControlPlaneFault) return error;
-    const { isDenied, isClientUnknown, words } = told(error);
+    const { isDenied, isClientUnknown, words } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
     if (isClientUnknown && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
     if (words === undefined) return error;
-    return unfit(`The authorization server did not respond as expected${words}: nothing was connected.`);
+    return unusableResponse(`The authorization server did not respond as expected${words}: nothing was connected.`);
   }
 }
 

@@ -3,7 +3,7 @@
 // rejected if it could make the user consent for another resource, whose token this backend would then see. Cold path.
 import { PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
-import { type ConnectFetch, unfit } from './connect-fetch.js';
+import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
 
 export interface AuthorizationServer {
   readonly issuer: string;
@@ -15,7 +15,7 @@ export interface AuthorizationServer {
   readonly authorization_response_iss_parameter_supported?: boolean;
 }
 
-export interface Discovered {
+export interface DiscoveredAuthorization {
   readonly server: AuthorizationServer;
   /** `''`: none is asked for. */
   readonly resource: string;
@@ -30,7 +30,7 @@ export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
   auth: UserAuth,
-): Promise<Discovered> {
+): Promise<DiscoveredAuthorization> {
   const backend = new URL(target.origin + target.path);
   const challenge = await challengeOf(fetch, backend);
   const metadata = await resourceMetadata(fetch, backend, challenge);
@@ -42,7 +42,7 @@ export async function discoverAuthorization(
   const wanted = parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   const scope = auth.scope ?? (offersOffline ? withOffline(wanted) : wanted);
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
-    throw unfit('The scope or resource that the backend asks for is too long.');
+    throw unusableResponse('The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
 }
 
@@ -93,7 +93,7 @@ function checkResource(resource: string | undefined, backend: URL): void {
   const path = url?.pathname.replace(/\/$/, '') ?? '';
   const isWithin = backend.pathname === path || backend.pathname.startsWith(`${path}/`);
   if (url?.origin !== backend.origin || !isWithin)
-    throw unfit('The backend names a resource that is not its own: no consent can be given to it.');
+    throw unusableResponse('The backend names a resource that is not its own: no consent can be given to it.');
 }
 
 async function serverMetadata(
@@ -101,7 +101,7 @@ async function serverMetadata(
   issuer: string,
 ): Promise<{ server: AuthorizationServer; offersOffline: boolean }> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
-    throw unfit('The backend names no authorization server.');
+    throw unusableResponse('The backend names no authorization server.');
   fetch.check(new URL(issuer));
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -119,16 +119,16 @@ async function serverMetadata(
     const server = checkedServer(fetch, { code_challenge_methods_supported: unsaid, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
-  throw unfit('The backend’s authorization server publishes no metadata.');
+  throw unusableResponse('The backend’s authorization server publishes no metadata.');
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-    throw unfit('The authorization server’s metadata names another issuer.');
+    throw unusableResponse('The authorization server’s metadata names another issuer.');
   // Without PKCE, whoever intercepts a code could use it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
-    throw unfit('The authorization server does not support PKCE with S256.');
+    throw unusableResponse('The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
   const revocation = revocationIn(fetch, metadata);
@@ -148,7 +148,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
 function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): string {
   const text = textIn(metadata, name) ?? '';
   if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw unfit('The metadata of the authorization server lacks a required endpoint.');
+    throw unusableResponse('The metadata of the authorization server lacks a required endpoint.');
   fetch.check(new URL(text));
   return text;
 }

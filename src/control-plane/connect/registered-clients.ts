@@ -8,15 +8,15 @@ import {
   type ClientAuthentication,
   type GrantClient,
   oauthAnswer,
-  toldBy,
+  errorCodeText,
 } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
 import { isSecretValue } from '../../config/index.js';
 import type { RecordStore } from '../../store/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { type ConnectFetch, unfit } from './connect-fetch.js';
-import type { AuthorizationServer, Discovered } from './discovery.js';
+import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
+import type { AuthorizationServer, DiscoveredAuthorization } from './discovery.js';
 
 interface RegisteredClient {
   readonly issuer: string;
@@ -28,7 +28,7 @@ interface RegisteredClient {
   readonly untilMs: number;
 }
 
-const METHODS: Readonly<Record<string, ClientAuthentication>> = {
+const AUTHENTICATION_BY_METHOD: Readonly<Record<string, ClientAuthentication>> = {
   none: 'none',
   client_secret_basic: 'basic',
   client_secret_post: 'post',
@@ -45,7 +45,7 @@ export class RegisteredClients {
   async find(
     fetch: ConnectFetch,
     target: UpstreamTarget,
-    { server, scope }: Discovered,
+    { server, scope }: DiscoveredAuthorization,
     redirectUri: string,
   ): Promise<GrantClient> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
@@ -83,15 +83,17 @@ async function register(
   redirectUri: string,
 ): Promise<RegisteredClient> {
   if (server.registration_endpoint === undefined)
-    throw unfit(
+    throw unusableResponse(
       'The authorization server does not allow the gateway to register itself: the operator has to name a client in the backend’s auth.',
     );
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   // `none` comes first: with PKCE in use, a client secret adds nothing but another secret to keep.
-  const method = Object.keys(METHODS).find((each) => supported.includes(each));
+  const method = Object.keys(AUTHENTICATION_BY_METHOD).find((each) => supported.includes(each));
   if (method === undefined)
-    throw unfit('The authorization server requires a client authentication that the gateway does not support.');
+    throw unusableResponse(
+      'The authorization server requires a client authentication that the gateway does not support.',
+    );
   const { issuer, registration_endpoint: endpoint } = server;
   const ask = async (asked: string): ReturnType<typeof oauth.processDynamicClientRegistrationResponse> => {
     const answer = await oauth.dynamicClientRegistrationRequest(
@@ -109,7 +111,7 @@ async function register(
     return oauth
       .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
       .catch((error: unknown) => {
-        const code = toldBy(error) ?? '';
+        const code = errorCodeText(error) ?? '';
         // Some servers register for no scopes but their own, and grant those of the resources behind them all the same.
         if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
         throw notRegistered(
@@ -120,7 +122,7 @@ async function register(
   const said = await ask(scope);
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
   const agreed = said.token_endpoint_auth_method;
-  const authentication = METHODS[typeof agreed === 'string' ? agreed : method] ?? 'basic';
+  const authentication = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : method] ?? 'basic';
   if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
@@ -133,7 +135,7 @@ function usableSecret(secret: unknown): string {
 }
 
 function notRegistered(what: string): ControlPlaneFault {
-  return unfit(
+  return unusableResponse(
     `The gateway asked the authorization server to register it, which ${what}: the operator can name a client in the backend’s auth.`,
   );
 }

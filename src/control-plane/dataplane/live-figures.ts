@@ -2,7 +2,7 @@
 // watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
 import { figuresShape, readyShape, workersShape, KIB, limits } from '../../shared/index.js';
-import { Figures, Interval, loadOf, type LoadRow, type TopAnswer } from '../../metrics/index.js';
+import { Figures, Interval, loadOf, type LoadRow, type DataplaneLoad } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
 import type { AdminListener } from './admin-listener.js';
@@ -145,7 +145,7 @@ function eventOf(name: string, value: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
-function readingOf(load: TopAnswer, isAdmin: boolean): object {
+function readingOf(load: DataplaneLoad, isAdmin: boolean): object {
   const { methods, backends, gatewayP99S, ...rest } = load;
   const calls = methods.find(({ name }) => name === 'tools/call');
   return {

@@ -19,7 +19,7 @@ export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Ht
 }
 
 /** Plain text in which backticks mark `code`. */
-export function prose(text: string): Html {
+export function textWithCode(text: string): Html {
   return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }
 

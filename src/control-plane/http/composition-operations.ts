@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { operationsOf } from './operation.js';
-import { itemsOf, jsonList, pageHeaders, pageQuery } from './operation-parts.js';
+import { itemsOf, jsonListAnswer, pageHeaders, pageQuery } from './operation-parts.js';
 import { thingOperations } from './thing-operations.js';
 
 /** Whether tools that their server does not have may be named. */
@@ -33,7 +33,7 @@ export const compositionOperations = operationsOf('compositions', {
     role: 'reader',
     summary: 'List the compositions, sorted by name',
     query: pageQuery,
-    answers: [{ ...jsonList('The compositions.', 'Composition'), headers: pageHeaders }],
+    answers: [{ ...jsonListAnswer('The compositions.', 'Composition'), headers: pageHeaders }],
     refusals: [422],
     handle: async ({ compositions }, request, reply) =>
       itemsOf(request, reply, await compositions.list(request.query as PageQuery)),

@@ -7,7 +7,7 @@ import type { Connect, Revocation } from '../connect/connect.js';
 import type { ServerRecord } from '../records/server-record.js';
 import { roleRefusal } from './control-plane-admission.js';
 import { operationsOf } from './operation.js';
-import { json, jsonList, parameterOf } from './operation-parts.js';
+import { jsonAnswer, jsonListAnswer, parameterOf } from './operation-parts.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
@@ -32,7 +32,7 @@ export const connectionOperations = operationsOf('connections', {
     description:
       'For a server whose `auth` is `oauth2-user`. The link is valid for ten minutes and one use, and gives the consent in the name of the caller.',
     body: 'ConnectionLinkInput',
-    answers: [json(200, 'The link.', 'ConnectionLink')],
+    answers: [jsonAnswer(200, 'The link.', 'ConnectionLink')],
     refusals: [404, 422, 503],
     handle: async ({ connect, registry }, request) => {
       const reference = parameterOf(request, 'server');
@@ -52,7 +52,7 @@ export const connectionOperations = operationsOf('connections', {
     id: 'listConnections',
     role: 'any',
     summary: 'List the servers that the caller has connected',
-    answers: [jsonList('What the caller has granted.', 'Connection')],
+    answers: [jsonListAnswer('What the caller has granted.', 'Connection')],
     refusals: [503],
     handle: async ({ connect }, { subject }) => there(connect).list(subject),
   },
@@ -64,7 +64,11 @@ export const connectionOperations = operationsOf('connections', {
     description:
       '`{server}` is the name in the list of connections. The next call asks for consent again. The consent is also withdrawn at the authorization server, if that offers it.',
     answers: [
-      json(200, 'The consent is deleted here; the body has the result at the authorization server.', 'Disconnection'),
+      jsonAnswer(
+        200,
+        'The consent is deleted here; the body has the result at the authorization server.',
+        'Disconnection',
+      ),
     ],
     refusals: [404, 503],
     handle: async ({ connect }, request, _reply, { note }) => {

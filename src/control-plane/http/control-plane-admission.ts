@@ -27,7 +27,7 @@ export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof
   };
 }
 
-const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
+const ALLOWED_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
 interface KnownCaller {
   readonly subject: string;
@@ -116,7 +116,7 @@ export class ControlPlaneAdmission {
     if (origin === '') return [];
     return [
       ...this.#parts.hosts.corsHeaders(origin),
-      ...(isPreflight(request) ? this.#parts.hosts.preflightHeaders(asked, METHODS) : []),
+      ...(isPreflight(request) ? this.#parts.hosts.preflightHeaders(asked, ALLOWED_METHODS) : []),
     ];
   }
 

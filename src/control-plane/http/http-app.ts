@@ -8,7 +8,7 @@
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import type { Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { keepRoom } from '../../fair/index.js';
+import { closeIdleForNew } from '../../fair/index.js';
 import type { Role } from '../../config/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import type { RequestIds } from '../../edge/index.js';
@@ -112,7 +112,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     },
     clientErrorHandler,
   });
-  keepRoom(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
+  closeIdleForNew(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
   compileValidators(app);
   // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));

@@ -1,6 +1,13 @@
 // Generates the OpenAPI 3.1 document from the operations and schemas that the routes are mounted from.
 import { PROGRAM_VERSION } from '../../shared/index.js';
-import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
+import {
+  pathParameters,
+  roleOf,
+  type AnswerDescription,
+  type ContentDescription,
+  type Operation,
+  type RefusalStatus,
+} from './operation.js';
 import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas } from './schemas.js';
@@ -104,7 +111,7 @@ function describeParameters(operation: Operation): unknown[] {
 function describeResponses(operation: Operation): Record<string, unknown> {
   const errorSchema = operation.tag === 'mcp' ? 'McpError' : 'Error';
   const refused = refusalsOf(operation).map((status) => {
-    const contents: readonly Content[] = [{ mediaType: 'application/json', schema: errorSchema }];
+    const contents: readonly ContentDescription[] = [{ mediaType: 'application/json', schema: errorSchema }];
     return describeResponse({ status, description: refusalTexts[status], contents, headers: refusalHeaders[status] });
   });
   return Object.fromEntries([...refused, ...operation.answers.map(describeResponse)]);
@@ -122,7 +129,7 @@ function refusalsOf(operation: Operation): (keyof typeof refusalTexts)[] {
   return [...statuses];
 }
 
-interface Response extends Omit<Answer, 'status' | 'headers'> {
+interface Response extends Omit<AnswerDescription, 'status' | 'headers'> {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -137,11 +144,11 @@ function describeHeaders(headers: Readonly<Record<string, string>>): Record<stri
   return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema }]));
 }
 
-function describeContents(contents: readonly Content[]): Record<string, unknown> {
+function describeContents(contents: readonly ContentDescription[]): Record<string, unknown> {
   return Object.fromEntries(contents.map((content) => [content.mediaType, { schema: schemaOf(content) }]));
 }
 
-function schemaOf({ mediaType, schema, isList }: Content): JsonSchema {
+function schemaOf({ mediaType, schema, isList }: ContentDescription): JsonSchema {
   if (schema === undefined) return mediaType === 'application/json' ? {} : { type: 'string' };
   const reference = { $ref: `#/components/schemas/${schema}` };
   return isList === true ? { type: 'array', items: reference } : reference;

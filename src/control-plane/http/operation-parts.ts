@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../shared/index.js';
 import type { Page } from '../mirror/named-mirror.js';
-import type { Answer } from './operation.js';
+import type { AnswerDescription } from './operation.js';
 import type { SchemaName } from './schemas.js';
 
 export const pageQuery = {
@@ -37,30 +37,33 @@ export function parameterOf({ params }: FastifyRequest, name: string): string {
   return (params as Readonly<Record<string, string>>)[name] ?? '';
 }
 
-export function json(status: 200 | 201 | 202, description: string, schema: SchemaName): Answer {
+export function jsonAnswer(status: 200 | 201 | 202, description: string, schema: SchemaName): AnswerDescription {
   return { status, description, contents: [{ mediaType: 'application/json', schema }] };
 }
 
-export function jsonList(description: string, schema: SchemaName): Answer {
+export function jsonListAnswer(description: string, schema: SchemaName): AnswerDescription {
   return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
 }
 
-export const tagged = {
+export const etagHeader = {
   etag: 'A tag of the properties that people set: send it in `If-Match` to change only this version.',
 };
 
-export const located = { location: 'The path of what was made.', ...tagged };
+export const locationHeader = { location: 'The path of what was made.', ...etagHeader };
 
 /** For a change whose publication takes longer than the request waits. */
-export const unpublished = {
+export const unpublishedAnswer = {
   description:
     'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',
   headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
 };
 
-export function changedUnpublished(schema: SchemaName, headers: Readonly<Record<string, string>> = {}): Answer {
-  const described = json(202, unpublished.description, schema);
-  return { ...described, headers: { ...unpublished.headers, ...headers } };
+export function unpublishedChange(
+  schema: SchemaName,
+  headers: Readonly<Record<string, string>> = {},
+): AnswerDescription {
+  const described = jsonAnswer(202, unpublishedAnswer.description, schema);
+  return { ...described, headers: { ...unpublishedAnswer.headers, ...headers } };
 }
 
 export const aggregateQuery = {

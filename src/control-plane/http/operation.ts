@@ -21,18 +21,18 @@ type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Refusals beyond those that any endpoint may give. */
 export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;
 
-export interface Content {
+export interface ContentDescription {
   readonly mediaType: 'application/json' | 'application/merge-patch+json' | 'text/html' | 'text/event-stream';
   /** Absent: no schema is documented. */
   readonly schema?: SchemaName;
   readonly isList?: true;
 }
 
-export interface Answer {
+export interface AnswerDescription {
   readonly status: 200 | 201 | 202 | 204 | 503;
   readonly description: string;
   /** One for each media type that the caller may choose; empty: no body. */
-  readonly contents: readonly Content[];
+  readonly contents: readonly ContentDescription[];
   /** Name → description. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -96,7 +96,7 @@ export interface Operation {
   readonly body?: SchemaName;
   /** `application/json` by default. */
   readonly bodyType?: 'application/merge-patch+json';
-  readonly answers: readonly Answer[];
+  readonly answers: readonly AnswerDescription[];
   readonly refusals?: readonly RefusalStatus[];
   /** Absent: the route is not mounted with the others, because it takes or sends something else than JSON. */
   readonly handle?: Handle;

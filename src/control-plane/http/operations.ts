@@ -6,7 +6,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation } from './operation.js';
-import { aggregateQuery, json } from './operation-parts.js';
+import { aggregateQuery, jsonAnswer } from './operation-parts.js';
 import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
@@ -24,7 +24,7 @@ const statusOperations = operationsOf('status', {
     // Callers without a token behind one proxy share an address, and must not use up the monitor's requests.
     isUncounted: true,
     answers: [
-      json(200, 'It can.', 'Health'),
+      jsonAnswer(200, 'It can.', 'Health'),
       {
         status: 503,
         description: 'The store cannot be reached, or the control plane is overloaded and accepts nothing.',
@@ -42,14 +42,14 @@ const statusOperations = operationsOf('status', {
     summary: 'Whether the process answers at all, whatever the store does',
     isOpen: true,
     isUncounted: true,
-    answers: [json(200, 'It does.', 'Liveness')],
+    answers: [jsonAnswer(200, 'It does.', 'Liveness')],
     handle: async () => ({ status: 'live' as const }),
   },
   'GET /version': {
     id: 'getVersion',
     summary: 'Version and status',
     isOpen: true,
-    answers: [json(200, 'Version and status.', 'Version')],
+    answers: [jsonAnswer(200, 'Version and status.', 'Version')],
     handle: async ({ records, registry, compositions }) => {
       const reachable = await records.ping();
       return {
@@ -102,7 +102,7 @@ const resourceMetadata = {
   isOpen: true,
   description:
     'The answer is the same whether the composition exists or not: 404 if there is no authorization server to name (`--authorization-servers`).',
-  answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
+  answers: [jsonAnswer(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
   refusals: [404],
   handle: async ({ admission }, request, reply) => {
     const metadata = admission.metadata(request);
@@ -134,7 +134,7 @@ const callerOperations = operationsOf('status', {
     role: 'any',
     summary: 'Who the token is of, and what it is for',
     description: 'Without `--token-roles-claim` every token is an admin’s.',
-    answers: [json(200, 'The caller.', 'Caller')],
+    answers: [jsonAnswer(200, 'The caller.', 'Caller')],
     handle: async (_parts, { subject, caller }) => {
       if (caller === undefined) return { subject, role: 'admin', teams: [] };
       return { subject, role: caller.role ?? null, teams: caller.teams };

@@ -3,7 +3,15 @@
 // error messages say more: see `shapeOf`.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { roles } from '../../config/index.js';
-import { count, exactly, orNull, shapeOf, text, time, type JsonSchema } from '../common/schema-parts.js';
+import {
+  countSchema,
+  exactObject,
+  orNull,
+  shapeOf,
+  textSchema,
+  timeSchema,
+  type JsonSchema,
+} from '../common/schema-parts.js';
 import { compositionSchemas } from '../compositions/composition.js';
 import { serverSchemas } from '../records/server-record.js';
 import { viewSchemas } from './view-schemas.js';
@@ -19,7 +27,9 @@ const jsonRpcError = {
   properties: { jsonrpc: { const: '2.0' }, error: { type: 'object', required: ['code', 'message'] } },
   required: ['jsonrpc', 'error'],
 };
-const error = exactly({ detail: { ...text, description: 'What was wrong, for people; names the member at fault.' } });
+const error = exactObject({
+  detail: { ...textSchema, description: 'What was wrong, for people; names the member at fault.' },
+});
 
 export const schemas = {
   ...serverSchemas,
@@ -34,17 +44,17 @@ export const schemas = {
     },
     additionalProperties: false,
   },
-  SignIn: exactly({ issuer: orNull(text, 'Its host; null where people sign in with a token alone.') }),
-  SignInBeginning: exactly({ url: { ...text, description: 'To be opened in the same browser.' } }),
-  SignInAnswer: exactly({
-    query: { ...text, description: 'Query string of the URL to which the issuer sent the browser back.' },
+  SignIn: exactObject({ issuer: orNull(textSchema, 'Its host; null where people sign in with a token alone.') }),
+  SignInBeginning: exactObject({ url: { ...textSchema, description: 'To be opened in the same browser.' } }),
+  SignInAnswer: exactObject({
+    query: { ...textSchema, description: 'Query string of the URL to which the issuer sent the browser back.' },
   }),
-  SignedIn: exactly({
-    token: text,
-    sign_out_url: orNull(text, 'URL that ends the session at the issuer; null if the issuer names none.'),
+  SignedIn: exactObject({
+    token: textSchema,
+    sign_out_url: orNull(textSchema, 'URL that ends the session at the issuer; null if the issuer names none.'),
   }),
-  ConnectionLink: exactly({ url: { ...text, description: 'To be opened in a browser.' } }),
-  Disconnection: exactly({
+  ConnectionLink: exactObject({ url: { ...textSchema, description: 'To be opened in a browser.' } }),
+  Disconnection: exactObject({
     revocation: {
       type: 'string',
       enum: ['revoked', 'unoffered', 'failed'],
@@ -52,45 +62,49 @@ export const schemas = {
         '`revoked`: the consent is withdrawn at the authorization server. `unoffered`: that server has no endpoint for this. `failed`: it could not be reached, or refused. Unless revoked, the user must withdraw it there.',
     },
   }),
-  Connection: exactly({
-    server: { ...text, description: 'As it was called when it was connected.' },
-    url: text,
-    issuer: text,
-    scope: text,
-    connectedAt: time,
+  Connection: exactObject({
+    server: { ...textSchema, description: 'As it was called when it was connected.' },
+    url: textSchema,
+    issuer: textSchema,
+    scope: textSchema,
+    connectedAt: timeSchema,
   }),
   ...viewSchemas,
-  Caller: exactly({
-    subject: text,
+  Caller: exactObject({
+    subject: textSchema,
     role: { type: ['string', 'null'], enum: [...roles, null], description: 'Null: none.' },
     teams: {
       type: 'array',
-      items: text,
+      items: textSchema,
       description: 'The caller’s teams: editors may change the records of their teams.',
     },
   }),
-  Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
-  Liveness: exactly({ status: { type: 'string', enum: ['live'] } }),
-  Version: exactly({
-    app: exactly({ name: text, version: text, mcpProtocolVersion: { ...text, examples: [LATEST_PROTOCOL_VERSION] } }),
+  Health: exactObject({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
+  Liveness: exactObject({ status: { type: 'string', enum: ['live'] } }),
+  Version: exactObject({
+    app: exactObject({
+      name: textSchema,
+      version: textSchema,
+      mcpProtocolVersion: { ...textSchema, examples: [LATEST_PROTOCOL_VERSION] },
+    }),
     status: { type: 'string', enum: ['healthy', 'unhealthy'] },
-    timestamp: time,
+    timestamp: timeSchema,
     uptimeSeconds: { type: 'number', minimum: 0 },
-    store: exactly({ kind: { type: 'string', enum: ['embedded', 'redis'] }, reachable: { type: 'boolean' } }),
+    store: exactObject({ kind: { type: 'string', enum: ['embedded', 'redis'] }, reachable: { type: 'boolean' } }),
     servers: {
-      ...exactly({ total: count, active: count, inactive: count }),
+      ...exactObject({ total: countSchema, active: countSchema, inactive: countSchema }),
       type: ['object', 'null'],
       description: 'Null while the store cannot be reached.',
     },
     unpublishedChanges: orNull(
-      count,
+      countSchema,
       'Number of changes that are not yet published to everybody, as far as known; null while the store cannot be reached.',
     ),
   }),
-  ResourceMetadata: exactly({
-    resource: text,
-    authorization_servers: { type: 'array', items: text },
-    bearer_methods_supported: { type: 'array', items: text },
+  ResourceMetadata: exactObject({
+    resource: textSchema,
+    authorization_servers: { type: 'array', items: textSchema },
+    bearer_methods_supported: { type: 'array', items: textSchema },
   }),
   Error: error,
   JsonRpcMessages: {

@@ -4,7 +4,15 @@ import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
 import { serverTag } from '../registry/server-state.js';
 import { operationsOf, type Operation } from './operation.js';
-import { changedUnpublished, itemsOf, json, jsonList, pageHeaders, pageQuery, parameterOf } from './operation-parts.js';
+import {
+  unpublishedChange,
+  itemsOf,
+  jsonAnswer,
+  jsonListAnswer,
+  pageHeaders,
+  pageQuery,
+  parameterOf,
+} from './operation-parts.js';
 import { thingOperations } from './thing-operations.js';
 import type { SchemaName } from './schemas.js';
 
@@ -28,7 +36,7 @@ const { create, read, replace, patch, remove } = thingOperations<ServerRecord, S
 function readList(list: ListName, schema: SchemaName) {
   return {
     role: 'reader',
-    answers: [jsonList(`The ${list}.`, schema)],
+    answers: [jsonListAnswer(`The ${list}.`, schema)],
     refusals: [404],
     handle: async ({ registry }, request, reply) => {
       reply.type('application/json');
@@ -47,7 +55,7 @@ export const serverOperations = operationsOf('servers', {
       status: { type: 'string', enum: ['active', 'inactive'] },
       ...pageQuery,
     },
-    answers: [{ ...jsonList('The servers.', 'Server'), headers: pageHeaders }],
+    answers: [{ ...jsonListAnswer('The servers.', 'Server'), headers: pageHeaders }],
     refusals: [422],
     handle: async ({ registry }, request, reply) => {
       const { tags, ...query } = request.query as Omit<ServerQuery, 'tags'> & { readonly tags?: string };
@@ -67,7 +75,7 @@ export const serverOperations = operationsOf('servers', {
     summary: 'Probe a server, and show what would be registered',
     description: 'Nothing is kept. A name or a prefix that is taken is refused as it would be at registration.',
     body: 'ServerInput',
-    answers: [json(200, 'What would be registered.', 'ServerPreview')],
+    answers: [jsonAnswer(200, 'What would be registered.', 'ServerPreview')],
     refusals: [409, 422],
     // The tool list is passed on unparsed: it may be large.
     handle: async ({ registry }, { body }, reply) => {
@@ -99,8 +107,8 @@ export const serverOperations = operationsOf('servers', {
     summary: 'Probe a server now and read its lists again',
     description: 'Sets the status to active or inactive.',
     answers: [
-      json(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport'),
-      changedUnpublished('RefreshReport'),
+      jsonAnswer(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport'),
+      unpublishedChange('RefreshReport'),
     ],
     refusals: [404, 409],
     handle: async ({ registry }, request, _reply, change) => registry.refresh(parameterOf(request, 'server'), change),
@@ -110,7 +118,7 @@ export const serverOperations = operationsOf('servers', {
     role: 'reader',
     summary: 'List the health history of a server, newest first',
     description: 'One entry for each probe whose result differs from that of the probe before.',
-    answers: [jsonList('Health history.', 'HealthEntry')],
+    answers: [jsonListAnswer('Health history.', 'HealthEntry')],
     refusals: [404],
     handle: async ({ registry }, request) => registry.health(parameterOf(request, 'server')),
   },

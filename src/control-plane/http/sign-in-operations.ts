@@ -6,7 +6,7 @@ import type { SignIn } from '../sign-in/sign-in.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cookieIn, setCookie } from './browser-parts.js';
 import { operationsOf } from './operation.js';
-import { json } from './operation-parts.js';
+import { jsonAnswer } from './operation-parts.js';
 
 const COOKIE = 'switchyard-sign-in';
 const KEPT = /^[\w-]{1,2048}$/;
@@ -32,7 +32,7 @@ export const signInOperations = operationsOf('documentation', {
     summary: 'How people sign in to the console',
     isOpen: true,
     isUncounted: true,
-    answers: [json(200, 'The issuer, if there is one.', 'SignIn')],
+    answers: [jsonAnswer(200, 'The issuer, if there is one.', 'SignIn')],
     handle: async ({ signIn }) => ({ issuer: signIn?.issuerHost ?? null }),
   },
   'POST /ui/sign-in': {
@@ -41,7 +41,7 @@ export const signInOperations = operationsOf('documentation', {
     description:
       'The answer sets a cookie for this browser. The sign-in can be completed with it once, within ten minutes.',
     isOpen: true,
-    answers: [json(200, 'Where it goes on.', 'SignInBeginning')],
+    answers: [jsonAnswer(200, 'Where it goes on.', 'SignInBeginning')],
     refusals: [404, 503],
     handle: async ({ signIn }, request, reply) => {
       const there = required(signIn);
@@ -56,7 +56,7 @@ export const signInOperations = operationsOf('documentation', {
     description: 'From the browser that has begun it, with the cookie.',
     isOpen: true,
     body: 'SignInAnswer',
-    answers: [json(200, 'A token of the issuer, for this interface.', 'SignedIn')],
+    answers: [jsonAnswer(200, 'A token of the issuer, for this interface.', 'SignedIn')],
     refusals: [403, 404, 422, 503],
     handle: async ({ signIn }, request, reply) => {
       const there = required(signIn);

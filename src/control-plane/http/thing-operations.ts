@@ -3,8 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
 import { MERGE_PATCH, patchThing } from './merge-patch.js';
-import type { Answer, Operation, OperationParts } from './operation.js';
-import { changedUnpublished, json, located, parameterOf, tagged, unpublished } from './operation-parts.js';
+import type { AnswerDescription, Operation, OperationParts } from './operation.js';
+import {
+  unpublishedChange,
+  jsonAnswer,
+  locationHeader,
+  parameterOf,
+  etagHeader,
+  unpublishedAnswer,
+} from './operation-parts.js';
 
 interface Kind<Thing, Input> {
   readonly noun: 'server' | 'composition';
@@ -33,9 +40,9 @@ const conditionHeaders = {
     description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
   },
 };
-const removals: readonly Answer[] = [
+const removals: readonly AnswerDescription[] = [
   { status: 204, description: 'It is gone.', contents: [] },
-  { status: 202, contents: [], ...unpublished },
+  { status: 202, contents: [], ...unpublishedAnswer },
 ];
 
 type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
@@ -51,7 +58,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     ...made,
     headers: conditionHeaders,
     refusals: [404, 409, 412, 422],
-    answers: [{ ...json(200, kind.changed, schema), headers: tagged }, changedUnpublished(schema, tagged)],
+    answers: [{ ...jsonAnswer(200, kind.changed, schema), headers: etagHeader }, unpublishedChange(schema, etagHeader)],
   } as const;
   const shown = (reply: FastifyReply, thing: Thing): Thing => {
     reply.header('etag', tagOf(thing));
@@ -66,7 +73,10 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
   return {
     create: {
       ...{ ...made, body: input, refusals: [409, 422] },
-      answers: [{ ...json(201, kind.created, schema), headers: located }, changedUnpublished(schema, located)],
+      answers: [
+        { ...jsonAnswer(201, kind.created, schema), headers: locationHeader },
+        unpublishedChange(schema, locationHeader),
+      ],
       handle: async (parts, request, reply, change) => {
         const thing = await kind.create(parts, request, request.body as Input, change);
         reply.header('location', `/${noun}s/${thing.id}`);
@@ -75,7 +85,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     },
     read: {
       ...{ role: 'reader', refusals: [404] },
-      answers: [{ ...json(200, `The ${noun}.`, schema), headers: tagged }],
+      answers: [{ ...jsonAnswer(200, `The ${noun}.`, schema), headers: etagHeader }],
       handle: async (parts, request, reply) => shown(reply, await find(parts, request)),
     },
     replace: {

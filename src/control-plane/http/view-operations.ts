@@ -9,7 +9,7 @@ import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
 import type { AdminListener } from '../dataplane/admin-listener.js';
 import { operationsOf } from './operation.js';
-import { itemsOf, json, jsonList, nextLink, pageHeaders, parameterOf } from './operation-parts.js';
+import { itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation-parts.js';
 
 const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
@@ -95,7 +95,7 @@ export const viewOperations = operationsOf('views', {
       tool: { ...text, description: 'As clients call it.' },
     },
     requiredQuery: ['virtualHost'],
-    answers: [json(200, 'What each worker says.', 'Explanation')],
+    answers: [jsonAnswer(200, 'What each worker says.', 'Explanation')],
     refusals: [404, 422, 503],
     handle: async ({ listener }, request) => {
       const { subject: said = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
@@ -124,7 +124,7 @@ export const viewOperations = operationsOf('views', {
       },
       cursor: { type: 'string', pattern: '^\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
     },
-    answers: [{ ...json(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
+    answers: [{ ...jsonAnswer(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
     handle: async ({ listener }, request, reply) => {
       const query = request.query as SessionsQuery;
@@ -144,7 +144,7 @@ export const viewOperations = operationsOf('views', {
     summary: 'What became of a request, by the `x-request-id` of its answer',
     description:
       'Covers requests to this control plane’s MCP endpoints, and to the dataplane if --dataplane-admin-address is set. Returns several if several requests had this id. Only admins see requests of other subjects.',
-    answers: [jsonList('What became of it.', 'ToldRequest')],
+    answers: [jsonListAnswer('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
     // The dataplane is asked only if this control plane's own requests have none of this id.
     handle: async ({ listener, recent }, request) => {
@@ -193,7 +193,7 @@ export const viewOperations = operationsOf('views', {
       cursor: { type: 'string', pattern: '^\\d{1,15}$', description: 'From the `Link` header.' },
     },
     answers: [
-      { ...jsonList('One page of them; it may be shorter than asked for.', 'AuditEntry'), headers: pageHeaders },
+      { ...jsonListAnswer('One page of them; it may be shorter than asked for.', 'AuditEntry'), headers: pageHeaders },
     ],
     refusals: [422],
     handle: async ({ changes }, request, reply) => {

@@ -1,7 +1,14 @@
 // The schemas of the views of what happens in the gateway.
 import { z } from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
-import { anyObject, count, exactly, type JsonSchema, text, time } from '../common/schema-parts.js';
+import {
+  anyObject,
+  countSchema,
+  exactObject,
+  type JsonSchema,
+  textSchema,
+  timeSchema,
+} from '../common/schema-parts.js';
 
 /** The schema of what a shape reads, in the form of those that are written here. */
 function schemaOf(shape: z.ZodType): JsonSchema {
@@ -31,20 +38,20 @@ export const viewSchemas = {
         .optional(),
     }),
   ),
-  AuditEntry: exactly(
+  AuditEntry: exactObject(
     {
-      at: time,
+      at: timeSchema,
       operation: {
-        ...text,
+        ...textSchema,
         description: 'The `operationId` of the request, or the name of the operation if a command made the change.',
       },
       kind: { type: 'string', enum: ['servers', 'compositions', 'connections', 'user-configs', 'secrets'] },
-      subject: { ...text, description: 'Who has made the change.' },
-      requestId: text,
-      id: { ...text, description: 'Of what was changed.' },
-      name: text,
-      owner: { ...text, description: 'The owner at the time of the change.' },
-      team: text,
+      subject: { ...textSchema, description: 'Who has made the change.' },
+      requestId: textSchema,
+      id: { ...textSchema, description: 'Of what was changed.' },
+      name: textSchema,
+      owner: { ...textSchema, description: 'The owner at the time of the change.' },
+      team: textSchema,
       before: {
         ...anyObject,
         description: 'The changed properties before the change; absent if something was created.',
@@ -56,10 +63,13 @@ export const viewSchemas = {
         description: 'Present if the store did not confirm whether the change was made.',
       },
       unpublished: {
-        ...count,
+        ...countSchema,
         description: 'Number of user configs that did not have the change yet when the request was answered.',
       },
-      fault: { ...text, description: 'Why the request failed although the change was made, or may have been made.' },
+      fault: {
+        ...textSchema,
+        description: 'Why the request failed although the change was made, or may have been made.',
+      },
     },
     ['requestId', 'id', 'name', 'owner', 'team', 'before', 'after', 'outcome', 'unpublished', 'fault'],
   ),

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/index.js';
 import { Relay, type RelayOptions, shareTable } from '../../relay/index.js';
-import { type Overload, OverloadDoor, Accounts, createMessageMemories, DeadlineWheel } from '../../fair/index.js';
+import { type Overload, LoadShedder, Accounts, createMessageMemories, DeadlineWheel } from '../../fair/index.js';
 import { RecentMap, limits } from '../../shared/index.js';
 import { type Names, BackendConnections } from '../../http-client/index.js';
 import type { RequestWatch } from '../../observation/index.js';
@@ -20,7 +20,7 @@ import {
 } from '../../user-config/index.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../registry/directory.js';
-import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
+import { McpPipeline, type RequestedHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
 /** Compiled virtual hosts that the control plane caches. Beyond that, the least recently used is dropped, and compiled again when needed. */
@@ -127,7 +127,7 @@ export class McpEndpoints {
     });
     this.#pipeline = new McpPipeline({
       overload: options.overload,
-      door: new OverloadDoor(options.overload, accounts),
+      loadShedder: new LoadShedder(options.overload, accounts),
       served: eras.served,
       relay: this.#relay,
       watch: options.watch,
@@ -177,7 +177,7 @@ export class McpEndpoints {
     this.#deadlines.stop();
   }
 
-  #take(asked: AskedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
+  #take(asked: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
     const exchange = this.#exchanges.open(request, response, requestId);
     if (RELAYED_METHODS.has(request.method ?? '')) void this.#pipeline.onRequest(asked, exchange);
     else this.#pipeline.onOtherMethod(asked, exchange);

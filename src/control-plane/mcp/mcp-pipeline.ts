@@ -14,12 +14,17 @@
 // The differences have reasons. The store is asked for each request, so each step may wait for the one before, and its
 // return value says whether there is a next one. And because requests need no session here, an unread body may or may
 // not open one: the overload check, which refuses new sessions first, comes after the body.
-import { readClientMessage, readLargeClientMessage, type ClientReading, PROTOCOL_VERSIONS } from '../../mcp/index.js';
+import {
+  readClientMessage,
+  readLargeClientMessage,
+  type ParsedClientMessage,
+  PROTOCOL_VERSIONS,
+} from '../../mcp/index.js';
 import type { RequestWatch } from '../../observation/index.js';
-import type { Overload, OverloadDoor } from '../../fair/index.js';
+import type { Overload, LoadShedder } from '../../fair/index.js';
 import {
   refuse,
-  type AnswerForms,
+  type AcceptedTypes,
   type Caller,
   eraOfMessage,
   type ServedEras,
@@ -35,7 +40,7 @@ import { type BodyOutcome, type EdgeExchange, refusedBodies } from '../../edge/i
 
 interface McpPipelineParts {
   readonly overload: Overload;
-  readonly door: OverloadDoor;
+  readonly loadShedder: LoadShedder;
   readonly served: ServedEras;
   readonly relay: Relay;
   /** `undefined` where requests are not observed. */
@@ -44,7 +49,7 @@ interface McpPipelineParts {
 }
 
 /** The virtual host that a request is for. */
-export interface AskedHost {
+export interface RequestedHost {
   readonly subject: string;
   /** The reference as the request has it, for observation. */
   readonly name: string;
@@ -62,17 +67,17 @@ export class McpPipeline {
   }
 
   /** Resolves when the relay has the request, or it is refused. */
-  async onRequest(asked: AskedHost, exchange: EdgeExchange): Promise<void> {
+  async onRequest(asked: RequestedHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(asked, exchange);
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
   }
 
-  onOtherMethod(asked: AskedHost, exchange: EdgeExchange): void {
+  onOtherMethod(asked: RequestedHost, exchange: EdgeExchange): void {
     this.#refuse(asked, exchange, METHOD_NOT_ALLOWED);
   }
 
   /** @returns why the request is refused, as do the next steps; `undefined` once the relay has it. */
-  async #onAdmission(asked: AskedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
+  async #onAdmission(asked: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.hold();
     const virtualHost = await this.#admit(asked);
     if ('status' in virtualHost) return virtualHost;
@@ -94,7 +99,7 @@ export class McpPipeline {
     this.#parts.relay.handle(caller, exchange);
   }
 
-  async #admit({ find }: AskedHost): Promise<CompiledVirtualHost | Refusal> {
+  async #admit({ find }: RequestedHost): Promise<CompiledVirtualHost | Refusal> {
     try {
       return (await find()) ?? refusals.virtualHostUnknown;
     } catch (error) {
@@ -114,7 +119,7 @@ export class McpPipeline {
   async #refusalOutside({ head, request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     const { sessionId, protocolVersion } = head;
     if (sessionId !== '') return undefined;
-    const { served, overload, door } = this.#parts;
+    const { served, overload, loadShedder: door } = this.#parts;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isForeign) return undefined;
     const message = await readMessage(subject, request.body);
@@ -128,14 +133,14 @@ export class McpPipeline {
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
   }
 
-  #refuse({ name, subject }: AskedHost, exchange: EdgeExchange, refusal: Refusal): void {
+  #refuse({ name, subject }: RequestedHost, exchange: EdgeExchange, refusal: Refusal): void {
     this.#parts.watch?.refused(exchange.request, name, { refusal, subject });
     refuse(exchange, refusal);
   }
 }
 
 /** Resolves when the body is complete or discarded; never if the caller disconnects before that. */
-async function received(exchange: EdgeExchange, subject: string, forms: AnswerForms): Promise<BodyOutcome> {
+async function received(exchange: EdgeExchange, subject: string, forms: AcceptedTypes): Promise<BodyOutcome> {
   return new Promise((resolve) => {
     if (exchange.isAborted) return;
     exchange.incoming.admit(subject, forms, []);
@@ -144,7 +149,7 @@ async function received(exchange: EdgeExchange, subject: string, forms: AnswerFo
 }
 
 /** Reads a large body in slices, between which others get turns of the event loop. */
-async function readMessage(subject: string, body: Buffer): Promise<ClientReading> {
+async function readMessage(subject: string, body: Buffer): Promise<ParsedClientMessage> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
   return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));
 }

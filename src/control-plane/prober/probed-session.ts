@@ -1,6 +1,6 @@
 // The upstream session of a probe: opened as for a client, and asked with requests of the gateway's own.
 import { z } from 'zod';
-import { readSaidError } from '../../mcp/index.js';
+import { readBackendErrorText } from '../../mcp/index.js';
 import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
 import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
 import {
@@ -88,7 +88,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
       this.request(message, { bytes: id, start: 0, end: id.length }, NO_METADATA, initializeTimeoutMs, false, {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
-          if (isError) reject(new ProbeFault('rpc-error', String(readSaidError(body).code)));
+          if (isError) reject(new ProbeFault('rpc-error', String(readBackendErrorText(body).code)));
           else resolve(body);
         },
         onMessage: (bytes, said) => this.answer(bytes, said, NO_METADATA),

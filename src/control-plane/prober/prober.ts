@@ -3,10 +3,10 @@
 import type { UpstreamOptions } from '../../config/index.js';
 import { Credentials } from '../../credentials/index.js';
 import { DeadlineWheel } from '../../fair/index.js';
-import { Names, Http1Upstream, NO_METADATA, Notices } from '../../http-client/index.js';
+import { Names, Http1Upstream, NO_METADATA, OneWayRequests } from '../../http-client/index.js';
 import type { Era } from '../../mcp/index.js';
 import { KIB, limits } from '../../shared/index.js';
-import { BackendEndpoints, OwnIds, type UpstreamMeans } from '../../upstream/index.js';
+import { BackendEndpoints, OwnRequestIds, type UpstreamMeans } from '../../upstream/index.js';
 import type { AllLists } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { BoundedHttp } from './bounded-http.js';
@@ -129,7 +129,7 @@ export class Prober {
       deadline.cancel();
       this.#endings.delete(end);
       session.close(NO_METADATA);
-      await means.notices.settled(limits.noticeMsMax);
+      await means.oneWayRequests.settled(limits.noticeMsMax);
       means.endpoints.stop();
       await http.close();
     }
@@ -147,12 +147,12 @@ export class Prober {
     const deadlines = this.#deadlines;
     const { deadlineMs } = this.#options;
     const nowMs = (): number => deadlines.nowMs();
-    const notices = new Notices(http, deadlines);
+    const oneWayRequests = new OneWayRequests(http, deadlines);
     // The probe's own deadline ends it first.
     const options = { initializeTimeoutMs: 2 * deadlineMs, callIdleTimeoutMs: 2 * deadlineMs };
     return {
-      ...{ http, streams: http, deadlines, options, notices, replies: notices, nowMs, log: NO_LOG },
-      ids: new OwnIds(),
+      ...{ http, streams: http, deadlines, options, oneWayRequests, replies: oneWayRequests, nowMs, log: NO_LOG },
+      ids: new OwnRequestIds(),
       endpoints: new BackendEndpoints({ http, deadlines, connectTimeoutMs: deadlineMs, nowMs }),
       answerMemory: undefined,
       credentialsOf: () => Credentials.ofHeaders(authHeaders),

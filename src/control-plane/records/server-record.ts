@@ -5,32 +5,32 @@ import type { BackendAuth } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
 import {
   anyObject,
-  count,
-  curation,
+  countSchema,
+  curationSchema,
   description,
-  exactly,
+  exactObject,
   type FromSchema,
-  id,
+  idSchema,
   type InputFrom,
   inputSchemaOf,
   type JsonSchema,
   name,
   orNull,
-  owner,
-  patchOf,
-  team,
-  text,
-  time,
+  ownerSchema,
+  patchSchemaOf,
+  teamSchema,
+  textSchema,
+  timeSchema,
 } from '../common/schema-parts.js';
 
 /** Where a secret is, for a server's `auth`. */
 const secretReference = {
   oneOf: [
-    exactly({
-      file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
+    exactObject({
+      file: { ...textSchema, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
     }),
-    exactly({
-      secret: { ...text, description: 'The name of a secret in the store, as `switchyard secrets` keeps them.' },
+    exactObject({
+      secret: { ...textSchema, description: 'The name of a secret in the store, as `switchyard secrets` keeps them.' },
     }),
   ],
 };
@@ -44,7 +44,7 @@ const resource = {
 /** The `type` of an `auth` decides which of these shapes it must have: see `auth` below. */
 const headersAuth = {
   properties: {
-    type: text,
+    type: textSchema,
     headers: {
       type: 'object',
       additionalProperties: secretReference,
@@ -57,18 +57,18 @@ const headersAuth = {
 
 const clientCredentialsAuth = {
   properties: {
-    type: text,
-    token_endpoint: { ...text, description: 'Of the authorization server.' },
-    client_id: text,
+    type: textSchema,
+    token_endpoint: { ...textSchema, description: 'Of the authorization server.' },
+    client_id: textSchema,
     client_secret: secretReference,
     client_authentication: {
-      ...text,
+      ...textSchema,
       enum: ['basic', 'post'],
       description: 'How the client shows its secret: `basic` unless said.',
     },
-    scope: text,
+    scope: textSchema,
     resource,
-    audience: text,
+    audience: textSchema,
   },
   required: ['token_endpoint', 'client_id', 'client_secret'],
   additionalProperties: false,
@@ -76,15 +76,15 @@ const clientCredentialsAuth = {
 
 const userAuth = {
   properties: {
-    type: text,
-    issuer: { ...text, description: 'The authorization server. If left out, the one that the server names.' },
+    type: textSchema,
+    issuer: { ...textSchema, description: 'The authorization server. If left out, the one that the server names.' },
     client_id: {
-      ...text,
+      ...textSchema,
       description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
     },
     client_secret: secretReference,
-    client_authentication: { ...text, enum: ['basic', 'post'] },
-    scope: text,
+    client_authentication: { ...textSchema, enum: ['basic', 'post'] },
+    scope: textSchema,
     resource,
   },
   additionalProperties: false,
@@ -114,7 +114,7 @@ const serverSaid = {
     description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
   },
   url: {
-    ...text,
+    ...textSchema,
     minLength: 1,
     maxLength: limits.serverUrlCharsMax,
     description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
@@ -123,7 +123,7 @@ const serverSaid = {
   tags: {
     type: 'array',
     maxItems: limits.serverTagsMax,
-    items: { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[^,]+$' },
+    items: { ...textSchema, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[^,]+$' },
   },
   transport: {
     type: 'string',
@@ -133,12 +133,12 @@ const serverSaid = {
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
   auth,
   curation: {
-    ...curation,
+    ...curationSchema,
     type: ['null', 'object'],
     description:
       'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server; the format is that of a backend in a user config. Null removes the curation.',
   },
-  team,
+  team: teamSchema,
 } as const;
 
 /** The counts are unknown for a server that was last read by an earlier version. */
@@ -154,18 +154,18 @@ const OPTIONAL_OF_SERVER = [
   'team',
 ] as const;
 
-const server = exactly(
+const server = exactObject(
   {
-    id,
+    id: idSchema,
     ...serverSaid,
-    owner,
-    slug: { ...text, description: 'The name in the form of a path segment.' },
+    owner: ownerSchema,
+    slug: { ...textSchema, description: 'The name in the form of a path segment.' },
     status,
     reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
-    toolCount: count,
-    promptCount: count,
-    resourceCount: count,
-    templateCount: { ...count, description: 'Templates of resources.' },
+    toolCount: countSchema,
+    promptCount: countSchema,
+    resourceCount: countSchema,
+    templateCount: { ...countSchema, description: 'Templates of resources.' },
     era: {
       ...era,
       description:
@@ -178,21 +178,21 @@ const server = exactly(
     },
     capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
     serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
-    createdAt: time,
-    updatedAt: time,
-    lastSeen: orNull(time, 'When a probe last reached it.'),
-    lastRefreshAt: orNull(time, 'When its lists were last read.'),
-    lastError: orNull(text, 'Why the last probe failed.'),
+    createdAt: timeSchema,
+    updatedAt: timeSchema,
+    lastSeen: orNull(timeSchema, 'When a probe last reached it.'),
+    lastRefreshAt: orNull(timeSchema, 'When its lists were last read.'),
+    lastError: orNull(textSchema, 'Why the last probe failed.'),
   },
   OPTIONAL_OF_SERVER,
 );
 
 const { id: _, ...unregistered } = server.properties;
-const previewed = exactly(unregistered, OPTIONAL_OF_SERVER);
+const previewed = exactObject(unregistered, OPTIONAL_OF_SERVER);
 const tool = {
   type: 'object',
   description: 'As the server told it, with every member.',
-  properties: { name: text, description: text, inputSchema: {} },
+  properties: { name: textSchema, description: textSchema, inputSchema: {} },
   required: ['name'],
   additionalProperties: true,
 };
@@ -200,7 +200,7 @@ const tool = {
 /** The schema of an item in another list of a server. @param key the member that identifies it. */
 function listed(key: string): JsonSchema {
   const { description, type, additionalProperties } = tool;
-  return { type, description, properties: { [key]: text }, required: [key], additionalProperties };
+  return { type, description, properties: { [key]: textSchema }, required: [key], additionalProperties };
 }
 
 const serverInput = inputSchemaOf(server, serverSaid, ['name', 'url']);
@@ -210,20 +210,23 @@ const REPORTED = ['tools', 'prompts', 'resources', 'templates'].flatMap((list) =
   ['Added', 'Updated', 'Removed'].map((change) => list + change),
 );
 
-const healthEntry = exactly({
-  at: { ...time, description: 'Since when.' },
+const healthEntry = exactObject({
+  at: { ...timeSchema, description: 'Since when.' },
   status,
   reachable: { type: 'boolean', description: 'Whether the probe reached it.' },
-  error: orNull(text, 'Why the probe failed.'),
+  error: orNull(textSchema, 'Why the probe failed.'),
 });
 
-const refreshReport = exactly(
+const refreshReport = exactObject(
   {
     status,
-    ...(Object.fromEntries(REPORTED.map((name) => [name, count])) as Record<keyof ReportedCounts, typeof count>),
+    ...(Object.fromEntries(REPORTED.map((name) => [name, countSchema])) as Record<
+      keyof ReportedCounts,
+      typeof countSchema
+    >),
     durationMs: { type: 'number', minimum: 0 },
-    refreshedAt: time,
-    error: { ...text, description: 'Why the server could not be read.' },
+    refreshedAt: timeSchema,
+    error: { ...textSchema, description: 'Why the server could not be read.' },
   },
   ['error'],
 );
@@ -231,8 +234,8 @@ const refreshReport = exactly(
 export const serverSchemas = {
   Server: server,
   ServerInput: serverInput,
-  ServerPatch: patchOf(serverInput),
-  ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
+  ServerPatch: patchSchemaOf(serverInput),
+  ServerPreview: exactObject({ server: previewed, tools: { type: 'array', items: tool } }),
   HealthEntry: healthEntry,
   Tool: tool,
   Prompt: listed('name'),

@@ -4,8 +4,8 @@
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
 import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
-import { refuseGivenAway, refuseUnowned, type Ownership } from '../common/principal.js';
-import { addingJob, type PublicationJob } from '../compositions/publication.js';
+import { refuseForeignTeam, refuseUnowned, type Ownership } from '../common/principal.js';
+import { jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
 
 interface Thing extends Ownership {
   readonly id: string;
@@ -120,7 +120,7 @@ export class Collection<Row, Shown extends Thing> {
       const thing = thingOf(before.row);
       known = thing.id;
       refuseUnowned(noun, thing, change.caller);
-      refuseGivenAway(change.caller, team, thing.team);
+      refuseForeignTeam(change.caller, team, thing.team);
       refuseChanged(change, noun, thing.name, tagOf(thing));
       return this.#make(thing, await decide(before), change);
     });
@@ -148,7 +148,7 @@ export class Collection<Row, Shown extends Thing> {
   ): Promise<Decided | undefined> {
     const { thingOf } = this.#kind;
     const { after, changes, job } = decided;
-    const swap = (): Promise<boolean> => this.records.swap([...changes, addingJob(job)]);
+    const swap = (): Promise<boolean> => this.records.swap([...changes, jobChangeToAdd(job)]);
     return (await note.making(before, after && thingOf(after), swap)) ? decided : undefined;
   }
 }

@@ -2,7 +2,7 @@
 // to date costs one request to the store, however many records there are. If too many changes were missed, all records are read again.
 import { walkRecords, type RecordStore } from '../../store/index.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
-import { FreshRuns } from '../mirror/fresh-runs.js';
+import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import { ServerDirectory } from './server-directory.js';
 
 export class Directory {
@@ -10,7 +10,7 @@ export class Directory {
   readonly compositions = new CompositionDirectory();
   readonly #mirrors = [this.servers, this.compositions];
   readonly #records: RecordStore;
-  readonly #runs = new FreshRuns(() => this.#catchUp());
+  readonly #runs = new CoalescedRuns(() => this.#catchUp());
   #position = '';
 
   constructor(records: RecordStore) {

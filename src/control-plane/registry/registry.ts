@@ -7,7 +7,7 @@ import { RECORDS_PER_READ_MAX, type RecordStore } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication.js';
 import { type Change, ChangeNote } from '../common/change.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned } from '../common/principal.js';
+import { ownershipAfter, ownershipOfNew, refuseForeignTeam, refuseUnowned } from '../common/principal.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import type { CredentialedProber } from '../prober/probe-thread.js';
@@ -21,10 +21,10 @@ import type {
   ServerStatus,
 } from '../records/server-record.js';
 import type { ListName } from '../records/server-lists.js';
-import { blankServer, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
+import { newServer, isSameEndpoint, recordAfter, settingsAfter } from './new-server.js';
 import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
-import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
+import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
 import { afterProbe, listsOf, type StoredServer } from './server-state.js';
 import { ServerStorage } from './server-storage.js';
 import { levelOf, reportOf, Settlements } from './settlements.js';
@@ -127,7 +127,7 @@ export class Registry {
   async preview(input: ServerInput): Promise<ServerPreview> {
     const checked = checkServerInput(input);
     await this.#servers.refuseTakenName(checked.name);
-    const named = await this.#named(blankServer(checked, ''));
+    const named = await this.#named(newServer(checked, ''));
     const probe = await this.#options.prober.probe(checked);
     const { id: _, ...server } = afterProbe(named, probe, 'at-once', named.record.createdAt).record;
     return { server, toolsJson: listsOf(probe).tools?.json ?? Buffer.from('[]') };
@@ -140,7 +140,7 @@ export class Registry {
   async register(input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const { caller } = change;
     const checked = checkServerInput(input);
-    refuseGivenAway(caller, checked.team);
+    refuseForeignTeam(caller, checked.team);
     // Checked before the probe, which takes a while; the swap decides.
     await this.#servers.refuseTakenName(checked.name);
     await this.#options.directory.sync();
@@ -149,7 +149,7 @@ export class Registry {
       throw new ControlPlaneFault('registry-full', `No more than ${serversMax} servers can be registered`);
     }
     const probe = await this.#options.prober.probe(checked);
-    const blank = blankServer(checked, randomBytes(16).toString('hex'), ownershipOfNew(caller, checked.team));
+    const blank = newServer(checked, randomBytes(16).toString('hex'), ownershipOfNew(caller, checked.team));
     const { id, name, createdAt } = blank.record;
     const job = createJob({ servers: [id, name] });
     const { after } = await this.#servers.insert(name, change, async () => {
@@ -173,7 +173,7 @@ export class Registry {
       await this.#options.directory.sync();
       await this.#servers.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
-      const said = saidAfter(record, checked);
+      const said = settingsAfter(record, checked);
       const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
       // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
       if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#options.directory.servers.sorted);
@@ -183,11 +183,11 @@ export class Registry {
         updatedAt: new Date().toISOString(),
       };
       let after: StoredServer;
-      if (isSamePlace(record, said)) {
+      if (isSameEndpoint(record, said)) {
         after = { ...before.row, record: recordAfter(record, said, { ...ownership, ...anew }) };
       } else {
         probe ??= await this.#options.prober.probe(said);
-        const blank = blankServer(said, id, ownership).record;
+        const blank = newServer(said, id, ownership).record;
         const moved = { record: { ...blank, ...anew, createdAt: record.createdAt }, failures: 0 };
         after = afterProbe(moved, probe, 'at-once', anew.updatedAt);
       }
@@ -250,7 +250,7 @@ export class Registry {
     // Synced first: anything newer makes the swap fail.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
-    const record = withClientsPrefix({ ...blank.record, slug });
+    const record = withPrefixForClients({ ...blank.record, slug });
     refuseTakenPrefix(record, this.#options.directory.servers.sorted);
     return { ...blank, record };
   }

@@ -55,7 +55,7 @@ function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
 }
 
 /** Whether the change affects what is known of the server in memory. */
-export function isWorthTelling(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
+export function isWorthAnnouncing(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(knownServer(before)) !== JSON.stringify(knownServer(after));
 }

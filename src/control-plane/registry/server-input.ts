@@ -20,7 +20,7 @@ export function prefixOf({ name, curation }: NamedServer): string {
 }
 
 /** Not every client accepts names that begin with a display name: the slug is then made the server's prefix. */
-export function withClientsPrefix(record: ServerRecord): ServerRecord {
+export function withPrefixForClients(record: ServerRecord): ServerRecord {
   const { name, slug, curation } = record;
   if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
   return { ...record, curation: { ...curation, prefix: slug } };

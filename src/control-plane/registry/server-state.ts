@@ -38,7 +38,7 @@ export function isHealthChanged(before: Found | undefined, after: Found): boolea
 }
 
 /** The latest first; entries beyond the bound are dropped. */
-export function withHealth(history: readonly HealthEntry[], after: Found, at: string): readonly HealthEntry[] {
+export function addHealthEntry(history: readonly HealthEntry[], after: Found, at: string): readonly HealthEntry[] {
   const { status, reachable, lastError } = after;
   const error = lastError === null ? null : lastError.slice(0, HEALTH_REASON_CHARS_MAX);
   return [{ at, status, reachable, error }, ...history].slice(0, HEALTH_ENTRIES_MAX);
@@ -66,10 +66,10 @@ export function listsOf(probe: Probe): AllLists {
   return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
-export type Judgement = 'at-once' | 'patient';
+export type FailurePatience = 'at-once' | 'patient';
 
 /** What was not read again keeps its last value. */
-export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
+export function afterProbe(server: StoredServer, probe: Probe, judgement: FailurePatience, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
     const { era, eras, serverInfo, capabilities } = probe.findings;

@@ -11,8 +11,8 @@ import {
 } from '../records/server-lists.js';
 import type { HealthEntry, ServerRecord, ServerTool } from '../records/server-record.js';
 import { Collection, keyOf, type Snapshot } from './collection.js';
-import { isWorthTelling, SERVERS } from './server-directory.js';
-import { digestsOf, isHealthChanged, serverTag, withHealth, type StoredServer } from './server-state.js';
+import { isWorthAnnouncing, SERVERS } from './server-directory.js';
+import { digestsOf, isHealthChanged, serverTag, addHealthEntry, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {
@@ -80,7 +80,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   ): Promise<RecordChange[]> {
     const { id } = (after ?? before!.row).record;
     return [
-      ...this.changes(before, after, isWorthTelling(before?.row, after)),
+      ...this.changes(before, after, isWorthAnnouncing(before?.row, after)),
       ...(await this.#changeLists(id, before?.row, after, lists)),
       ...(await this.#changeHealth(id, before?.row, after)),
     ];
@@ -119,7 +119,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const expected = await this.records.read(key);
     if (after === undefined) return expected === undefined ? [] : [{ ...key, expected, value: undefined }];
     const history = expected === undefined ? [] : (decode(expected) as HealthEntry[]);
-    return [{ ...key, expected, value: encode(withHealth(history, after.record, new Date().toISOString())) }];
+    return [{ ...key, expected, value: encode(addHealthEntry(history, after.record, new Date().toISOString())) }];
   }
 }
 

@@ -3,14 +3,14 @@
 import { type Logger, RepeatedLog } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/change.js';
-import { createJob, addingJob, type PublicationJob } from '../compositions/publication.js';
+import { createJob, jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
-import { isSamePlace } from './blank-server.js';
+import { isSameEndpoint } from './new-server.js';
 import { notFound } from '../common/control-plane-fault.js';
 import { type AllLists, LISTS, type ListName } from '../records/server-lists.js';
 import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '../records/server-record.js';
-import { afterProbe, type Judgement, listsOf, type StoredServer } from './server-state.js';
+import { afterProbe, type FailurePatience, listsOf, type StoredServer } from './server-state.js';
 import { listsChanged, type ServerStorage } from './server-storage.js';
 
 /** The differences between two readings of one of a server's lists. */
@@ -75,13 +75,13 @@ export class Settlements {
   async settle(
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
-    judgement: Judgement,
+    judgement: FailurePatience,
     note = new ChangeNote(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#parts.servers.load(probed.id);
       // The server was removed or replaced meanwhile: the probe says nothing about it.
-      if (before === undefined || !isSamePlace(before.row.record, probed))
+      if (before === undefined || !isSameEndpoint(before.row.record, probed))
         return { kind: 'unsettled', record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
@@ -95,7 +95,7 @@ export class Settlements {
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
       const swap = async (): Promise<boolean> => {
         const all = await this.#parts.servers.allChanges(before, after, lists);
-        return this.#parts.records.swap(job === undefined ? all : [...all, addingJob(job)]);
+        return this.#parts.records.swap(job === undefined ? all : [...all, jobChangeToAdd(job)]);
       };
       if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissing(name, lists);

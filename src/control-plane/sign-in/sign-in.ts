@@ -8,7 +8,7 @@ import type { SignInOptions } from '../../config/index.js';
 import { Quota } from '../../fair/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { authorizationUrl, createVerifier, told, tokensFor } from '../connect/code-flow.js';
+import { authorizationUrl, createVerifier, describeError, tokensFor } from '../connect/code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
 /**
@@ -63,7 +63,7 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
  */
 export const SIGN_INS_ENDED_MAX = 10_000;
 
-export interface BegunSignIn {
+export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   /** PKCE's code verifier. */
@@ -85,13 +85,13 @@ export class PendingSignIns {
   }
 
   /** @returns what the browser has to keep. */
-  seal(begun: BegunSignIn): string {
+  seal(begun: PendingSignIn): string {
     return sealValue(this.#keys, USE, begun);
   }
 
   /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param kept by the browser. @param state as the issuer sent it back. */
-  take(kept: string, state: string, nowMs: number): BegunSignIn {
-    const begun = openValue<BegunSignIn>(this.#keys, USE, kept);
+  take(kept: string, state: string, nowMs: number): PendingSignIn {
+    const begun = openValue<PendingSignIn>(this.#keys, USE, kept);
     if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
     if (nowMs >= begun.untilMs)
       throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
@@ -101,7 +101,7 @@ export class PendingSignIns {
     return begun;
   }
 
-  #remember({ state, untilMs }: BegunSignIn, nowMs: number): void {
+  #remember({ state, untilMs }: PendingSignIn, nowMs: number): void {
     for (const [old, oldUntilMs] of this.#ended) {
       if (nowMs < oldUntilMs && this.#ended.size < SIGN_INS_ENDED_MAX) break;
       this.#ended.delete(old);
@@ -209,14 +209,14 @@ export class SignIn {
     });
   }
 
-  #asking({ state, nonce, verifier }: BegunSignIn) {
+  #asking({ state, nonce, verifier }: PendingSignIn) {
     const { clientId, resource = '' } = this.#options;
     return { clientId, redirectUri: this.#redirectUri, state, nonce, verifier, resource };
   }
 
   /** Explains an error of the exchange. */
   #exchangeFault(error: unknown): ControlPlaneFault {
-    const { isDenied, isClientUnknown, words } = told(error);
+    const { isDenied, isClientUnknown, words } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('sign-in-refused', `You are not signed in: it was refused at ${this.issuerHost}.`, {
         cause: error,

@@ -16,7 +16,7 @@ export interface ConnectTicket<Auth> {
   readonly expiresAtMs: number;
 }
 
-type TicketReading<Auth> =
+type OpenedTicket<Auth> =
   | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
   | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
 
@@ -36,7 +36,7 @@ export function sealTicket<Auth>(
   return text.length <= limits.connectTicketCharsMax ? text : undefined;
 }
 
-export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): TicketReading<Auth> {
+export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): OpenedTicket<Auth> {
   const isShort = text.length <= limits.connectTicketCharsMax;
   const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, USE, text) : undefined;
   if (ticket === undefined) return { kind: 'failed', reason: 'forged' };

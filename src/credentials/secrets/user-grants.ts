@@ -69,7 +69,7 @@ export type GrantRead =
   FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
 
 /** What identifies a grant: who, where, and what is asked for there. Never a secret. */
-export interface GrantPlace {
+export interface GrantLocation {
   readonly subject: string;
   readonly origin: string;
   readonly path: string;
@@ -78,7 +78,7 @@ export interface GrantPlace {
 }
 
 /** The key of a grant's record. */
-export function grantKeyOf({ subject, origin, path, asked }: GrantPlace): string {
+export function grantKeyOf({ subject, origin, path, asked }: GrantLocation): string {
   return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 

@@ -8,7 +8,7 @@
 //   out of     starts or joins a query,  kept for TTL    kept briefly  the old addresses at once until the grace period
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
-import { FairPlace, FairQueue, ListNode, Quota } from '../../fair/index.js';
+import { FairQueueEntry, FairQueue, ListNode, Quota } from '../../fair/index.js';
 import { MIB } from '../../shared/index.js';
 import { WatchedFile } from './watched-file.js';
 import { AddressGuard } from './address-guard.js';
@@ -222,7 +222,7 @@ export class Names {
       return undefined;
     }
     const place = this.#queue.add(subject, { entry, subject });
-    if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
+    if (!(place instanceof FairQueueEntry)) return place === 'key-full' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (this.#asking.isUsedUpBy(subject)) this.#queue.hold(subject);
     // While there are old addresses, callers do not wait long for a turn either.

@@ -8,8 +8,8 @@
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
 import {
   readClientOffers,
-  type ClientOffers,
-  ANY_TASKS,
+  type RequestableOfClient,
+  ANY_TASK_CAPABILITY,
   readCreatedTask,
   readProgressKey,
   readRequestDetail,
@@ -19,12 +19,19 @@ import {
   type ClientMessage,
   taskPlace,
 } from '../../mcp/index.js';
-import { findMember, readMember, JsonScanner, idKey } from '../../bytes/index.js';
+import { findMember, readStringMember, JsonScanner, idKey } from '../../bytes/index.js';
 import type { Account, Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits, refusals, type Refusal, errorsToBackends, KIB, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
-import { withEdit, partsOf, type Edit, bareTaskEdit, callersTaskEdits, type TaskForm } from '../../messages/index.js';
-import { AskedIds, type AskedRequest } from './asked-ids.js';
+import {
+  withEdit,
+  partsOf,
+  type Edit,
+  bareTaskEdit,
+  callersTaskEdits,
+  type TaskOwnership,
+} from '../../messages/index.js';
+import { AskedRequestIds, type AskedRequest } from './asked-request-ids.js';
 import { ClientTasks } from './client-tasks.js';
 import type { ClientIntroduction, SessionShare, UpstreamSession, UpstreamSessionRecord } from '../../upstream/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
@@ -60,7 +67,7 @@ export interface AskingStream {
 }
 
 /** Receives the client's result as JSON, in memory that may be kept, or the error in place of a result. */
-export type InputTaker = (answer: Buffer | RpcError) => void;
+export type InputHandler = (answer: Buffer | RpcError) => void;
 
 /** A request that the client has not answered yet. */
 interface AwaitedAnswer extends AskedRequest {
@@ -77,7 +84,7 @@ interface AwaitedAnswer extends AskedRequest {
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
   /** Takes the response instead of the backend, where the backend has no session in which it could be answered. */
-  readonly onInput: InputTaker | undefined;
+  readonly onInput: InputHandler | undefined;
 }
 
 interface BackendRequestsPlan {
@@ -109,21 +116,21 @@ interface InputQuestion {
 
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
-  readonly #ids: AskedIds;
+  readonly #ids: AskedRequestIds;
   /** What the client has not answered yet, by the key of our id. */
   readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
-  #offers: ClientOffers | undefined;
+  #offers: RequestableOfClient | undefined;
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
-    this.#ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
+    this.#ids = new AskedRequestIds(plan.sessionId, plan.answerTimeoutMs);
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
   /** How to translate the ids of a backend's tasks; `undefined` for a backend without tasks. */
-  taskForm(upstream: UpstreamSession): TaskForm | undefined {
-    if (!upstream.declares(ANY_TASKS)) return undefined;
+  taskForm(upstream: UpstreamSession): TaskOwnership | undefined {
+    if (!upstream.declares(ANY_TASK_CAPABILITY)) return undefined;
     const { backend } = upstream;
     return {
       backendName: backend.name,
@@ -132,7 +139,7 @@ export class BackendRequests {
     };
   }
 
-  /** @see AskedIds.secret */
+  /** @see AskedRequestIds.secret */
   get secret(): string {
     return this.#ids.secret;
   }
@@ -199,7 +206,7 @@ export class BackendRequests {
     upstream: UpstreamSession,
     metadata: RequestMetadata,
     { method, params, mode }: InputQuestion,
-    onInput: InputTaker,
+    onInput: InputHandler,
   ): RpcError | undefined {
     const detail = { tokenKey: undefined, asksForTask: false, taskId: undefined, mode };
     const isInput = INPUT_METHODS.has(method);
@@ -282,7 +289,7 @@ export class BackendRequests {
     const { body } = exchange.request;
     const { paramsStart, paramsEnd } = message;
     if (paramsStart === -1 || body.length >= limits.countedFromBytes) return;
-    const taskId = readMember(body.subarray(paramsStart, paramsEnd), 'taskId');
+    const taskId = readStringMember(body.subarray(paramsStart, paramsEnd), 'taskId');
     if (taskId !== undefined) this.#notify(this.#clientTasks.ownerOf(taskId), exchange, message);
   }
 
@@ -318,7 +325,7 @@ export class BackendRequests {
     stream: AskingStream,
     asked: AskedRequest,
     metadata: RequestMetadata,
-    onInput: InputTaker | undefined,
+    onInput: InputHandler | undefined,
   ): AwaitedAnswer {
     const { upstream, backendId, tokenKey } = asked;
     const id = this.#ids.next(asked);
@@ -420,7 +427,7 @@ export class BackendRequests {
     if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
-  get #offered(): ClientOffers {
+  get #offered(): RequestableOfClient {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
   }
 

@@ -7,10 +7,10 @@ import type { SlowRequests } from './slow-requests.js';
 import { endingPace, visitAll } from './turns.js';
 import type { BackendMessage, ClientMessage } from '../../mcp/index.js';
 import type { UpstreamSession, IdSpan } from '../../upstream/index.js';
-import { idKey, idLikeness } from '../../bytes/index.js';
+import { idKey, ambiguousIdKey } from '../../bytes/index.js';
 import type { Exchange } from '../../exchange/index.js';
 
-interface WaitingNotice {
+interface WaitingCancellation {
   /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
   readonly lastBefore: number;
   readingsLeft: number;
@@ -18,16 +18,16 @@ interface WaitingNotice {
 }
 
 /** The number of every part of a batch: every waiting notice waits for it too. */
-export const PART_NUMBER = 0;
+export const BATCH_PART_NUMBER = 0;
 
 /**
  * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
  * that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
  */
-export class ReadingsUnderWay {
+export class ScansInProgress {
   #count = 0;
   #lastNumber = 0;
-  #notices: WaitingNotice[] = [];
+  #notices: WaitingCancellation[] = [];
 
   get isEmpty(): boolean {
     return this.#count === 0;
@@ -41,7 +41,7 @@ export class ReadingsUnderWay {
     this.#count += 1;
     if (!isPart) return ++this.#lastNumber;
     for (const notice of this.#notices) notice.readingsLeft += 1;
-    return PART_NUMBER;
+    return BATCH_PART_NUMBER;
   }
 
   /** The message has been parsed, and its request, if it is one, is in flight. */
@@ -111,7 +111,7 @@ export abstract class RequestInFlight extends ListNode {
   /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
   hearProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
-  /** `idLikeness` of the token under which its backend reports progress, if it does. */
+  /** `ambiguousIdKey` of the token under which its backend reports progress, if it does. */
   get tokenLikeness(): string | undefined {
     return undefined;
   }
@@ -211,7 +211,7 @@ export class RequestsInFlight extends ListNode {
   /** The requests under whose token clients could read the progress: one comparison each, as backends send any number of such messages. */
   *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
     if (progressTokenStart === -1) return;
-    const likeness = idLikeness(bytes, progressTokenStart, progressTokenEnd);
+    const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
       if (work.tokenLikeness === likeness) yield work;
   }

@@ -3,7 +3,7 @@
 // are visited at once, which is all that most sessions need; the others get `turnMs` of each turn of the event loop, shared
 // by all sessions, with subjects taking turns. Cold path.
 import { limits } from '../../shared/index.js';
-import { FairPlace, Turns } from '../../fair/index.js';
+import { FairQueueEntry, TurnScheduler } from '../../fair/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
 /** Requests that end at once with their session, at a tenth of a millisecond each. Beyond that, the others wait for turns. */
@@ -27,7 +27,7 @@ interface Visits<Item> {
 }
 
 interface Pace {
-  readonly turns: Turns;
+  readonly turns: TurnScheduler;
   /** How many items of one session are visited at once, before `visitAll` returns. */
   readonly atOnceMax: number;
   /** How many items of one session are visited in a row. */
@@ -42,7 +42,7 @@ export function visitAll<Item>(
   { visit, onNoRoom }: Visits<Item>,
 ): void {
   const waitForTurn = (): void => {
-    if (!(turns.wait(subject, step) instanceof FairPlace)) for (const item of items) onNoRoom(item);
+    if (!(turns.wait(subject, step) instanceof FairQueueEntry)) for (const item of items) onNoRoom(item);
   };
   const step = (): void => {
     if (visitSome(items, visit, perStep)) waitForTurn();
@@ -62,7 +62,7 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
 
 /** The turns of this process, shared by all sessions. */
 export const backendPace: Pace = {
-  turns: new Turns({ untimedMax: 0, turnMs: limits.turnMs }),
+  turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: BACKENDS_AT_ONCE_MAX,
   perStep: BACKENDS_PER_STEP,
 };
@@ -78,7 +78,7 @@ export function visitBackends(
 
 /** Requests of ended sessions, in turns that all sessions share. */
 export const endingPace: Pace = {
-  turns: new Turns({ untimedMax: 0, turnMs: limits.turnMs }),
+  turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,
   perStep: REQUESTS_ENDED_PER_STEP,
 };

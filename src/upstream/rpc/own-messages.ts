@@ -6,7 +6,7 @@ import type { IdSpan } from './request-plan.js';
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
 
 /** Tells the backend that its answer to a request is no longer needed. */
-export function cancelledNotice(id: IdSpan, reason: string): Buffer {
+export function cancelledNotification(id: IdSpan, reason: string): Buffer {
   const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
   return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);
 }

@@ -2,8 +2,8 @@
 import {
   CLIENT_CAPABILITIES_KEY,
   PROTOCOL_VERSION_KEY,
-  readSaidError,
-  type SaidError,
+  readBackendErrorText,
+  type BackendErrorText,
   readBackendMessage,
   type BackendMessage,
   MODERN_PROTOCOL_VERSION,
@@ -13,15 +13,15 @@ import {
 import { rpcCodes } from '../../shared/index.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import {
-  isForNow,
+  isInterimStatus,
   httpStatusFault,
   upstreamFault,
-  type SaidRefusal,
+  type BackendRefusal,
   type UpstreamFault,
 } from '../../http-client/index.js';
 
 /** Characters of a backend's words for 429 or 503 that reach the caller. Beyond that, the rest is left out. */
-export const SAID_REFUSAL_CHARS_MAX = 512;
+export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
 /** The answer, if the response contains one, or the fault. */
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
@@ -51,14 +51,14 @@ export function readRefusal(
   const isUnauthorized = status === 401 && isUnauthorizedFault;
   if (!isUnauthorized && message !== undefined && isAnswerTo(plan, body, message)) return { answer: message };
   const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
-  if (told !== undefined || !isForNow(status)) return { fault: told ?? statusFault(status, carriesSession) };
+  if (told !== undefined || !isInterimStatus(status)) return { fault: told ?? statusFault(status, carriesSession) };
   return { fault: { ...httpStatusFault(status), said: readSaidRefusal(body, error, hint) } };
 }
 
 /** @param retryAfter seconds or an HTTP date; `''` when absent. */
-function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryAfter: string): SaidRefusal {
+function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
   const text = error === undefined ? plainTextIn(body) : saidIn(body, error).message;
-  const message = text.slice(0, SAID_REFUSAL_CHARS_MAX);
+  const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
   return {
     ...(message !== '' && { message }),
@@ -91,7 +91,7 @@ export function saysNoSession(
   { bodyStart, bodyEnd }: BackendMessage,
 ): boolean {
   if (!carriesSession) return false;
-  const { code, message } = readSaidError(body.subarray(bodyStart, bodyEnd));
+  const { code, message } = readBackendErrorText(body.subarray(bodyStart, bodyEnd));
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
@@ -137,6 +137,6 @@ const isEraRefused: Readonly<Record<Era, IsRefused>> = { legacy: isLegacyRefused
 
 const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
 
-function saidIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): SaidError {
-  return readSaidError(body.subarray(bodyStart, bodyEnd));
+function saidIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendErrorText {
+  return readBackendErrorText(body.subarray(bodyStart, bodyEnd));
 }

@@ -1,5 +1,5 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
-import { withoutByteOrderMark, isIdAsText, sameId } from '../../bytes/index.js';
+import { withoutByteOrderMark, isNumberIdAsText, isSameId } from '../../bytes/index.js';
 import type { BackendMessage, Era } from '../../mcp/index.js';
 import type { MessageMemory } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
@@ -22,8 +22,8 @@ export function isAnswerTo(
   { kind, idStart, idEnd }: BackendMessage,
 ): boolean {
   if (kind !== 'response' || idStart === -1) return false;
-  if (sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
-  if (!isIdAsText(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return false;
+  if (isSameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
+  if (!isNumberIdAsText(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return false;
   endpoint.onForgiven('id-as-text');
   return true;
 }

@@ -60,7 +60,7 @@ export class Reconnection {
   }
 }
 
-/** Whether the id can be sent in a header unchanged; `UNKEPT_ID` cannot. */
+/** Whether the id can be sent in a header unchanged; `TOO_LONG_ID` cannot. */
 function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }

@@ -21,10 +21,10 @@ import {
 } from '../../http-client/index.js';
 import {
   BodyCollector,
-  passingMemory,
+  shortLivedMemory,
   EventStreamParser,
-  type LargeEventTaker,
-  type Reading,
+  type LargeEventHandler,
+  type Scan,
 } from '../../bytes/index.js';
 import {
   beginsWithResult,
@@ -81,7 +81,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
   /** A large message that is being read, or that was read and is being passed to the handler. */
-  #reading: Reading | undefined;
+  #reading: Scan | undefined;
   /** Events that wait until the reading is done and the handler wants them; and how the stream has ended after them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
@@ -381,7 +381,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
-    const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, passingMemory));
+    const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, shortLivedMemory));
     const bytes = Math.max(received.length + chunk.length, this.#bodyBytes);
     if (bytes <= bytesMax) received.add(chunk, this.#bodyBytes);
     else if (this.#state !== 'refused') this.#fail(upstreamFault('answer-too-large'));
@@ -401,7 +401,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   /** Takes large results as they arrive. */
-  #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
+  #unreadTaker(unread: UnreadAnswer): LargeEventHandler {
     const isOpen = (): boolean => this.#state === 'event-stream';
     return {
       fromBytes: connectionBounds.upstreamReadBytes,

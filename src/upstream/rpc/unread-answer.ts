@@ -1,5 +1,5 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
-import { addPiece, withoutByteOrderMark, type Reading } from '../../bytes/index.js';
+import { addPiece, withoutByteOrderMark, type Scan } from '../../bytes/index.js';
 import { limits, KIB } from '../../shared/index.js';
 
 /** Bytes of a large list that go to the list thread, or come from it, in one go: more would hold up the event loop. */
@@ -40,7 +40,7 @@ export class UnreadAnswer {
    * Passes on a large answer that did not begin like a result, and was therefore assembled after all.
    * @param beforeLast as for `end`.
    */
-  passOnWhole(bytes: Buffer, beforeLast: () => void): Reading {
+  passOnWhole(bytes: Buffer, beforeLast: () => void): Scan {
     return (this.#whole = new WholeAnswer(bytes, this.#taker, beforeLast));
   }
 
@@ -76,7 +76,7 @@ export class UnreadAnswer {
 }
 
 /** Passes on one part per turn of the event loop, since copying 60 MiB takes 30 ms; waits while its taker is paused. */
-class WholeAnswer implements Reading {
+class WholeAnswer implements Scan {
   readonly #bytes: Buffer;
   readonly #taker: UnreadTaker;
   readonly #beforeLast: () => void;

@@ -14,14 +14,14 @@ import { Reconnection } from '../rpc/resumption.js';
 import type { SessionShare } from './upstream-session-record.js';
 
 /** @param onDone called once, when the notice was sent or cannot be. */
-export type SendNotice = (onDone: () => void) => void;
+export type SendNotification = (onDone: () => void) => void;
 
 /** A notification without varying content: while one is being sent, any number of further ones are combined into one more. */
-export class RepeatedNotice {
+export class RepeatedNotification {
   #isUnderWay = false;
-  #next: SendNotice | undefined;
+  #next: SendNotification | undefined;
 
-  send(notice: SendNotice): void {
+  send(notice: SendNotification): void {
     if (this.#isUnderWay) {
       this.#next = notice;
       return;

@@ -20,7 +20,10 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
 }
 
 /** Callers with the same hash look the same to a backend. @param shown everything else that it tells callers apart by, as JSON. */
-export function hashOfShown({ clientInfo, capabilities }: ClientIntroduction, shown: readonly unknown[]): string {
+export function hashOfIntroduction(
+  { clientInfo, capabilities }: ClientIntroduction,
+  shown: readonly unknown[],
+): string {
   const hash = createHash('sha256').update(JSON.stringify([...shown, capabilities.length]));
   return hash.update(capabilities).update(clientInfo).digest('base64');
 }

@@ -3,12 +3,12 @@
 import {
   readInitializeResult,
   type BackendMessage,
-  readSaidError,
+  readBackendErrorText,
   BACKEND_VERSIONS,
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
-  offerable,
-  otherVersionIn,
+  versionIfOfferable,
+  versionToOfferNext,
 } from '../../mcp/index.js';
 import type { Deadline } from '../../fair/index.js';
 import { limits, rpcCodes } from '../../shared/index.js';
@@ -232,7 +232,7 @@ export class Initialization extends Handshake implements RequestHandler {
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
       if (message.isError) this.#noteOther(error);
       if (this.#tryOther()) return;
-      const isInternal = message.isError && readSaidError(error).code === rpcCodes.internalError;
+      const isInternal = message.isError && readBackendErrorText(error).code === rpcCodes.internalError;
       this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
     }
@@ -245,13 +245,13 @@ export class Initialization extends Handshake implements RequestHandler {
     const { kind, detail } = fault;
     // Whatever its words, a caller that asked with its own version would not have got this answer for the version's sake.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other ??= offerable(this.plan.protocolVersion);
+      this.#other ??= versionIfOfferable(this.plan.protocolVersion);
     if (!this.#tryOther()) this.#fail(fault, isOfOtherEra(fault));
   }
 
   #noteOther(error: Buffer): void {
     if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other = otherVersionIn(error.toString(), this.plan.protocolVersion);
+      this.#other = versionToOfferNext(error.toString(), this.plan.protocolVersion);
   }
 
   /** Initializes with another version, once, if the first was refused for its version, and so was not carried out. */
@@ -331,7 +331,7 @@ export class Initialization extends Handshake implements RequestHandler {
     const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
     const headers = [...own, ...this.plan.headers];
     const { subject, endpoint, target } = this.plan;
-    this.context.notices.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
+    this.context.oneWayRequests.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
   }
 }
 

@@ -1,7 +1,7 @@
 // What calls of tools depend on, as the backend last listed it to this upstream session; the lists of other sessions do not count: tool
 // parameters that calls must repeat in `mcp-param-*` headers, and what apps call the backend by. Kept in the session's memory, if any.
 import type { MirroredParam, ToolMirrors } from '../../mcp/index.js';
-import type { WordMemory } from './upstream-session-record.js';
+import type { TextMemory } from './upstream-session-record.js';
 import { KIB } from '../../shared/index.js';
 
 /**
@@ -11,14 +11,14 @@ import { KIB } from '../../shared/index.js';
 export const MIRRORS_CHARS_MAX = 32 * KIB;
 
 export class KnownMirrors {
-  readonly #memory: WordMemory;
+  readonly #memory: TextMemory;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
   /** The tool whose parameters were last missed: it is kept first when there is no room for all. */
   #missed = '';
 
-  constructor(memory: WordMemory) {
+  constructor(memory: TextMemory) {
     this.#memory = memory;
   }
 

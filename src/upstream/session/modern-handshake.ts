@@ -4,7 +4,7 @@ import {
   TASK_CAPABILITIES,
   readDiscoverResult,
   type BackendMessage,
-  readSaidError,
+  readBackendErrorText,
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../mcp/index.js';
@@ -57,7 +57,7 @@ export class Discovery extends Handshake implements RequestHandler {
 
   /** Servers that do not even look at the request answer with errors that belong to no request. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
-    const { code, versions } = readSaidError(error);
+    const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) {
       this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
       return versionsFault(versions);
@@ -82,7 +82,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   #onError(error: Buffer): void {
-    const { code, versions } = readSaidError(error);
+    const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
     // An error about headers or capabilities comes from a server of this era. Any other may come from one that does not know the method.
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));

@@ -4,7 +4,7 @@
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
-import { type BackendMessage, readUnhonoured, type Unhonoured } from '../../mcp/index.js';
+import { type BackendMessage, readUnhonoured, type RefusedSubscriptions } from '../../mcp/index.js';
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import { BackendStream } from './backend-stream.js';
@@ -31,7 +31,7 @@ export interface ModernListeningPlan {
 interface Asked {
   filter: string;
   /** What of the filter the backend does not honour, once it has acknowledged. */
-  unhonoured?: Unhonoured | undefined;
+  unhonoured?: RefusedSubscriptions | undefined;
   stream: BackendStream | undefined;
 }
 
@@ -60,7 +60,7 @@ export class ModernListening {
   }
 
   /** What is wanted but, as the backend said, will not be sent; `undefined` for nothing. */
-  get unhonoured(): Unhonoured | undefined {
+  get unhonoured(): RefusedSubscriptions | undefined {
     return this.#current?.unhonoured;
   }
 

@@ -12,7 +12,7 @@
 import type { CompiledBackend, UpstreamTarget } from '../../user-config/index.js';
 import { eraOfVersion, type Era } from '../../mcp/index.js';
 import { Backoff } from '../../shared/index.js';
-import { wokenTurns, type Deadline } from '../../fair/index.js';
+import { wakeScheduler, type Deadline } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { Credentials } from '../../credentials/index.js';
 import { EraOpening } from './era-opening.js';
@@ -154,7 +154,7 @@ export abstract class UpstreamOpening {
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const shown = this.credentials?.refresh(metadata);
     if (shown instanceof Promise)
-      void shown.then((fault) => wokenTurns.run(this.subject, () => this.#whenShown(fault, metadata, waiter)));
+      void shown.then((fault) => wakeScheduler.run(this.subject, () => this.#whenShown(fault, metadata, waiter)));
     else this.#whenShown(shown, metadata, waiter);
   }
 
@@ -189,7 +189,7 @@ export abstract class UpstreamOpening {
 
   #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
     if (fault === undefined && this.#held !== undefined)
-      this.#held.push(() => wokenTurns.run(this.subject, () => this.whenOpen(metadata, waiter)));
+      this.#held.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
     else waiter(fault);
   }
 
@@ -351,11 +351,11 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
-  /** Tells them in turns (fair/turns.ts), because thousands of calls may be waiting. */
+  /** Tells them in turns (fair/turn-scheduler.ts), because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const each of waiting) wokenTurns.run(this.subject, () => this.#tell(each, fault));
+    for (const each of waiting) wakeScheduler.run(this.subject, () => this.#tell(each, fault));
   }
 
   /** The session may have been lost or closed since it was opened. */

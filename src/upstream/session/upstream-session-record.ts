@@ -1,5 +1,5 @@
 // Plain data about an open upstream session, for the code that uses it and for the session's record.
-import type { NamedCapability, Era } from '../../mcp/index.js';
+import type { ExtraCapability, Era } from '../../mcp/index.js';
 
 /** What is stored about an open upstream session: all that another process needs to continue it. */
 export interface UpstreamSessionRecord {
@@ -14,13 +14,13 @@ export interface UpstreamSessionRecord {
   /** The capabilities that the backend declared, as bits of `capability`. */
   readonly capabilities: number;
   /** The experimental capabilities and extensions that it declared; `undefined` for none. */
-  readonly named: readonly NamedCapability[] | undefined;
+  readonly named: readonly ExtraCapability[] | undefined;
   /** Passed to the client with the session's `initialize`; `undefined` where another process opened the session. */
   readonly instructions: string | undefined;
 }
 
 /** The memory that texts from a backend count against: that of a session. */
-export interface WordMemory {
+export interface TextMemory {
   /** @returns the counted bytes, to be passed to `drop` later; `undefined` when there is no room for the text. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;

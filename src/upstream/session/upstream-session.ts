@@ -3,13 +3,13 @@
 import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
-  ANY_TASKS,
-  type NamedCapability,
+  ANY_TASK_CAPABILITY,
+  type ExtraCapability,
   type BackendMessage,
   type MirroredParam,
   type ToolMirrors,
 } from '../../mcp/index.js';
-import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
+import { hashOfIntroduction, type ClientIntroduction } from './client-introduction.js';
 import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
 import {
   plainRequest,
@@ -27,16 +27,16 @@ import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { IdSpan, RequestHandler } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
-import { answerMessage, cancelledNotice, plainOwnRequest } from '../rpc/own-messages.js';
+import { answerMessage, cancelledNotification, plainOwnRequest } from '../rpc/own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KnownMirrors } from './known-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
-import { RepeatedNotice } from './backend-stream.js';
-import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
+import { RepeatedNotification } from './backend-stream.js';
+import type { UpstreamSessionRecord, TextMemory } from './upstream-session-record.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
-function wordsOf(named: readonly NamedCapability[] | undefined): string | undefined {
+function wordsOf(named: readonly ExtraCapability[] | undefined): string | undefined {
   return named?.map(({ name, value }) => name + value).join('');
 }
 
@@ -46,7 +46,7 @@ function wordsOf(named: readonly NamedCapability[] | undefined): string | undefi
  */
 export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
-const NONE: readonly NamedCapability[] = [];
+const NONE: readonly ExtraCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
 
 export class UpstreamSession extends UpstreamOpening {
@@ -58,14 +58,14 @@ export class UpstreamSession extends UpstreamOpening {
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
   /** Called when the backend says that a list has changed, on whatever stream. */
   onListChanged: ((method: string) => void) | undefined = undefined;
-  readonly #memory: WordMemory;
+  readonly #memory: TextMemory;
   /** What the backend said at the opening, as far as the session's memory has room for its texts. */
   #record: OwnRecord | undefined;
   /** Kept longer than the record: a request that relies on them is what opens the session again. */
   #capabilities: number | undefined;
   /** Those of them that callers can use. */
   #usable: number | undefined;
-  #named: readonly NamedCapability[] | undefined;
+  #named: readonly ExtraCapability[] | undefined;
   /** Counted bytes of the record's instructions, of the named capabilities, and of cookies. */
   #instructionBytes = 0;
   #namedBytes = 0;
@@ -77,7 +77,7 @@ export class UpstreamSession extends UpstreamOpening {
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
   /** Created when the client first says that its roots have changed. */
-  #rootsNotice: RepeatedNotice | undefined;
+  #rootsNotice: RepeatedNotification | undefined;
   /** Created for the first request that needs it. */
   #envelope: Buffer | undefined;
 
@@ -86,7 +86,7 @@ export class UpstreamSession extends UpstreamOpening {
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,
-    memory: WordMemory,
+    memory: TextMemory,
     protocolVersion = LATEST_PROTOCOL_VERSION,
   ) {
     super(context, subject, backend, introduction, protocolVersion);
@@ -107,7 +107,7 @@ export class UpstreamSession extends UpstreamOpening {
    * The extensions and experimental capabilities that the backend declared when it was last opened. The latter are nothing but methods: none
    * where the config hides any of the backend's items from callers, as what a method outside the lists can reach is unknown.
    */
-  get named(): readonly NamedCapability[] {
+  get named(): readonly ExtraCapability[] {
     const named = this.#named ?? NONE;
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
@@ -195,7 +195,7 @@ export class UpstreamSession extends UpstreamOpening {
         era,
         // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
-        hasTasks: this.declares(ANY_TASKS),
+        hasTasks: this.declares(ANY_TASK_CAPABILITY),
         isUnauthorizedFault: this.credentials !== undefined,
       },
       handler,
@@ -249,12 +249,12 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
-    (this.#rootsNotice ??= new RepeatedNotice()).send((onDone) => this.send({ body }, metadata, onDone));
+    (this.#rootsNotice ??= new RepeatedNotification()).send((onDone) => this.send({ body }, metadata, onDone));
   }
 
   /** Tells the backend that the answer to a request is no longer needed (S36, C16). */
   cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
-    this.send({ body: cancelledNotice(id, reason) }, metadata);
+    this.send({ body: cancelledNotification(id, reason) }, metadata);
   }
 
   /** Answers a request of the backend where no client can be asked: `ping` (C18), and any other as not offered (C19). */
@@ -309,7 +309,7 @@ export class UpstreamSession extends UpstreamOpening {
     record.cookies = bytes === undefined ? undefined : cookies;
   }
 
-  #keepNamed(named: readonly NamedCapability[] | undefined): void {
+  #keepNamed(named: readonly ExtraCapability[] | undefined): void {
     this.#memory.drop(this.#namedBytes);
     const words = wordsOf(named);
     const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
@@ -332,7 +332,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   #noteUsable(): void {
     const known = this.#capabilities;
-    this.#usable = known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
+    this.#usable = known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASK_CAPABILITY;
   }
 
   /** The session is no longer open. */
@@ -393,7 +393,7 @@ export class UpstreamSession extends UpstreamOpening {
    * the version. Callers with the same hash get the same from it, as far as it can tell them apart.
    */
   shown(metadata: RequestMetadata): string {
-    return hashOfShown(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
+    return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
   }
 
   /** The headers that tell callers apart, as far as they are known by now. */
@@ -427,7 +427,7 @@ export class UpstreamSession extends UpstreamOpening {
     const own = this.#headers;
     const tell = (): void => {
       const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
-      this.context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+      this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     };
     const shown = this.credentials?.refresh(metadata);
     if (shown instanceof Promise) void shown.then(tell);

@@ -4,9 +4,9 @@
 //
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
-import { EventStreamParser, encodeEvent, idKey, type Reading } from '../../bytes/index.js';
+import { EventStreamParser, encodeEvent, idKey, type Scan } from '../../bytes/index.js';
 import { readBackendMessage, type BackendMessage, readLargeBackendMessage } from '../../mcp/index.js';
-import { type Deadline, wokenTurns, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
+import { type Deadline, wakeScheduler, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
@@ -84,7 +84,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** Receives messages that answer no request. */
   #listener: UpstreamHandler | undefined;
   /** A large event that is being read; the events behind it wait. */
-  #reading: Reading | undefined;
+  #reading: Scan | undefined;
   #events: Buffer[] = [];
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
@@ -292,7 +292,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     const owned = this.#owned(data);
     // Large answers are few, and are counted against memory as soon as they arrive.
     if (owned.length >= limits.countedFromBytes) call.answer(owned);
-    else wokenTurns.run(this.#plan.subject, () => call.answer(owned));
+    else wakeScheduler.run(this.#plan.subject, () => call.answer(owned));
   }
 
   #onSaid(data: Buffer, message: BackendMessage): void {

@@ -3,11 +3,11 @@
 import { BodyCollector } from '../../bytes/index.js';
 import { bodyMemory } from '../../fair/index.js';
 import { StreamFault } from './frames.js';
-import { Inflow } from './flow.js';
+import { FlowReceiver } from './flow.js';
 import type { HopSocket } from './socket.js';
 
 export class HopBody {
-  readonly #inflow: Inflow;
+  readonly #inflow: FlowReceiver;
   readonly #totalBytes: number;
   readonly #received: BodyCollector;
   /** There is no room for the body yet: its bytes are not returned as credit, so at most one window of it arrives. */
@@ -15,7 +15,7 @@ export class HopBody {
   #heldBytes = 0;
 
   constructor(socket: HopSocket, stream: number, totalBytes: number) {
-    this.#inflow = new Inflow(socket, stream);
+    this.#inflow = new FlowReceiver(socket, stream);
     this.#totalBytes = totalBytes;
     this.#received = new BodyCollector(totalBytes, () => bodyMemory(totalBytes));
   }

@@ -11,7 +11,7 @@ import { limits } from '../../shared/index.js';
 import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { HopBody } from './body.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
-import { Inflow, Outflow } from './flow.js';
+import { FlowReceiver, FlowSender } from './flow.js';
 import {
   readCredit,
   readOpenBody,
@@ -38,13 +38,13 @@ export class HopCall implements HopStream, RoomWaiter {
   readonly #exchange: Exchange;
   readonly #onFailure: (failure: HopFailure) => void;
   readonly #forget: (stream: number) => void;
-  readonly #outflow: Outflow;
+  readonly #outflow: FlowSender;
   #state: State = 'asked';
 
   /** A complete answer while its body is gathered. */
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
 
-  readonly #inflow: Inflow;
+  readonly #inflow: FlowReceiver;
   /** The remaining bytes of a body of known length; `undefined` in an event stream. */
   #bodyLeftBytes: number | undefined;
   /** Stream data held from a `write` that returned false until `onDrain`: at most one window. */
@@ -68,8 +68,8 @@ export class HopCall implements HopStream, RoomWaiter {
     this.#exchange = exchange;
     this.#onFailure = onFailure;
     this.#forget = forget;
-    this.#outflow = new Outflow(socket, stream);
-    this.#inflow = new Inflow(socket, stream);
+    this.#outflow = new FlowSender(socket, stream);
+    this.#inflow = new FlowReceiver(socket, stream);
   }
 
   start(hop: ForwardedIdentity): void {

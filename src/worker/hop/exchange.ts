@@ -21,7 +21,7 @@ import {
   type ShareBound,
 } from '../../fair/index.js';
 import { HopBody } from './body.js';
-import { Outflow } from './flow.js';
+import { FlowSender } from './flow.js';
 import { HopFault, type FrameKind } from './frames.js';
 import {
   type ForwardedIdentity,
@@ -44,7 +44,7 @@ export class HopExchange extends ExchangeHooks implements Exchange, HopStream {
   #isLeft = false;
   readonly #socket: HopSocket;
   readonly #onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void;
-  readonly #outflow: Outflow;
+  readonly #outflow: FlowSender;
   readonly #request: ForwardedRequestHead['request'];
   /** The request's body, until it is complete. */
   #arriving: HopBody | undefined;
@@ -79,7 +79,7 @@ export class HopExchange extends ExchangeHooks implements Exchange, HopStream {
     this.#arriving = bodyBytes === 0 ? undefined : new HopBody(socket, stream, bodyBytes);
     this.#onExchange = onExchange;
     this.#answerMemory = answerMemory;
-    this.#outflow = new Outflow(socket, stream);
+    this.#outflow = new FlowSender(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
   }
 

@@ -9,7 +9,7 @@ import type { HopSocket } from './socket.js';
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
 /** The sender's side. */
-export class Outflow {
+export class FlowSender {
   readonly #socket: HopSocket;
   readonly #stream: number;
   #creditBytes: number = hopBounds.hopWindowBytes;
@@ -63,7 +63,7 @@ export class Outflow {
 }
 
 /** The receiver's side. */
-export class Inflow {
+export class FlowReceiver {
   readonly #socket: HopSocket;
   readonly #stream: number;
   /** How many bytes the sender may still send. */

@@ -2,7 +2,7 @@
 // as it was sent (even a subject that UTF-8 cannot hold) and its length need not be computed.
 import {
   NO_MIRROR,
-  type AnswerForms,
+  type AcceptedTypes,
   type BodyType,
   type ExchangeRequest,
   type MirrorHeaders,
@@ -39,8 +39,8 @@ interface BodyHead {
 }
 
 const NO_BODY = Buffer.alloc(0);
-const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
-const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
+const HTTP_METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
+const ACCEPTED_TYPES: readonly AcceptedTypes[] = ['json', 'event-stream', 'both'];
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /**
@@ -60,13 +60,13 @@ export function trySendRequestHead(
   const mirror = mirrorStrings(request.mirror);
   const strings = [...own, ...mirror, ...passthroughHeaders];
   const payloadBytes = 8 + stringsBytes(strings);
-  const method = METHODS.indexOf(request.method);
-  const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
-  if (method < 0 || answerForms < 0 || payloadBytes > hopBounds.hopFrameBytesMax) return false;
+  const method = HTTP_METHODS.indexOf(request.method);
+  const acceptedTypes = ACCEPTED_TYPES.indexOf(request.acceptedTypes);
+  if (method < 0 || acceptedTypes < 0 || payloadBytes > hopBounds.hopFrameBytesMax) return false;
   const payload = socket.reserve('request', stream, payloadBytes);
   payload.writeUInt32LE(request.body.length, 0);
   payload[4] = method;
-  payload[5] = answerForms;
+  payload[5] = acceptedTypes;
   payload.writeUInt16LE(mirror.length, 6);
   writeStrings(payload, 8, strings);
   return true;
@@ -97,9 +97,9 @@ const OWN_STRINGS = 7;
 
 export function readRequestHead(payload: Buffer): ForwardedRequestHead {
   if (payload.length < 8) throw new StreamFault('request head too short');
-  const method = METHODS[payload[4] as number];
-  const answerForms = ANSWER_FORMS[payload[5] as number];
-  if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
+  const method = HTTP_METHODS[payload[4] as number];
+  const acceptedTypes = ACCEPTED_TYPES[payload[5] as number];
+  if (method === undefined || acceptedTypes === undefined) throw new StreamFault('request head with unknown codes');
   const strings = readStrings(payload, 8);
   const mirrorEnd = OWN_STRINGS + payload.readUInt16LE(6);
   if (strings.length < mirrorEnd) throw new StreamFault('request head incomplete');
@@ -115,7 +115,7 @@ export function readRequestHead(payload: Buffer): ForwardedRequestHead {
       requestId,
       traceparent,
       tracestate,
-      answerForms,
+      acceptedTypes: acceptedTypes,
       mirror: mirrorOf(strings.slice(OWN_STRINGS, mirrorEnd)),
       passthroughHeaders: strings.slice(mirrorEnd),
       body: NO_BODY,

@@ -14,7 +14,7 @@ import { hopBounds } from './frames.js';
  * Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the
  * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
  */
-export class OwnerWaits {
+export class RequestsAwaitingOwner {
   readonly #waiting: Quota;
 
   constructor(waiting = new Quota()) {

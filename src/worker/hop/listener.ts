@@ -1,7 +1,7 @@
 // The owner's private Unix socket, over which other workers pass on requests for its sessions. It is guarded by its directory
 // (mode 0700), its own mode, and a secret that the primary generates at each start. No byte sent by an HTTP caller can open a
 // link or end up outside a frame's payload.
-import { StandingSocket } from '../../process/index.js';
+import { RestoredSocket } from '../../process/index.js';
 import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.js';
 
 /**
@@ -10,7 +10,7 @@ import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.j
  */
 export const HOP_LINKS_MAX = 2_048;
 
-export class HopListener extends StandingSocket {
+export class HopListener extends RestoredSocket {
   readonly #intakes: Set<HopIntake>;
 
   /**

@@ -1,11 +1,11 @@
 // Connects a worker to its predecessor in the slot, which is finishing its work after a reload: cancellations of requests that are
 // in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
-import { type ExchangeRequest, UnheardExchange } from '../../exchange/index.js';
+import { type ExchangeRequest, CallerlessExchange } from '../../exchange/index.js';
 import { Quota } from '../../fair/index.js';
 import type { Logger } from '../../shared/index.js';
 import type { ForwardedIdentity } from './heads.js';
-import { OwnerWaits } from './hops.js';
+import { RequestsAwaitingOwner } from './hops.js';
 import { HopLink } from './link.js';
 import { hopBounds } from './frames.js';
 
@@ -28,7 +28,7 @@ export class Predecessor {
   #link: HopLink | undefined;
   /** There was no predecessor, or it has ended; no other will come. */
   #isGone = false;
-  readonly #waits = new OwnerWaits(
+  readonly #waits = new RequestsAwaitingOwner(
     new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
   );
 
@@ -42,7 +42,7 @@ export class Predecessor {
   pass(hop: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone) return;
     if (this.#link === undefined || this.#link.isLeft) this.#link = new HopLink(this.#path, this.#secret, this.#logger);
-    this.#link.forward(hop, new UnheardExchange(request), (failure) => {
+    this.#link.forward(hop, new CallerlessExchange(request), (failure) => {
       if (failure === 'owner-absent') this.#onAbsent(hop, request);
     });
   }

@@ -131,7 +131,7 @@ t.test(
 t.test('a client that takes no events gets one array, without what its backends say meanwhile', async (t) => {
   const scene = start(t);
   const before = scene.http.calls.length;
-  const exchange = post(scene, [call(1, { _meta: { progressToken: 1 } }), call(2)], { answerForms: 'json' });
+  const exchange = post(scene, [call(1, { _meta: { progressToken: 1 } }), call(2)], { acceptedTypes: 'json' });
   const [one, two] = scene.http.calls.slice(before);
   one
     ?.head(200, 'text/event-stream')

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { withoutClashes } from '../../../src/control-plane/common/curation.js';
 import { limits } from '../../../src/shared/limits.js';
-import { clashesOf } from '../../../src/user-config/curation-schema.js';
+import { duplicateIssuesOf } from '../../../src/user-config/curation-schema.js';
 import { mapsAsObjects } from '../../../src/user-config/known-members.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 
@@ -82,7 +82,7 @@ t.test('as many servers, half of them with one prefix, are each looked at a few 
 /** The expected result: the first clash is settled, then the next, until there is none. */
 function settledOneByOne(backends: Backends): Backends {
   const settled = new Map(backends);
-  for (let [clash] = clashesOf(settled); clash !== undefined; [clash] = clashesOf(settled)) {
+  for (let [clash] = duplicateIssuesOf(settled); clash !== undefined; [clash] = duplicateIssuesOf(settled)) {
     const [name = '', member, bareName = ''] = clash.path.map(String);
     const config = settled.get(name)!;
     const { prefix: _, ...bare } = config;
@@ -121,7 +121,7 @@ t.test('the result is that of settling one clash after the other', async (t) => 
         return [name, backend({ ...(prefix !== undefined && { prefix }), ...kinds })];
       }),
     );
-    clashes += clashesOf(backends).length;
+    clashes += duplicateIssuesOf(backends).length;
     const json = (settled: Backends): string => JSON.stringify([...settled], mapsAsObjects);
     const settled = withoutClashes(backends);
     if (json(settled) === json(settledOneByOne(backends))) continue;

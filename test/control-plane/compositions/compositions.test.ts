@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import { createJob, addingJob, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication.js';
+import { createJob, jobChangeToAdd, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';
 import type { RecordStore } from '../../../src/store/record-store.js';
@@ -201,7 +201,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const { id } = await scene.compositions.create({ ...DESK, subjects: ['alice', 'bob'] }, 'admin');
       // As if the process had ended between the change and its publication: the job exists, the configs are as before.
       const job = createJob({ subjects: ['alice', 'bob'] });
-      await records.swap([addingJob(job)]);
+      await records.swap([jobChangeToAdd(job)]);
       for (const subject of ['alice', 'bob']) await writeConfig(records, subject, undefined);
       const later = await setStage(t, options);
       later.compositions.start();
@@ -433,7 +433,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const [record] = await recordsUnder(records, 'compositions/');
       const key = { space: 'records', key: record?.key ?? '' } as const;
       const job = createJob({ subjects: ['alice', 'bob'] });
-      await records.swap([{ ...key, expected: record?.value, value: undefined, isTold: true }, addingJob(job)]);
+      await records.swap([{ ...key, expected: record?.value, value: undefined, isTold: true }, jobChangeToAdd(job)]);
       await until(
         async () => !(await isThere('alice')) && !(await isThere('bob')),
         'what nobody wants to be taken out',

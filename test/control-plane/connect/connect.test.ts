@@ -12,7 +12,7 @@ import { Connect, GRANTS_PER_SUBJECT_MAX } from '../../../src/control-plane/conn
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import {
   ConnectRecords,
-  type BegunConsent,
+  type PendingConsent,
   CONNECTS_SWEPT_MAX,
 } from '../../../src/control-plane/connect/connect-records.js';
 import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
@@ -190,8 +190,8 @@ t.test('grants and clients are sealed again under another key, and a second run 
 
 t.test('old unfinished consents are removed when new ones begin', async (t) => {
   const begun = new ConnectRecords(records, keys);
-  const consent = (grantKey: string, untilMs: number): BegunConsent =>
-    ({ grantKey, nonce: grantKey, untilMs }) as BegunConsent;
+  const consent = (grantKey: string, untilMs: number): PendingConsent =>
+    ({ grantKey, nonce: grantKey, untilMs }) as PendingConsent;
   const countOf = async (): Promise<number> => (await records.listKeys('connects/', '', 1_000)).length;
   await begun.begin('t1', consent('grants/x/1', 2_000), 1_000);
   t.equal((await begun.end('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { documentationPage } from '../../../src/control-plane/http/routes/documentation-routes.js';
-import { html, prose } from '../../../src/control-plane/http/browser-parts.js';
+import { html, textWithCode } from '../../../src/control-plane/http/browser-parts.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
 import { schemas } from '../../../src/control-plane/http/schemas.js';
@@ -8,7 +8,7 @@ import { schemas } from '../../../src/control-plane/http/schemas.js';
 t.test('values in a template are escaped, and HTML is not', async (t) => {
   t.equal(html`<b>${'<&">'}</b>`.text, '<b>&lt;&amp;&quot;&gt;</b>');
   t.equal(html`${html`<i></i>`}${[html`a`, html`b`]}${7}`.text, '<i></i>ab7');
-  t.equal(prose('a `<b>` c').text, 'a <code>&lt;b&gt;</code> c');
+  t.equal(textWithCode('a `<b>` c').text, 'a <code>&lt;b&gt;</code> c');
 });
 
 t.test('the page has a place for every operation and every schema, and each link leads to one', async (t) => {

@@ -2,7 +2,11 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { ControlPlaneFault, faults, type FaultCode } from '../../../src/control-plane/common/control-plane-fault.js';
+import {
+  ControlPlaneFault,
+  faultAnswers,
+  type FaultCode,
+} from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { Overload } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
@@ -102,7 +106,7 @@ t.test('each fault has its status and keeps its message', async (t) => {
     'rate-limited': 429,
     'role-missing': 403,
   };
-  t.same(Object.keys(statuses), Object.keys(faults));
+  t.same(Object.keys(statuses), Object.keys(faultAnswers));
   for (const [code, status] of Object.entries(statuses)) {
     const stage = await setStage(t, new ControlPlaneFault(code as FaultCode, `words of ${code}`));
     t.same(await answerOf(stage, 'POST', '/servers/x/refresh'), [status, { detail: `words of ${code}` }]);

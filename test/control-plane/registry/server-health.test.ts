@@ -1,7 +1,7 @@
 import t from 'tap';
 import {
   isHealthChanged,
-  withHealth,
+  addHealthEntry,
   HEALTH_ENTRIES_MAX,
   HEALTH_REASON_CHARS_MAX,
 } from '../../../src/control-plane/registry/server-state.js';
@@ -23,11 +23,11 @@ t.test('the latest finding comes first, and the history is bounded in entries an
   let history: readonly HealthEntry[] = [];
   const count = HEALTH_ENTRIES_MAX + 5;
   for (let each = 0; each < count; each++) {
-    history = withHealth(history, { ...AILING, lastError: `${each} ${'x'.repeat(10_000)}` }, `at ${each}`);
+    history = addHealthEntry(history, { ...AILING, lastError: `${each} ${'x'.repeat(10_000)}` }, `at ${each}`);
   }
   t.equal(history.length, HEALTH_ENTRIES_MAX);
   t.match(history[0], { at: `at ${count - 1}`, status: 'active', reachable: false, error: /^54 x/ });
   t.equal(history.at(-1)?.at, 'at 5');
   t.ok(history.every(({ error }) => error?.length === HEALTH_REASON_CHARS_MAX));
-  t.equal(withHealth([], GOOD, 'now')[0]?.error, null);
+  t.equal(addHealthEntry([], GOOD, 'now')[0]?.error, null);
 });

@@ -2,7 +2,11 @@ import t from 'tap';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
 import { type ServerList, toolListOf } from '../../../src/control-plane/records/server-lists.js';
 import type { ServerRecord, ServerStatus } from '../../../src/control-plane/records/server-record.js';
-import { afterProbe, type Judgement, type StoredServer } from '../../../src/control-plane/registry/server-state.js';
+import {
+  afterProbe,
+  type FailurePatience,
+  type StoredServer,
+} from '../../../src/control-plane/registry/server-state.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
 function list(...items: readonly string[]): ServerList {
@@ -52,7 +56,7 @@ function server(status: ServerStatus, failures: number): StoredServer {
 }
 
 t.test('the state changes as in the table of the file header', async (t) => {
-  const rows: readonly [ServerStatus, number, Probe, Judgement, ServerStatus, number][] = [
+  const rows: readonly [ServerStatus, number, Probe, FailurePatience, ServerStatus, number][] = [
     ['active', 0, reached, 'at-once', 'active', 0],
     ['active', 2, reached, 'patient', 'active', 0],
     ['inactive', 3, reached, 'at-once', 'active', 0],

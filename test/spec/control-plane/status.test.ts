@@ -2,7 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { RedisPlace } from '../../../src/config/table/store-options.js';
+import type { RedisLocation } from '../../../src/config/table/store-options.js';
 import { PROGRAM_VERSION } from '../../../src/shared/program-version.js';
 import { forEachStore, newName, startControlPlane } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
@@ -192,7 +192,7 @@ function escape(text: string): string {
   return text.replaceAll(/[+/=]/g, '\\$&');
 }
 
-function portOf(place: RedisPlace): string {
+function portOf(place: RedisLocation): string {
   if (!('port' in place)) throw new Error('these tests have one Redis');
   return String(place.port);
 }

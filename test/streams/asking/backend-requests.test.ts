@@ -341,7 +341,7 @@ t.test(
   async (t) => {
     const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(CAPABILITIES);
     scene.post('notifications/initialized', {});
-    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
     const stream = scene.http.calls.findLast(({ request }) => request.method === 'GET');
     stream?.head(200, 'text/event-stream').data(ROOTS);
     const [asked] = readEvents(listening.written).map((text) => JSON.parse(text) as { id: unknown });

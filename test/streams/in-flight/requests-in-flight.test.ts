@@ -1,7 +1,7 @@
 // Callbacks of requests in flight that finish other requests: each request is still called once, none is skipped, and the loop ends.
 import t from 'tap';
 import {
-  ReadingsUnderWay,
+  ScansInProgress,
   RequestInFlight,
   RequestsInFlight,
 } from '../../../src/streams/in-flight/requests-in-flight.js';
@@ -175,7 +175,7 @@ t.test('each request hears once that another process continues its session', asy
 t.test(
   'a cancellation waits for messages that arrived before it and are still being parsed, for no others',
   async (t) => {
-    const readings = new ReadingsUnderWay();
+    const readings = new ScansInProgress();
     const tried: string[] = [];
     const wait = (name: string): void =>
       readings.wait(() => {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { visitAll, BACKENDS_PER_STEP, BACKENDS_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
 import type { QueueBounds } from '../../../src/fair/fair-queue.js';
-import { Turns } from '../../../src/fair/turns.js';
+import { TurnScheduler } from '../../../src/fair/turn-scheduler.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
@@ -18,7 +18,7 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 /** Records which backends are visited, and which are refused for want of room. */
 function scene(nowMs?: () => number, waiting: QueueBounds = ROOM) {
   const pace = {
-    turns: new Turns({ untimedMax: 0, turnMs: TURN_MS, waiting }, nowMs),
+    turns: new TurnScheduler({ untimedMax: 0, turnMs: TURN_MS, waiting }, nowMs),
     atOnceMax: BACKENDS_AT_ONCE_MAX,
     perStep: BACKENDS_PER_STEP,
   };

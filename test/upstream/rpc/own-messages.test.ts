@@ -1,10 +1,10 @@
 import t from 'tap';
-import { answerMessage, cancelledNotice, plainOwnRequest } from '../../../src/upstream/rpc/own-messages.js';
+import { answerMessage, cancelledNotification, plainOwnRequest } from '../../../src/upstream/rpc/own-messages.js';
 
 t.test('the gateway’s own messages have the ids to the byte, and only the members that they need', async (t) => {
   const bytes = Buffer.from('{"id": 7.0e0}');
   t.equal(
-    cancelledNotice({ bytes, start: 7, end: 12 }, 'the "caller" left').toString(),
+    cancelledNotification({ bytes, start: 7, end: 12 }, 'the "caller" left').toString(),
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7.0e0,"reason":"the \\"caller\\" left"}}',
   );
   const id = Buffer.from('"own-1"');

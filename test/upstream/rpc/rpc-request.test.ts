@@ -12,7 +12,7 @@ import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
-import { SAID_REFUSAL_CHARS_MAX } from '../../../src/upstream/rpc/refused-request.js';
+import { BACKEND_REFUSAL_CHARS_MAX } from '../../../src/upstream/rpc/refused-request.js';
 import { connectionBounds } from '../../../src/http-client/connection-bounds.js';
 
 const JSON_TYPE = 'application/json';
@@ -311,7 +311,7 @@ t.test('refused for now: the fault says what the backend says, and when to try a
     [503, '<html>Unavailable</html>', '', {}],
     [503, 'a\u0007b', 'soon', {}],
     [429, 'in a line of < 5', '', { message: 'in a line of < 5' }],
-    [429, 'x'.repeat(limits.upstreamRefusalBytesMax), '', { message: 'x'.repeat(SAID_REFUSAL_CHARS_MAX) }],
+    [429, 'x'.repeat(limits.upstreamRefusalBytesMax), '', { message: 'x'.repeat(BACKEND_REFUSAL_CHARS_MAX) }],
   ];
   for (const [status, text, retryAfter, said] of cases) {
     const { call, listener } = start(t);

@@ -1,15 +1,15 @@
 // Notices that sessions owe their backends: sent once where once is enough, and only where they may go.
 import t from 'tap';
-import { endElsewhere } from '../../../src/session/session-upstreams.js';
-import { RepeatedNotice, type SendNotice } from '../../../src/upstream/session/backend-stream.js';
+import { endUpstreamSession } from '../../../src/session/session-upstreams.js';
+import { RepeatedNotification, type SendNotification } from '../../../src/upstream/session/backend-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 
 t.test('any number of notices during one that is being sent become one more, the latest', async (t) => {
-  const notices = new RepeatedNotice();
+  const notices = new RepeatedNotification();
   const sent: string[] = [];
   const ends: (() => void)[] = [];
   const notice =
-    (name: string): SendNotice =>
+    (name: string): SendNotification =>
     (onDone) => {
       sent.push(name);
       ends.push(onDone);
@@ -34,19 +34,19 @@ t.test(
     const sent: unknown[][] = [];
     const context = (mode: string) =>
       ({ notices: { send: (...words: unknown[]) => sent.push(words) }, options: { mode } }) as unknown as Parameters<
-        typeof endElsewhere
+        typeof endUpstreamSession
       >[0];
     const record = { sessionId: 'upstream-1', protocolVersion: '2025-06-18' };
-    endElsewhere(context('tls-only'), 'alice', target, record);
+    endUpstreamSession(context('tls-only'), 'alice', target, record);
     t.same(sent[0]?.slice(0, 3), ['alice', target, 'DELETE']);
     const headers = sent[0]?.[3] as string[];
     t.equal(headers[headers.indexOf('mcp-session-id') + 1], 'upstream-1');
     t.equal(headers[headers.indexOf('mcp-protocol-version') + 1], '2025-06-18');
     const plain = { ...target, origin: target.origin.replace('https:', 'http:') };
-    endElsewhere(context('tls-only'), 'alice', plain, record);
-    endElsewhere(context('tls-only'), 'alice', target, { ...record, sessionId: '' });
+    endUpstreamSession(context('tls-only'), 'alice', plain, record);
+    endUpstreamSession(context('tls-only'), 'alice', target, { ...record, sessionId: '' });
     t.equal(sent.length, 1, 'nor is the end of a session without an id');
-    endElsewhere(context('plain-text-or-tls'), 'alice', plain, record);
+    endUpstreamSession(context('plain-text-or-tls'), 'alice', plain, record);
     t.equal(sent.length, 2);
   },
 );

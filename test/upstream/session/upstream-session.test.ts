@@ -10,7 +10,7 @@ import {
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
-import type { WordMemory } from '../../../src/upstream/session/upstream-session-record.js';
+import type { TextMemory } from '../../../src/upstream/session/upstream-session-record.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
@@ -37,7 +37,7 @@ function initializeResult(parts: ResultParts = {}): string {
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
 
-const ROOMY: WordMemory = { tryKeepText: ({ length }) => length, drop: () => undefined };
+const ROOMY: TextMemory = { tryKeepText: ({ length }) => length, drop: () => undefined };
 
 /** An upstream session, with what its waiters were told: `open` or the fault's kind, in order. */
 class Scene {
@@ -45,7 +45,7 @@ class Scene {
   readonly session: UpstreamSession;
   readonly told: (UpstreamFaultKind | 'open')[] = [];
 
-  constructor(t: Test, backend = BACKEND, memory: WordMemory = ROOMY) {
+  constructor(t: Test, backend = BACKEND, memory: TextMemory = ROOMY) {
     this.context = new ScriptedContext(t);
     this.session = new UpstreamSession(this.context, SUBJECT, backend, INTRODUCTION, memory);
   }
@@ -413,7 +413,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   for (const scene of [early, late]) {
     t.equal(scene.session.state, 'closed');
     t.same(scene.context.reports, [], 'it is not an unavailable backend');
-    await scene.context.notices.settled(0);
+    await scene.context.oneWayRequests.settled(0);
   }
 });
 
@@ -628,7 +628,7 @@ t.test('notifications are sent in the open session only', async (t) => {
   t.equal(scene.context.http.last.header('mcp-session-id'), 'S-1');
   scene.context.advance(limits.noticeMsMax + 100);
   t.ok(scene.context.http.last.isAborted, 'a backend that does not take it is not waited for');
-  await scene.context.notices.settled(0);
+  await scene.context.oneWayRequests.settled(0);
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const other = sceneIn(t, state);
     const sentCount = other.sent.length;
@@ -703,7 +703,7 @@ t.test('of what calls of tools depend on, as much is kept as has room', async (t
 t.test('instructions count in the session’s memory, and are left out where there is no room for them', async (t) => {
   const kept = new Set<number>();
   let hasRoom = true;
-  const memory: WordMemory = {
+  const memory: TextMemory = {
     tryKeepText: ({ length }) => {
       if (hasRoom) kept.add(length);
       return hasRoom ? length : undefined;
@@ -727,7 +727,7 @@ t.test('instructions count in the session’s memory, and are left out where the
 t.test('experimental capabilities count until they are declared again, or the session is closed', async (t) => {
   let keptBytes = 0;
   let bytesMax = Infinity;
-  const memory: WordMemory = {
+  const memory: TextMemory = {
     tryKeepText: ({ length }) => {
       if (keptBytes + length > bytesMax) return undefined;
       keptBytes += length;

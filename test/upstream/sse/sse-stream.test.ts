@@ -1,7 +1,7 @@
 // The stream of a server of the 2024-11-05 transport by itself: who is told what, and who is not. What a session makes of it is in
 // sse-session.test.ts.
 import t, { type Test } from 'tap';
-import { wokenTurns } from '../../../src/fair/turns.js';
+import { wakeScheduler } from '../../../src/fair/turn-scheduler.js';
 import { limits } from '../../../src/shared/limits.js';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../src/http-client/http-upstream.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
@@ -225,7 +225,7 @@ t.test('an event for which there is no room in time ends the stream', async (t) 
 
 t.test('a large answer is given at once, however many small ones wait for their turn', async (t) => {
   const scene = new Scene(t).open().ask(1).ask(2);
-  while (wokenTurns.tryPass('alice')) /* uses up the time of this turn */ ;
+  while (wakeScheduler.tryPass('alice')) /* uses up the time of this turn */ ;
   scene.say({ id: 1, result: {} });
   scene.say({ id: 2, result: 'x'.repeat(limits.countedFromBytes) });
   t.same(scene.heard, ['2: its answer']);

@@ -114,7 +114,7 @@ t.test('a message that is passed on in pieces counts in the share of answers unt
       const deadlines = new DeadlineWheel();
       t.teardown(() => deadlines.stop());
       const pair = await startHopPair(t, createMessageMemories(accounts, deadlines).answers);
-      const downstream = new RecordedExchange({ answerForms });
+      const downstream = new RecordedExchange({ acceptedTypes: answerForms });
       downstream.isSlow = true;
       const exchange = await pair.arrive(downstream);
       answerInParts(exchange, [Buffer.alloc(100, 'a'), Buffer.alloc(bytes - 100, 'b')]);

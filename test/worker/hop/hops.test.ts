@@ -26,7 +26,7 @@ t.test('a request arrives as it was sent, and its answer goes back', async (t) =
   const downstream = new RecordedExchange({
     method: 'POST',
     sessionId: 'sëssion-\u{1f600}',
-    answerForms: 'event-stream',
+    acceptedTypes: 'event-stream',
     passthroughHeaders: ['x-one', 'ünïcode', 'x-one', '', 'x-\ud800', 'lone surrogate'],
     body: Buffer.from([0, 255, 10, 13, 0]),
   });
@@ -70,9 +70,9 @@ t.test('the owner says of a request in no session which backend keeps none, befo
 t.test('each method and form of answer, and an empty body', async (t) => {
   const pair = await startHopPair(t);
   const requests: Partial<ExchangeRequest>[] = [
-    { method: 'DELETE', answerForms: 'json' },
-    { method: 'GET', answerForms: 'event-stream' },
-    { method: 'POST', answerForms: 'both' },
+    { method: 'DELETE', acceptedTypes: 'json' },
+    { method: 'GET', acceptedTypes: 'event-stream' },
+    { method: 'POST', acceptedTypes: 'both' },
   ];
   for (const request of requests) {
     const downstream = new RecordedExchange({ ...request, body: Buffer.alloc(0) });

@@ -1,10 +1,10 @@
 import t from 'tap';
 import { limits, perSubject } from '../../../src/shared/limits.js';
-import { OwnerWaits } from '../../../src/worker/hop/hops.js';
+import { RequestsAwaitingOwner } from '../../../src/worker/hop/hops.js';
 import { until } from '../../support/until.js';
 
 t.test('a request is passed on again after a short wait, as long as it has not waited too long', async (t) => {
-  const waits = new OwnerWaits();
+  const waits = new RequestsAwaitingOwner();
   let times = 0;
   t.equal(
     waits.tryWait('alice', performance.now(), () => (times += 1)),
@@ -20,7 +20,7 @@ t.test('a request is passed on again after a short wait, as long as it has not w
 });
 
 t.test('one subject has its share of the places, and gets them back', async (t) => {
-  const waits = new OwnerWaits();
+  const waits = new RequestsAwaitingOwner();
   let times = 0;
   const wait = (subject: string): boolean => waits.tryWait(subject, performance.now(), () => (times += 1));
   for (let count = 0; count < perSubject(limits.waitingMax); count++) if (!wait('mallory')) t.fail('there is room');

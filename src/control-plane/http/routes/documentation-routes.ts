@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '../../../shared/index.js';
 import type { OpenApiDocument } from '../open-api.js';
-import { html, Html, prose } from '../browser-parts.js';
+import { html, Html, textWithCode } from '../browser-parts.js';
 
 const pageStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
@@ -21,7 +21,7 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
   const sections = tags.map(({ name, description }) => {
     const described = operations.filter((operation) => operation.tags.includes(name));
     return html`<h2 id="${name}">${name}</h2>
-      <p>${prose(description)}</p>
+      <p>${textWithCode(description)}</p>
       ${described.map(articleOf)}`;
   });
   const schemas = Object.entries(components['schemas'] as object);
@@ -35,7 +35,7 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
       </head>
       <body>
         <h1>${info.title} ${info.version}</h1>
-        <p>${prose(info.description)}</p>
+        <p>${textWithCode(info.description)}</p>
         <p>
           Send <code>authorization: Bearer &lt;token&gt;</code>. For programs: <a href="openapi.json">openapi.json</a>.
         </p>
@@ -59,7 +59,7 @@ function articleOf(described: Described & { readonly path: string; readonly meth
   const { operationId, tags: _, summary, description = '', security, path, method, ...members } = described;
   const [needed] = security;
   const words = needed === undefined ? 'no token' : (needed.token[0] ?? 'any role');
-  const text = html`<p>${summary}. ${prose(description)}</p>`;
+  const text = html`<p>${summary}. ${textWithCode(description)}</p>`;
   return article(operationId, `${method.toUpperCase()} ${path} (${words})`, text, members);
 }
 
@@ -76,7 +76,7 @@ function shown(part: unknown): Html {
     const separator = part.some(isObject) ? '' : ' | ';
     return html`${part.map((each, at) => html`${at === 0 ? '' : separator}${shown(each)}`)}`;
   }
-  if (!isObject(part)) return prose(String(part));
+  if (!isObject(part)) return textWithCode(String(part));
   const { $ref, schema, ...others } = part;
   if (typeof $ref === 'string') return html`<a href="#${nameIn($ref)}">${nameIn($ref)}</a>`;
   if (schema !== undefined && Object.keys(others).length === 0) return shown(schema);

@@ -1,0 +1,243 @@
+// Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a millisecond per
+// turn of the event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text
+// and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
+import { isUtf8 } from 'node:buffer';
+import { limits, KIB } from '../shared/index.js';
+import { JsonScanner, type NodeFilter } from './json-scanner.js';
+
+/** Bytes of one slice of a large message that is scanned in slices. A slice ends before a character that would exceed it. */
+export const SCAN_SLICE_BYTES = 64 * KIB;
+/** Large messages being scanned at once; each keeps a list of where its values are. Beyond that, further ones wait. */
+export const SCANS_STARTED_MAX = 8;
+/** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond that, its other messages wait. */
+const SCANS_STARTED_PER_SUBJECT_MAX = 2;
+
+/** A text that is being read. */
+export interface Scan {
+  /** Abandons the reading: its handler is not called any more. */
+  cancel(): void;
+}
+
+export interface ScanExtras {
+  /** As for `JsonScanner.scan`. */
+  readonly filter?: NodeFilter;
+  /** Called with the start and end of each slice, in order. */
+  readonly onSlice?: (start: number, end: number) => void;
+}
+
+/** @param tape `undefined` when the text is not JSON; otherwise valid until the callback returns. */
+export type ScanHandler = (tape: JsonScanner | undefined) => void;
+
+export class ScanQueue {
+  /** One line for each subject that has texts to read, in the order of their turns. */
+  readonly #lines: Line[] = [];
+  readonly #spareScanners: JsonScanner[] = [];
+  #startedCount = 0;
+  #isTurnDue = false;
+  /** Time left for all readings in this turn of the event loop, in ms. */
+  #leftMs: number = limits.turnMs;
+
+  /**
+   * Checks that the bytes are JSON in UTF-8, and records where the values are. The bytes must not change meanwhile.
+   * @param subject the subject on whose behalf the text is read.
+   * @param depthMax as for `JsonScanner.scan`.
+   * @param handler called once, never synchronously.
+   */
+  read(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanExtras): Scan {
+    return this.readPieces(subject, [bytes], depthMax, handler, extras);
+  }
+
+  /** The same for bytes in several pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
+  readPieces(
+    subject: string,
+    pieces: readonly Uint8Array[],
+    depthMax: number,
+    handler: ScanHandler,
+    extras?: ScanExtras,
+  ): Scan {
+    const line = this.#lineOf(subject);
+    const reading = new SlicedScan(pieces, depthMax, extras, handler, () => this.#remove(line, reading));
+    line.scanQueue.push(reading);
+    this.#plan();
+    return reading;
+  }
+
+  /**
+   * Like `read`, but starts at once if no other text is being read, and calls the handler synchronously if this turn has time for the whole
+   * text: so the text is parsed and processed while it is in the processor's caches.
+   */
+  readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanExtras): Scan {
+    const isFirst = this.#lines.length === 0;
+    const reading = this.read(subject, bytes, depthMax, handler, extras);
+    if (isFirst && this.#leftMs > 0) this.#turn();
+    return reading;
+  }
+
+  #plan(): void {
+    if (this.#isTurnDue || this.#lines.length === 0) return;
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      // Reads at least one slice, whatever was read in the previous turn.
+      this.#turn();
+      this.#leftMs = limits.turnMs;
+      this.#plan();
+    });
+  }
+
+  #turn(): void {
+    const startMs = performance.now();
+    let nowMs = startMs;
+    do {
+      const line = this.#nextLine();
+      const reading = line?.next(this.#mayStart(line));
+      if (line === undefined || reading === undefined) break;
+      this.#start(line, reading);
+      const outcome = reading.readSlice();
+      if (outcome !== 'unfinished') {
+        // Removed only after the handler returns, so that the handler starts no other reading synchronously.
+        reading.handler(outcome === 'sound' ? reading.scanner : undefined);
+        this.#remove(line, reading);
+      }
+      nowMs = performance.now();
+    } while (nowMs - startMs < this.#leftMs);
+    this.#leftMs -= nowMs - startMs;
+  }
+
+  #lineOf(subject: string): Line {
+    const known = this.#lines.find((line) => line.subject === subject);
+    if (known !== undefined) return known;
+    const line = new Line(subject);
+    this.#lines.push(line);
+    return line;
+  }
+
+  /** The first line that has something to read; it moves to the end of the order. */
+  #nextLine(): Line | undefined {
+    const index = this.#lines.findIndex((line) => line.startedCount > 0 || this.#mayStart(line));
+    const [line] = index === -1 ? [] : this.#lines.splice(index, 1);
+    if (line !== undefined) this.#lines.push(line);
+    return line;
+  }
+
+  #mayStart({ startedCount }: Line): boolean {
+    return this.#startedCount < SCANS_STARTED_MAX && startedCount < SCANS_STARTED_PER_SUBJECT_MAX;
+  }
+
+  #start(line: Line, reading: SlicedScan): void {
+    if (reading.scanner !== undefined) return;
+    this.#startedCount += 1;
+    line.startedCount += 1;
+    reading.start(this.#spareScanners.pop() ?? new JsonScanner());
+  }
+
+  #remove(line: Line, reading: SlicedScan): void {
+    const index = line.scanQueue.indexOf(reading);
+    if (index === -1) return;
+    line.scanQueue.splice(index, 1);
+    if (line.scanQueue.length === 0) this.#lines.splice(this.#lines.indexOf(line), 1);
+    if (reading.scanner === undefined) return;
+    this.#startedCount -= 1;
+    line.startedCount -= 1;
+    reading.scanner.shrink();
+    this.#spareScanners.push(reading.scanner);
+  }
+}
+
+/** The texts to be read for one subject. */
+class Line {
+  readonly subject: string;
+  /** In order of arrival. */
+  readonly scanQueue: SlicedScan[] = [];
+  startedCount = 0;
+  #isTurnOfOldest = false;
+
+  constructor(subject: string) {
+    this.subject = subject;
+  }
+
+  /** @param mayStart whether a reading that has not started may be chosen. */
+  next(mayStart: boolean): SlicedScan | undefined {
+    this.#isTurnOfOldest = !this.#isTurnOfOldest;
+    let chosen: SlicedScan | undefined;
+    for (const reading of this.scanQueue) {
+      if (reading.scanner === undefined && !mayStart) continue;
+      if (chosen === undefined || reading.bytesLeft < chosen.bytesLeft) chosen = reading;
+      if (this.#isTurnOfOldest) break;
+    }
+    return chosen;
+  }
+}
+
+class SlicedScan implements Scan {
+  readonly handler: ScanHandler;
+  /** Set once the reading has started. */
+  scanner: JsonScanner | undefined;
+  readonly #pieces: readonly Uint8Array[];
+  readonly #bytesTotal: number;
+  readonly #depthMax: number;
+  readonly #extras: ScanExtras | undefined;
+  readonly #onCancel: () => void;
+  /** The index of the current piece, the length of all pieces before it, and the offset in it. */
+  #index = 0;
+  #before = 0;
+  #at = 0;
+
+  constructor(
+    pieces: readonly Uint8Array[],
+    depthMax: number,
+    extras: ScanExtras | undefined,
+    handler: ScanHandler,
+    onCancel: () => void,
+  ) {
+    this.#pieces = pieces;
+    this.#bytesTotal = pieces.reduce((bytes, { length }) => bytes + length, 0);
+    this.#depthMax = depthMax;
+    this.#extras = extras;
+    this.handler = handler;
+    this.#onCancel = onCancel;
+  }
+
+  get bytesLeft(): number {
+    return this.#bytesTotal - this.#before - this.#at;
+  }
+
+  start(scanner: JsonScanner): void {
+    scanner.begin(this.#depthMax, this.#extras?.filter);
+    this.scanner = scanner;
+  }
+
+  readSlice(): 'unfinished' | 'sound' | 'unsound' {
+    const piece = this.#pieces[this.#index]!;
+    const end = characterStart(piece, this.#at + SCAN_SLICE_BYTES);
+    const slice = piece.subarray(this.#at, end);
+    this.#extras?.onSlice?.(this.#before + this.#at, this.#before + end);
+    this.#at = end;
+    if (end === piece.length) this.#endPiece(piece);
+    const { scanner } = this;
+    if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
+    if (this.#index < this.#pieces.length) return 'unfinished';
+    return scanner.finish() ? 'sound' : 'unsound';
+  }
+
+  #endPiece({ length }: Uint8Array): void {
+    this.#before += length;
+    this.#index += 1;
+    this.#at = 0;
+  }
+
+  cancel(): void {
+    this.#onCancel();
+  }
+}
+
+/** The start of the character at the offset. A character has at most four bytes; longer sequences are invalid. */
+function characterStart(bytes: Uint8Array, offset: number): number {
+  if (offset >= bytes.length) return bytes.length;
+  let at = offset;
+  while (at > offset - 3 && (bytes[at]! & 0xc0) === 0x80) at -= 1;
+  return at;
+}
+
+/** The queue shared by the whole process. */
+export const readings = new ScanQueue();

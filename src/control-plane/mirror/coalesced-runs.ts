@@ -1,0 +1,45 @@
+// Runs an action by key, one run per key at a time. Callers that ask during a run share the next run, because the
+// current one may already have read the state that they have changed.
+
+export class CoalescedRuns {
+  readonly #action: (key: string) => Promise<void>;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #next = new Map<string, Promise<void>>();
+
+  constructor(action: (key: string) => Promise<void>) {
+    this.#action = action;
+  }
+
+  /** Resolves or rejects with a run that began after this call. */
+  run(key: string): Promise<void> {
+    const next = this.#next.get(key);
+    if (next !== undefined) return next;
+    const running = this.#running.get(key);
+    return running === undefined ? this.#start(key) : this.#follow(key, running);
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    while (this.#running.size + this.#next.size > 0) {
+      await Promise.allSettled([...this.#running.values(), ...this.#next.values()]);
+    }
+  }
+
+  #follow(key: string, running: Promise<void>): Promise<void> {
+    const start = (): Promise<void> => {
+      this.#next.delete(key);
+      return this.#start(key);
+    };
+    const next = running.then(start, start);
+    this.#next.set(key, next);
+    return next;
+  }
+
+  #start(key: string): Promise<void> {
+    const run = this.#action(key).finally(() => {
+      if (this.#running.get(key) === run) this.#running.delete(key);
+    });
+    this.#running.set(key, run);
+    return run;
+  }
+}

@@ -1,0 +1,111 @@
+// Decides whom an overloaded process still admits, so that the subjects that caused it are refused first. A subject that has used up
+// a share is told so, as always; one that holds much more than others is refused; of the others a few are admitted each second.
+// Hot path while the process serves: one comparison per request. Cold path otherwise.
+//
+//                     sessions                             requests of sessions
+//   refusing-sessions 429, most, then few a second         taken
+//   refusing-requests 429, then none                       429, most, then few a second; none where memory is short
+import type { Account, Accounts, ShareName } from './accounts.js';
+import { refusals, type Refusal, KIB } from '../shared/index.js';
+import { Quota } from './quota.js';
+import type { Overload } from './overload.js';
+import { overloadBounds } from './overload-bounds.js';
+
+/**
+ * Estimate of what a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions; resident memory
+ * grew by 5.3 KiB for each of 2,000 sessions with one backend.
+ */
+export const SESSION_BYTES_EACH = 3 * KIB;
+
+/** Lets a few through each second, per key and in total. Cold path: used only while a process is overloaded. */
+export class PerSecondQuota {
+  readonly #taken: Quota;
+  readonly #nowMs: () => number;
+  #second = 0;
+
+  /** @param perKeyMax how many per key and second. */
+  constructor(perKeyMax: number, nowMs: () => number) {
+    this.#taken = new Quota(Infinity, perKeyMax);
+    this.#nowMs = nowMs;
+  }
+
+  /** @param totalMax how many of all keys in this second; may change between calls. */
+  tryTake(key: string, totalMax: number): boolean {
+    const second = Math.floor(this.#nowMs() / 1_000);
+    if (second !== this.#second) this.#taken.clear();
+    this.#second = second;
+    return this.#taken.tryTake(key, totalMax);
+  }
+}
+
+/**
+ * Part of its share, in percent, that one subject may always hold, whatever others hold. Beyond that, it can count as a subject that holds
+ * much.
+ */
+const PRESSED_HARMLESS_PERCENT = 2;
+
+/** The shares that may be full. */
+const HELD_BY_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
+const HELD_BY_REQUESTS: readonly ShareName[] = ['requests'];
+
+export class LoadShedder {
+  readonly #overload: Overload;
+  readonly #accounts: Accounts;
+  readonly #sessions: PerSecondQuota;
+  readonly #requests: PerSecondQuota;
+
+  constructor(overload: Overload, accounts: Accounts, nowMs: () => number = () => performance.now()) {
+    this.#overload = overload;
+    this.#accounts = accounts;
+    this.#sessions = new PerSecondQuota(overloadBounds.pressedSessionsPerSubjectPerSecond, nowMs);
+    this.#requests = new PerSecondQuota(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
+  }
+
+  /**
+   * The refusal of this request under overload, if any. A DELETE is never refused, because it makes room.
+   * @param wanted `session` for a request that can only be an `initialize`.
+   */
+  refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
+    if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
+    return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
+  }
+
+  #sessionRefusal(subject: string): Refusal | undefined {
+    const account = this.#accounts.of(subject);
+    const ownShare = ownRefusal(account.refusalOfSession(usualSessionBytes(account)));
+    if (ownShare !== undefined) return ownShare;
+    if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
+    const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.leisure);
+    if (this.#holdsMost(account, HELD_BY_SESSIONS)) return refusals.sessionsPaused;
+    return this.#sessions.tryTake(subject, totalMax) ? undefined : refusals.sessionsPaused;
+  }
+
+  #requestRefusal(subject: string): Refusal | undefined {
+    if (this.#overload.state !== 'refusing-requests') return undefined;
+    const account = this.#accounts.of(subject);
+    const ownShare = ownRefusal(account.refusalOfRequest());
+    if (ownShare !== undefined) return ownShare;
+    if (this.#overload.isShortOfMemory || this.#holdsMost(account, HELD_BY_REQUESTS)) return refusals.overloaded;
+    return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
+  }
+
+  /** Whether the subject holds much more of a share than others do on average. Without others there is nobody to make way for. */
+  #holdsMost(account: Account, names: readonly ShareName[]): boolean {
+    return names.some((name) => {
+      const { held, roomWhenEmpty } = account[name];
+      if (held * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
+      const others = this.#accounts.size - 1;
+      return held * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.held(name) - held);
+    });
+  }
+}
+
+/** A share that all subjects together have filled is reported better by the overload refusal. */
+function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
+  return refusal?.status === 429 ? refusal : undefined;
+}
+
+/** The average size of the subject's sessions; the size of the next one is unknown until it is read. */
+function usualSessionBytes({ sessions, sessionBytes }: Account): number {
+  return Math.max(SESSION_BYTES_EACH, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
+}

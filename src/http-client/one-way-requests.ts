@@ -1,0 +1,111 @@
+// Fire-and-forget requests to backends: the POST of a notification or of a response, the DELETE of a session. The response is read to its
+// end, so that the connection can be reused, and is otherwise ignored.
+import type { DeadlineWheel } from '../fair/index.js';
+import { limits } from '../shared/index.js';
+import type { UpstreamTarget } from '../user-config/index.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+export class OneWayRequests {
+  readonly #http: HttpUpstream;
+  readonly #otherHttp: HttpUpstream | undefined;
+  readonly #deadlines: DeadlineWheel;
+  #underWayCount = 0;
+  #onSettled: (() => void) | undefined;
+
+  /** @param otherHttp used for requests that `http` failed to send. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
+    this.#http = http;
+    this.#otherHttp = otherHttp;
+    this.#deadlines = deadlines;
+  }
+
+  /**
+   * @param onDone called once, with true when the backend has responded, whatever its response.
+   * @param onSaid called with the session id that the response names, and its `set-cookie` lines; `''` for none.
+   */
+  send(
+    subject: string,
+    target: UpstreamTarget,
+    method: 'POST' | 'DELETE',
+    headers: readonly string[],
+    message: OutgoingMessage | undefined,
+    onDone?: (isTaken: boolean) => void,
+    onSaid?: (sessionId: string, cookies: string) => void,
+  ): void {
+    this.#underWayCount += 1;
+    let isAccepted = false;
+    const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
+      call.abort();
+      finish(isAccepted);
+    });
+    const finish = (isTaken: boolean): void => {
+      deadline.cancel();
+      onDone?.(isTaken);
+      this.#finish();
+    };
+    const body = message?.body;
+    const leftOut = message?.leftOut;
+    const putIn = message?.putIn;
+    const none = undefined;
+    const request = {
+      subject,
+      target,
+      method,
+      headers,
+      body,
+      leftOut,
+      putIn,
+      requestId: none,
+      trace: none,
+      head: none,
+    };
+    const onEnd = (): void => finish(true);
+    // The message was taken, and nothing behind the head is wanted. Some servers never end it, and a stream may stay open for ever.
+    const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
+      onSaid?.(sessionId, status < 300 ? hint : '');
+      isAccepted = status < 300;
+      if (!isAccepted || contentType !== 'text/event-stream') return;
+      call.abort();
+      onEnd();
+    };
+    let call = this.#http.dispatch(request, {
+      onHead,
+      onData: ignore,
+      onEnd,
+      onFault: (fault) => {
+        const http = this.#forSecondTry(method, fault);
+        if (http === undefined) finish(false);
+        else call = http.dispatch(request, { onHead, onData: ignore, onEnd, onFault: () => finish(false) });
+      },
+    });
+  }
+
+  /** Resolves when no notice is in flight, or after `withinMs`. For a process that is shutting down. */
+  settled(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#underWayCount === 0) {
+        resolve();
+        return;
+      }
+      const deadline = this.#deadlines.after(withinMs, resolve);
+      this.#onSettled = () => {
+        deadline.cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** A backend may close a kept connection just as a request goes out on it. Ending a session twice does no harm (RFC 9110, 9.2.2). */
+  #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
+    if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
+    return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;
+  }
+
+  #finish(): void {
+    this.#underWayCount -= 1;
+    if (this.#underWayCount === 0) this.#onSettled?.();
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,159 @@
+// Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
+// to the list thread as they arrive, and the page stays there.
+import { type ListEra, type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
+import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
+import type { ShareBound } from '../fair/index.js';
+import type { ListPool, ThreadFailure } from './list-pool.js';
+import { type PageSurroundings, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
+
+/** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
+export type ReadPage = ListPage | KeptPage | LentPage;
+
+export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly page: ReadPage });
+
+/** Why a response was not read. A bound: that of the share which has no room for it. */
+export type ReadFailure = ThreadFailure | ShareBound;
+
+/** Pieces for which no room has been taken from the share yet. */
+interface Untaken {
+  readonly pieces: readonly Buffer[];
+  readonly done: (owned: Uint8Array[] | undefined) => void;
+}
+
+export class AnswerReader {
+  readonly #pool: ListPool;
+  readonly #memory: ListMemory;
+  readonly #subject: string;
+  readonly #kind: ListKind;
+  readonly #era: ListEra;
+  #key: number | undefined;
+  #bytes = 0;
+  #failure: ReadFailure | undefined;
+  /** In order: each waits until room was taken for the one before it. */
+  readonly #untaken: Untaken[] = [];
+  #leaveWait: () => void = () => {};
+
+  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, era: ListEra) {
+    this.#pool = pool;
+    this.#memory = memory;
+    this.#subject = subject;
+    this.#kind = kind;
+    this.#era = era;
+  }
+
+  /**
+   * Takes the next pieces, and their memory.
+   * @param onTaken called once, unless the reading is dropped before: the next pieces may come, since the thread has these or the reading
+   *   has failed.
+   */
+  push(pieces: readonly Buffer[], onTaken: () => void): void {
+    this.#take(pieces, (owned) => {
+      if (owned === undefined) {
+        onTaken();
+        return;
+      }
+      this.#pool.run(this.#subject, 'append', { key: this.#keyed(), pieces: owned }, owned, (outcome) => {
+        if (typeof outcome === 'string') this.#failure = outcome;
+        onTaken();
+      });
+    });
+  }
+
+  /**
+   * Takes the last pieces, and reads the response.
+   * @param id of the request, as JSON.
+   * @param inlineBytesMax the largest response that is read at once and stays on the event loop.
+   * @param done called once; synchronously when the whole response is here and no larger than that.
+   */
+  end(
+    pieces: readonly Buffer[],
+    id: Buffer,
+    inlineBytesMax: number,
+    withinMs: number,
+    done: (answer: ReadAnswer | ReadFailure) => void,
+  ): void {
+    const isWhole = this.#key === undefined && this.#failure === undefined && this.#untaken.length === 0;
+    if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
+      done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#era));
+      return;
+    }
+    this.#take(pieces, (owned) => {
+      if (owned === undefined) {
+        done(this.#failure ?? 'failed');
+        return;
+      }
+      const era = this.#era;
+      const kind = this.#kind.name;
+      const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, era };
+      const onRead = (outcome: ReadOutcome | ThreadFailure): void => this.#onRead(this.#failure ?? outcome, done);
+      this.#pool.run(this.#subject, 'read', task, owned, onRead, withinMs);
+    });
+  }
+
+  /** The response is not wanted any more. Safe to call again. */
+  drop(): void {
+    this.#leaveWait();
+    this.#untaken.length = 0;
+    this.#dropKept();
+  }
+
+  #onRead(outcome: ReadOutcome | ReadFailure, done: (answer: ReadAnswer | ReadFailure) => void): void {
+    if (typeof outcome === 'string' || outcome.kind !== 'page') {
+      this.#dropKept();
+      done(outcome);
+      return;
+    }
+    // Each item takes memory to read, merge and sort, even a tool that has only a name.
+    const itemBytes = outcome.itemCount * TOOL_BYTES_EACH;
+    this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
+      if (bound !== undefined) {
+        this.#dropKept();
+        done(bound);
+        return;
+      }
+      this.#bytes += itemBytes;
+      done({ ...outcome, page: { key: this.#keyed(), bytes: this.#bytes } });
+    });
+  }
+
+  /**
+   * @param done called once, unless the reading is dropped before: with memory that can be transferred, or with `undefined` once the
+   *   reading has failed.
+   */
+  #take(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
+    this.#untaken.push({ pieces, done });
+    if (this.#untaken.length === 1) this.#takeNext();
+  }
+
+  #takeNext(): void {
+    const [next] = this.#untaken;
+    if (next === undefined) return;
+    const bytes = bytesOf(next.pieces);
+    const onTaken = (bound: ShareBound | undefined): void => {
+      this.#failure ??= bound;
+      if (this.#failure === undefined) {
+        this.#bytes += bytes;
+        next.done(next.pieces.map(transferable));
+      } else {
+        // The pieces that are already there make room for others, however long the rest takes to arrive.
+        this.#dropKept();
+        next.done(undefined);
+      }
+      this.#untaken.shift();
+      this.#takeNext();
+    };
+    if (this.#failure !== undefined) onTaken(undefined);
+    else this.#leaveWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
+  }
+
+  #dropKept(): void {
+    if (this.#key === undefined) return;
+    this.#pool.drop(this.#subject, [this.#key], this.#memory.returning(this.#subject, this.#bytes));
+    this.#key = undefined;
+    this.#bytes = 0;
+  }
+
+  #keyed(): number {
+    return (this.#key ??= this.#pool.mintKey());
+  }
+}

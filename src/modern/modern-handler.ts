@@ -1,0 +1,216 @@
+// The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
+// order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
+// is served in a lease, by the code that serves sessions.
+import { isStringEqual, readStringMember } from '../bytes/index.js';
+import {
+  isMcpMethod,
+  type ClientMessage,
+  listKindOf,
+  type ModernEnvelope,
+  MODERN_PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  capabilitiesJson,
+  TASK_CAPABILITIES,
+} from '../mcp/index.js';
+import { rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
+import type { UpstreamContext } from '../upstream/index.js';
+import {
+  accept,
+  answerError,
+  idSpanOf,
+  refuse,
+  answer,
+  resultMessage,
+  type Caller,
+  type Exchange,
+  type ServedEras,
+} from '../exchange/index.js';
+import {
+  type Dispatcher,
+  type ServedRequest,
+  tryPassOn,
+  answerToolError,
+  isForSearchTool,
+  isMethodOf,
+  isTargetOf,
+  isTaskMethod,
+  mayAskForInput,
+  whenOpened,
+} from '../calls/index.js';
+import { lowerLogLevel, Session, mergeGreetings, tryAdmit } from '../session/index.js';
+import { CALL_TOOL, unwrapCall, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
+import { declaresTasksExtension, TASKS_REQUIRED, type Listenings } from './listenings.js';
+import type { HeldCalls } from './held-calls.js';
+import type { Leases } from './leases.js';
+import { mirrorFault, versionContradiction } from './mirror-check.js';
+import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
+import { RESULT_META } from './modern-results.js';
+
+// `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
+// has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
+
+/** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
+const RELAYED = ~TASK_CAPABILITIES;
+
+function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
+  const { session, virtualHost, exchange, message } = incoming;
+  const id = idSpanOf(exchange, message);
+  if (!tryAdmit(session, exchange, id)) return;
+  const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
+  whenOpened(context, plan, (unavailable) =>
+    answer(exchange, resultMessage(id, discoverResult(context, incoming, eras, unavailable))),
+  );
+}
+
+function discoverResult(
+  context: UpstreamContext,
+  { session, virtualHost }: ServedRequest,
+  eras: ServedEras,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const members = [
+    '"resultType":"complete"',
+    `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
+    `"capabilities":${capabilitiesJson(capabilities & RELAYED, extensions)}`,
+    // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
+    '"ttlMs":0,"cacheScope":"private"',
+    `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
+  ];
+  return `{${members.join()}${instructionsMember}}`;
+}
+
+/** Newest first. */
+function supportedVersions(eras: ServedEras): readonly string[] {
+  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
+}
+
+interface ModernHandlerParts {
+  readonly context: UpstreamContext;
+  readonly leases: Leases;
+  readonly dispatcher: Dispatcher;
+  readonly heldCalls: HeldCalls;
+  readonly listenings: Listenings;
+  readonly eras: ServedEras;
+}
+
+export class ModernHandler {
+  readonly #parts: ModernHandlerParts;
+
+  constructor(parts: ModernHandlerParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes a message with an envelope. */
+  take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
+    if (message.kind !== 'request') accept(exchange);
+    else {
+      const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
+      if (error === undefined) this.#take(caller, exchange, message, envelope);
+      else refuseAs(exchange, message, error);
+    }
+  }
+
+  /** No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. */
+  drain(): void {
+    this.#parts.heldCalls.giveUpAll();
+  }
+
+  /** For a message without an envelope: one with a modern header lacks it (`unclaimed`), and a legacy one is not served (M28). */
+  refuse(exchange: Exchange, message: ClientMessage, era: 'legacy' | 'unclaimed'): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    if (message.kind === 'notification') return accept(exchange);
+    const { body, mirror } = exchange.request;
+    const { method, paramsStart, paramsEnd } = message;
+    const asked =
+      method === 'initialize' && paramsStart !== -1
+        ? readStringMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion')
+        : undefined;
+    const requested = asked ?? (mirror.protocolVersion || undefined);
+    const error =
+      era === 'unclaimed'
+        ? rpcErrors.envelopeInvalid(UNCLAIMED)
+        : rpcErrors.versionUnsupported(requested, MODERN_VERSIONS);
+    refuseAs(exchange, message, error);
+  }
+
+  /** A call of `call_tool` is served as the call inside it. */
+  #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    const isSearched = caller.virtualHost.exposure === 'search';
+    if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
+      return this.#serve(caller, exchange, message, envelope);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));
+      else this.#serve(caller, exchange, call, call.envelope ?? envelope);
+    });
+  }
+
+  #formOf(exchange: Exchange, message: ClientMessage, isAnew = false): ModernRules {
+    const { context, heldCalls } = this.#parts;
+    return new ModernRules({ ids: context.ids, heldCalls }, exchange, message, isAnew);
+  }
+
+  #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
+    const goesOn = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    if (goesOn === true) return;
+    if (message.method === 'subscriptions/listen') {
+      this.#parts.listenings.listen(caller, exchange, message, envelope);
+      return;
+    }
+    const { body } = exchange.request;
+    const capabilities = body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd);
+    const lease = leases.of(caller, capabilities, exchange.request.passthroughHeaders);
+    if (!(lease instanceof Session)) {
+      refuse(exchange, lease);
+      return;
+    }
+    // Another request may have brought a newer config while this one was read.
+    const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
+    const { logLevelStart, logLevelEnd } = envelope;
+    if (logLevelStart !== -1)
+      lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
+    const { method } = message;
+    const form = this.#formOf(exchange, message, goesOn === 'anew');
+    const incoming = { virtualHost, session: lease, exchange, message, form };
+    const kind = listKindOf(method);
+    if (kind !== undefined) dispatcher.list(kind, incoming);
+    else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);
+    else if (method !== 'server/discover') dispatcher.relayNamed(incoming);
+    else {
+      const answerHere = (): void => discover(context, incoming, eras);
+      if (!tryPassOn(incoming, virtualHost.backends.values(), answerHere)) answerHere();
+    }
+  }
+}
+
+/** The HTTP status for faults of the envelope; elsewhere their error code, invalid params, is answered with 200. */
+const ENVELOPE_STATUS = 400;
+const UNCLAIMED =
+  'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
+
+function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
+  const { body, mirror } = exchange.request;
+  const contradiction = versionContradiction(body, message, mirror);
+  if (contradiction !== undefined) return rpcErrors.headerMismatch(contradiction);
+  const fault = envelopeFault(body, envelope);
+  if (fault !== undefined) return rpcErrors.envelopeInvalid(fault);
+  const { protocolVersionStart, protocolVersionEnd } = envelope;
+  if (!isStringEqual(body, protocolVersionStart, protocolVersionEnd, MODERN_PROTOCOL_VERSION))
+    return rpcErrors.versionUnsupported(versionIn(body, envelope), MODERN_VERSIONS);
+  const mismatch = mirrorFault(body, message, mirror);
+  if (mismatch !== undefined) return rpcErrors.headerMismatch(mismatch);
+  if (!isMethodOf('modern', message.method) && isMcpMethod(message.method))
+    return rpcErrors.methodNotFound(message.method);
+  return isTaskMethod(message.method) && !declaresTasksExtension(body, envelope)
+    ? rpcErrors.capabilityMissing(TASKS_REQUIRED)
+    : undefined;
+}
+
+function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): void {
+  const status = error.code === rpcCodes.invalidParams ? ENVELOPE_STATUS : httpStatusOf(error.code);
+  answerError(exchange, idSpanOf(exchange, message), error, status);
+}

@@ -1,0 +1,316 @@
+// How serving a modern request differs from serving a legacy one. Several programs of one subject may share a session with a legacy
+// backend, and each program numbers its own requests, so the request goes there under an id and a progress token of the gateway's.
+// Hot path: one object per request.
+import {
+  errorCodeIn,
+  isToolError,
+  capability,
+  type BackendMessage,
+  type ClientMessage,
+  severityOf,
+  type Era,
+  taskPlace,
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+  type ModernEnvelope,
+} from '../mcp/index.js';
+import { readStringMember, stringValue } from '../bytes/index.js';
+import { errorsToBackends, rpcErrors, type RpcError, limits } from '../shared/index.js';
+import { withModernHead, type OutgoingMessage } from '../http-client/index.js';
+import { type OwnRequestIds, type IdSpan, type UpstreamSession, modernHead } from '../upstream/index.js';
+import { idSpanOf, type ResultExtras, type Exchange } from '../exchange/index.js';
+import {
+  partsOf,
+  type ReadArguments,
+  mirrorDisagreement,
+  paramHeaders,
+  mirroredValuesIn,
+  argumentsIn,
+} from '../messages/index.js';
+import {
+  type RelayedRequestPlan,
+  NO_EDITS,
+  type AnswerChanges,
+  type HoldableRequest,
+  type EraRules,
+  mayAskForInput,
+} from '../calls/index.js';
+import { allowListHash, type Session } from '../session/index.js';
+import { legacyMessage } from './legacy-message.js';
+import type { HeldCall, CurrentCaller } from './held-call.js';
+import { stateOriginOf, type HeldCalls } from './held-calls.js';
+import type { StateOrigin } from './request-state.js';
+import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
+import {
+  inputRequiredResult,
+  isTaskHandle,
+  modernErrorEdits,
+  resultEdits,
+  inputRequestsOf,
+  readUrlElicitations,
+  RESULT_META,
+  RESULT_TYPE,
+} from './modern-results.js';
+
+// Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
+// path: one byte per member.
+
+const QUOTE = 0x22;
+const BRACE = 0x7b;
+/** Longer than any version or log level, even with quotes and escapes. */
+const WORD_BYTES_MAX = 128;
+
+/** @returns what is wrong with it, in words. */
+export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
+  const { capabilitiesStart, capabilitiesEnd, clientInfoStart, clientInfoEnd } = envelope;
+  if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
+  if (capabilitiesStart === -1) return `${CLIENT_CAPABILITIES_KEY} is missing`;
+  if (body[capabilitiesStart] !== BRACE) return `${CLIENT_CAPABILITIES_KEY} must be an object`;
+  if (capabilitiesEnd - capabilitiesStart > limits.clientMemberBytesMax)
+    return `${CLIENT_CAPABILITIES_KEY} must not be longer than ${limits.clientMemberBytesMax} bytes`;
+  if (clientInfoStart !== -1 && body[clientInfoStart] !== BRACE) return `${CLIENT_INFO_KEY} must be an object`;
+  if (clientInfoEnd - clientInfoStart > limits.clientMemberBytesMax)
+    return `${CLIENT_INFO_KEY} must not be longer than ${limits.clientMemberBytesMax} bytes`;
+  if (envelope.logLevelStart !== -1 && logSeverityIn(body, envelope) === -1)
+    return `${LOG_LEVEL_KEY} must be one of the eight levels of MCP`;
+  return undefined;
+}
+
+/** The severity from which on the request wants logs; -1 if it wants none, or names no valid level. */
+function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvelope): number {
+  if (body[logLevelStart] !== QUOTE || logLevelEnd - logLevelStart > WORD_BYTES_MAX) return -1;
+  return severityOf(stringValue(body, logLevelStart, logLevelEnd));
+}
+
+/** @returns `''` for a value longer than any version. */
+export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionEnd }: ModernEnvelope): string {
+  if (protocolVersionEnd - protocolVersionStart > WORD_BYTES_MAX) return '';
+  return stringValue(body, protocolVersionStart, protocolVersionEnd);
+}
+
+/** The capability that a client must declare to be sent a request of this method. */
+const REQUIRED: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['roots/list', 'roots'],
+  ['elicitation/create', 'elicitation'],
+]);
+
+interface ModernRulesParts {
+  readonly ids: OwnRequestIds;
+  readonly heldCalls: HeldCalls;
+}
+
+export class ModernRules implements EraRules {
+  readonly hasSession = false;
+  readonly #parts: ModernRulesParts;
+  readonly #exchange: Exchange;
+  readonly #message: ClientMessage;
+  readonly #isAnew: boolean;
+  /** The arguments of a large message, located at once because its tape is valid only now. */
+  readonly #args: Buffer | undefined;
+  /** The id at a legacy backend, and the progress token if the caller gave one, as JSON. */
+  #own: Buffer | undefined;
+  /** Set once the backend has asked the client something. */
+  #held: HeldCall | undefined;
+  /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
+  #lacking: Record<string, unknown> | undefined;
+
+  /** @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone. */
+  constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
+    this.#isAnew = isAnew;
+    this.#parts = parts;
+    this.#exchange = exchange;
+    this.#message = message;
+    this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
+  }
+
+  /**
+   * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
+   * filtered it (M19, M30).
+   */
+  resultExtras(ttlMs?: number): ResultExtras {
+    const caching = ttlMs === undefined ? '' : `"ttlMs":${ttlMs},"cacheScope":"private",`;
+    return { members: `${RESULT_TYPE},${caching}`, meta: RESULT_META };
+  }
+
+  get askingObstacle(): RpcError | undefined {
+    return mayAskForInput(this.#message.method) ? undefined : errorsToBackends.clientNotAskedMidRequest;
+  }
+
+  /** For `RelayedRequest`. */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
+    this.#held ??= this.#hold(plan, request);
+    if (this.#held !== undefined) return this.#held.ask(id, message);
+    return this.#parts.heldCalls.isClosed ? errorsToBackends.processEnding : errorsToBackends.tooManyHeldCalls;
+  }
+
+  /** For `RelayedRequest`. */
+  withdraw(id: Buffer): void {
+    this.#held?.withdraw(id);
+  }
+
+  #originIn({ identity: { subject, virtualHostId } }: Session): StateOrigin {
+    return stateOriginOf(subject, virtualHostId, this.#exchange, this.#message, this.#args);
+  }
+
+  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
+    const { account, backendRequests } = session;
+    const origin = this.#originIn(session);
+    const caller = { exchange: this.#exchange, message: this.#message };
+    const { backend } = upstream;
+    const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
+    return this.#parts.heldCalls.tryHold({ ...plan, account, backendRequests, request, caller });
+  }
+
+  onOver(): void {
+    this.#held?.onRequestOver();
+  }
+
+  callersId(first: IdSpan): IdSpan {
+    return this.#held === undefined ? first : idSpanOf(this.#held.caller.exchange, this.#held.caller.message);
+  }
+
+  /**
+   * Only the gateway gives a state for a legacy backend, so a state that does not open belongs to a call that has ended. And
+   * `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
+   */
+  #obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
+    const { isModern } = upstream;
+    const { envelope } = this.#message;
+    const isRetry =
+      envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
+    // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
+    if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
+    const { body, mirror, isWrapped } = this.#exchange.request;
+    const known = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
+    if (known === undefined) return undefined;
+    const values = read?.known === known ? read.own : mirroredValuesIn({ body }, known);
+    const fault = values && mirrorDisagreement(known, values, mirror.params);
+    return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
+  }
+
+  get sentToken(): Buffer | undefined {
+    return this.#own;
+  }
+
+  outgoing(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read?: ReadArguments,
+  ): OutgoingMessage | RpcError {
+    const obstacle = this.#obstacleAt(upstream, bareName, read);
+    if (obstacle !== undefined) return obstacle;
+    const { onSessionless } = this.#exchange;
+    if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
+    if (upstream.isModern) {
+      this.#own = undefined;
+      const { method } = this.#message;
+      const { params } = this.#exchange.request.mirror;
+      // As they came, except for arguments that the config fixes.
+      const sent = paramHeaders(upstream.mirroredBy(method, bareName), message, read, params) ?? params;
+      return withModernHead(message, modernHead(method, bareName, sent));
+    }
+    // A new id for each try: no id is used twice in an upstream session (S32).
+    this.#own = this.#parts.ids.next();
+    return legacyMessage(message, this.#message, this.#own) ?? rpcErrors.notConverted;
+  }
+
+  /** The caller that waits for the answer now: the first one, or that of a retry. */
+  get #present(): CurrentCaller {
+    return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
+  }
+
+  sentId(callers: IdSpan): IdSpan {
+    const bytes = this.#own;
+    return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
+  }
+
+  /** The caller hears only logs of at least the level that it asked for (M06, M24); the request's progress is relayed separately. */
+  isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
+    const { exchange, message } = this.#present;
+    const { envelope } = message;
+    if (method !== 'notifications/message' || envelope === undefined) return false;
+    const wanted = logSeverityIn(exchange.request.body, envelope);
+    if (wanted === -1) return false;
+    const level = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'level');
+    // A legacy backend sends the same logs for all requests of its session, so each request filters them.
+    return level === undefined || severityOf(level) >= wanted;
+  }
+
+  withCallersToken(
+    bytes: Buffer,
+    { progressTokenStart: start, progressTokenEnd: end }: BackendMessage,
+  ): Buffer | undefined {
+    if (this.#own === undefined) return bytes;
+    const { exchange, message } = this.#present;
+    if (message.progressTokenStart === -1) return undefined;
+    const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
+    return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
+  }
+
+  onUnoffered(method: string, mode: string): void {
+    const lacked = REQUIRED.get(method);
+    if (lacked === undefined) return;
+    this.#lacking ??= {};
+    this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
+  }
+
+  formed(
+    bytes: Buffer,
+    message: BackendMessage,
+    plan: RelayedRequestPlan,
+    era: Era,
+  ): RpcError | string | AnswerChanges | undefined {
+    const instead = this.#insteadOf(bytes, message, plan, era);
+    if (instead !== undefined) return instead;
+    const { method } = this.#message;
+    const { isError, bodyStart, bodyEnd } = message;
+    const { upstream, taskPlaces } = plan;
+    if (era === 'legacy') {
+      const edits = isError ? modernErrorEdits(bytes, message) : resultEdits(bytes, message, method, era);
+      return { taskPlaces, edits, status: 200 };
+    }
+    return {
+      taskPlaces: this.#taskPlacesIn(taskPlaces, bytes, message, upstream),
+      edits: isError ? NO_EDITS : resultEdits(bytes, message, method, era),
+      status: isError ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
+    };
+  }
+
+  /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
+  #insteadOf(
+    bytes: Buffer,
+    message: BackendMessage,
+    plan: RelayedRequestPlan,
+    era: Era,
+  ): RpcError | string | undefined {
+    if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
+      const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
+      if (elicitations !== undefined) return this.#elicited(elicitations, plan);
+    }
+    if (this.#lacking === undefined) return undefined;
+    const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
+    return hasFailed ? rpcErrors.capabilityMissing(this.#lacking) : undefined;
+  }
+
+  #elicited(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
+    if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
+    const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
+    return inputRequiredResult(inputRequestsOf(elicitations), requestState);
+  }
+
+  /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
+  #taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
+    const later = places & ~taskPlace.created;
+    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
+    return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
+  }
+
+  ownError(error: RpcError): { error: RpcError; status: number } {
+    const own = modernError(error);
+    return { error: own, status: httpStatusOf(own.code) };
+  }
+}

@@ -1,0 +1,162 @@
+// A Unix socket that stays at its path for as long as this process listens, in a folder private to its user. Cleaners of temporary files
+// and people remove such folders: the listener would live on, but nobody could find it. So the path is checked from time to time, and
+// folder and socket are created again if necessary. A successor in another process takes the path over by renaming its own socket to it, in
+// one step: a connection reaches either the one or the other. Cold path.
+import { once } from 'node:events';
+import { lstatSync, renameSync, rmSync } from 'node:fs';
+import { chmod, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
+import { makeDirectory } from '../shared/index.js';
+
+/** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
+const STANDING_SOCKET_CHECK_MS = 2_000;
+
+interface StandingSocketOptions {
+  readonly onConnection: (socket: Socket) => void;
+  /** The socket was gone, and is at its path again. Connections made before continue. */
+  readonly onRenewed: () => void;
+  /** The socket is gone and cannot be created again, or cannot accept. Called when the reason changes; attempts continue. */
+  readonly onFault: (reason: string) => void;
+  /** Concurrent connections; one more is closed. */
+  readonly connectionsMax: number;
+  /** Interval between checks of the path, in ms; shorter in tests. */
+  readonly checkMs?: number;
+}
+
+export class RestoredSocket {
+  readonly #path: string;
+  readonly #options: StandingSocketOptions;
+  #server: Server;
+  /** Device and inode of the socket's file. */
+  #identity: string | undefined;
+  #lastFault: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(path: string, options: StandingSocketOptions) {
+    this.#path = path;
+    this.#options = options;
+    this.#server = this.#createServer();
+  }
+
+  /** Replaces another process's socket at the path. Rejects when the folder or the socket cannot be created. */
+  async listen(): Promise<void> {
+    await this.prepare();
+    this.take();
+  }
+
+  /** Listens at a temporary path beside the real one. Rejects as `listen` does. */
+  async prepare(): Promise<void> {
+    const preparedPath = this.#preparedPath;
+    ensurePrivateFolder(dirname(this.#path));
+    await rm(preparedPath, { force: true });
+    this.#server.listen(preparedPath);
+    await once(this.#server, 'listening');
+    await chmod(preparedPath, 0o600);
+  }
+
+  /** Renames the prepared socket to the real path, where others find it from now on. */
+  take(): void {
+    renameSync(this.#preparedPath, this.#path);
+    this.#identity = this.#readIdentity();
+    this.#scheduleCheck();
+  }
+
+  /** Stops accepting, and removes the socket unless a successor has put its own at the path; resolves when every connection has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (!this.#server.listening) return;
+    if (this.#identity !== undefined && this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
+    // Closing removes only the temporary path that it was bound to, which no longer exists.
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  get #preparedPath(): string {
+    return preparedSocketPath(this.#path);
+  }
+
+  #createServer(): Server {
+    const server = createServer(this.#options.onConnection);
+    server.on('error', (error) => this.#options.onFault(error.message));
+    server.maxConnections = this.#options.connectionsMax;
+    return server;
+  }
+
+  #scheduleCheck(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? STANDING_SOCKET_CHECK_MS);
+    this.#timer.unref();
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const identity = this.#readIdentity();
+      const isGone = identity !== this.#identity && !(identity !== undefined && (await isAnswered(this.#path)));
+      if (isGone && !this.#isClosed) await this.#renew();
+      this.#lastFault = undefined;
+    } catch (error) {
+      this.#tell(error instanceof Error ? error.message : String(error));
+    }
+    if (!this.#isClosed) this.#scheduleCheck();
+  }
+
+  async #renew(): Promise<void> {
+    this.#identity = undefined;
+    // Closing a server leaves its connections open.
+    if (this.#server.listening) this.#server.close();
+    this.#server = this.#createServer();
+    await this.prepare();
+    if (this.#isClosed) {
+      this.#server.close();
+      return;
+    }
+    this.take();
+    this.#options.onRenewed();
+  }
+
+  #tell(fault: string): void {
+    if (fault === this.#lastFault) return;
+    this.#lastFault = fault;
+    this.#options.onFault(fault);
+  }
+
+  /** `undefined` when the path does not exist. */
+  #readIdentity(): string | undefined {
+    const stats = lstatSync(this.#path, { throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}`;
+  }
+}
+
+/** Where this process creates a socket before it takes the path over; the longest path that the socket needs. */
+export function preparedSocketPath(path: string, processId: number = process.pid): string {
+  return `${path}.${processId}`;
+}
+
+/** Whether another process listens there, such as a successor. */
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * Creates the folder for this user alone if it does not exist.
+ * @throws when it cannot be created, or when another user could have created it or could write into it.
+ */
+export function ensurePrivateFolder(path: string): void {
+  makeDirectory(path);
+  if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder that only this user can access: remove it`);
+}
+
+export function isPrivateFolder(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
+}

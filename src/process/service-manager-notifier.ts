@@ -1,0 +1,100 @@
+// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so systemd's own systemd-notify
+// sends the message; it therefore comes from a child process, and the unit needs NotifyAccess=all. Messages are
+// sent one at a time, so that they arrive in order; changes made meanwhile go with the next one. Cold path.
+import { spawn } from 'node:child_process';
+import { type Logger, RepeatedLog } from '../shared/index.js';
+
+/** How systemd is notified, as the environment says. */
+export interface ServiceManager {
+  /** systemd's NOTIFY_SOCKET; `undefined` outside of a systemd service, where nothing is sent. */
+  readonly notifySocket: string | undefined;
+  /** The interval within which systemd expects a watchdog message; `undefined` when it expects none. */
+  readonly watchdogMs: number | undefined;
+}
+
+export class ServiceManagerNotifier {
+  readonly #manager: ServiceManager;
+  readonly #environment: NodeJS.ProcessEnv;
+  readonly #logger: Logger;
+  /** Variable → value, not sent yet. */
+  readonly #waiting = new Map<string, string>();
+  #isSending = false;
+  #isReloading = false;
+  readonly #repeated = new RepeatedLog();
+
+  constructor(manager: ServiceManager, environment: NodeJS.ProcessEnv, logger: Logger) {
+    this.#manager = manager;
+    this.#environment = environment;
+    this.#logger = logger;
+    const { watchdogMs } = manager;
+    // Twice as often as asked for, as sd_watchdog_enabled(3) advises.
+    if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
+  }
+
+  /** Not sent while a reload runs: systemd would take it for the end of the reload. */
+  ready(): void {
+    if (!this.#isReloading) this.#send('READY', '1');
+  }
+
+  /** systemd uses the timestamp to tell that this does not answer an earlier signal. */
+  reloading(): void {
+    this.#isReloading = true;
+    // Both variables in one message: systemd reads the time only from the message with `RELOADING`.
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
+    this.#send('RELOADING', '1');
+  }
+
+  /** Ends the reload, successful or not; `status` says which. */
+  reloaded(): void {
+    this.#isReloading = false;
+    this.ready();
+  }
+
+  stopping(): void {
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set('STOPPING', '1');
+    // Sent at once: the program may end before a message under way is done.
+    this.#sendWaiting(this.#manager.notifySocket);
+  }
+
+  /** @param words one line, shown by `systemctl status`. */
+  status(words: string): void {
+    this.#send('STATUS', words);
+  }
+
+  #send(variable: string, value: string): void {
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set(variable, value);
+    if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
+  }
+
+  /** Uses assignments, because `systemd-notify --stopping` needs systemd 253, which is newer than the systems in use. */
+  #sendWaiting(socket: string): void {
+    if (this.#waiting.size === 0) return;
+    const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);
+    this.#waiting.clear();
+    this.#isSending = true;
+    const environment = { ...this.#environment, NOTIFY_SOCKET: socket };
+    const child = spawn('systemd-notify', assignments, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+    let isOver = false;
+    const onEnd = (fault: string | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#isSending = false;
+      if (fault !== undefined) this.#warn(assignments, fault);
+      this.#sendWaiting(socket);
+    };
+    child.once('error', (error) => onEnd(`systemd-notify cannot be run: ${error.message}`));
+    child.once('exit', (status) => onEnd(status === 0 ? undefined : `systemd-notify ended with status ${status}`));
+  }
+
+  #warn(assignments: readonly string[], reason: string): void {
+    this.#repeated.warn(
+      this.#logger,
+      reason,
+      { assignments, reason },
+      'systemd could not be notified of the state of the service',
+    );
+  }
+}

@@ -1,0 +1,94 @@
+// Messages to the processes on other machines that have the same session: the client has cancelled a request that is not in flight here,
+// has answered here what a backend asked there, or has opened its stream here, which replaces the one that it had there. Messages get
+// no response, and no other process can read them. Cold path.
+import { readClientMessage, type ClientMessage } from '../mcp/index.js';
+import { NO_MIRROR, CallerlessExchange, type Exchange } from '../exchange/index.js';
+import type { Session } from './session.js';
+import { KIB, limits } from '../shared/index.js';
+import { idKey } from '../bytes/index.js';
+
+/** The client no longer wants an answer: the request is cancelled here, or wherever else it may be in flight. @param exchange of its notice. */
+export function cancelRequest(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
+  session.passBack(exchange.request);
+  const { body, passthroughHeaders, requestId } = exchange.request;
+  if (body.length >= SESSION_NOTICE_BYTES_MAX) return;
+  pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
+}
+
+/** @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read. */
+function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
+  const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
+  const tryIt = (): boolean => {
+    const work = session.inFlight.find(key);
+    work?.cancel(exchange, message);
+    return work !== undefined;
+  };
+  if (tryIt()) return true;
+  // The memory of a larger one is reused.
+  if (exchange.request.body.length < limits.countedFromBytes) session.readings.wait(tryIt);
+  return false;
+}
+
+/** Bytes of a cancellation, with its headers, that is passed on to the other processes that hold the session. A larger one is not. */
+const SESSION_NOTICE_BYTES_MAX = 32 * KIB;
+
+interface CancellationNotice {
+  readonly kind: 'cancelled';
+  /** The client's own message as Latin-1: one character per byte, so that JSON preserves every byte. */
+  readonly body: string;
+  /** The passthrough headers of the client's HTTP request. */
+  readonly headers: readonly string[];
+  readonly requestId: string;
+}
+
+interface AnsweredNotice {
+  readonly kind: 'answered';
+  /** The key of the id under which the client was asked. */
+  readonly key: string;
+}
+
+type PeerMessage = CancellationNotice | AnsweredNotice | { readonly kind: 'stream-opened' };
+
+/** The client has answered a request that another process sent it, and the answer has gone to the backend. */
+export function tellPeersAnswered(session: Session, key: string): void {
+  pass(session, { kind: 'answered', key });
+}
+
+/** The client has opened its session stream here. */
+export function tellPeersStreamOpened(session: Session): void {
+  pass(session, { kind: 'stream-opened' });
+}
+
+function pass({ entry }: Session, notice: PeerMessage): void {
+  if (entry === undefined) return;
+  const bytes = Buffer.from(JSON.stringify(notice));
+  if (bytes.length <= SESSION_NOTICE_BYTES_MAX) entry.pass(bytes);
+}
+
+/** @param bytes a notice from another process that has the session; its seal has been verified. */
+export function onPeerMessage(session: Session, bytes: Buffer): void {
+  const notice = JSON.parse(bytes.toString()) as PeerMessage;
+  if (notice.kind === 'stream-opened') return session.endStream(false);
+  if (notice.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(notice.key);
+  // A worker that was replaced hears of cancellations from its successor. Unknown kinds come from later versions.
+  if (notice.kind === 'cancelled' && !session.isRetired) cancel(session, notice);
+}
+
+function cancel(session: Session, { body, headers, requestId }: CancellationNotice): void {
+  const exchange = new CallerlessExchange({
+    method: 'POST',
+    sessionId: session.identity.id,
+    lastEventId: '',
+    requestId,
+    traceparent: '',
+    tracestate: '',
+    acceptedTypes: 'json',
+    passthroughHeaders: headers,
+    mirror: NO_MIRROR,
+    body: Buffer.from(body, 'latin1'),
+  });
+  const message = readClientMessage(exchange.request.body);
+  if (typeof message === 'string' || message.kind === 'batch' || message.requestIdStart === -1) return;
+  cancelHere(session, exchange, message);
+}

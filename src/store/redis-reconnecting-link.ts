@@ -1,0 +1,150 @@
+// The link to Redis for as long as its owner needs one: whenever a link is lost, another is tried, for ever.
+//
+//   lost ── a link is live ──> live ── the link is lost ──> lost
+//   lost, live ── close() ──> closed
+import { ReplyError } from 'ioredis';
+import { Backoff } from '../shared/index.js';
+import { RecordStoreFault } from './record-store.js';
+import { createLink } from './redis-cluster-link.js';
+import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import type { RedisLinkEvents, RedisLinkHearing, StoreLink } from './redis-link.js';
+import { redisInWords } from './redis-place.js';
+
+/** Short, so that a Redis that is back is found soon. */
+export const RETRY_DELAY_MS_MAX = 2_000;
+
+/** First wait before a lost Redis is connected to again; it doubles. */
+export const RETRY_DELAY_MS_MIN = 50;
+
+/** Different reasons logged for one outage of Redis. Beyond that, further reasons are not logged. */
+const REDIS_REASONS_TOLD_MAX = 16;
+
+export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
+  onLive(): void;
+  /** @param isNew whether to log the reason: retries never end, and reasons may alternate. */
+  onLost(reason: string, isNew: boolean): void;
+}
+
+type State = 'lost' | 'live' | 'closed';
+
+export class ReconnectingLink {
+  readonly place: string;
+  readonly #options: RedisStoreOptions;
+  readonly #events: ReconnectingLinkEvents;
+  readonly #hearing: RedisLinkHearing | undefined;
+  readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
+  readonly #told = new Set<string>();
+  #state: State = 'lost';
+  /** The newest link, in whatever state. */
+  #link: StoreLink;
+  #lostReason = 'it is being connected to';
+  #retryTimer: NodeJS.Timeout | undefined;
+
+  /** @param hearing `undefined`: no change is reported, and no second connection is needed. */
+  constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, hearing?: RedisLinkHearing) {
+    this.place = redisInWords(options.place);
+    this.#options = options;
+    this.#events = events;
+    this.#hearing = hearing;
+    this.#link = this.#createLink();
+  }
+
+  /** Resolves after the first attempt, whether or not it succeeded. */
+  async open(): Promise<void> {
+    await this.#link.open();
+  }
+
+  get isLive(): boolean {
+    return this.#state === 'live';
+  }
+
+  /** For a command whose failure its caller explains; rejects as `StoreLink` says. */
+  get link(): StoreLink {
+    return this.#link;
+  }
+
+  /** Rejects with a `RecordStoreFault`; the command may have been carried out. */
+  async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
+    if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
+    try {
+      return await command(this.#link);
+    } catch (error) {
+      const isRefusal = error instanceof ReplyError;
+      throw this.#fault(isRefusal ? 'did not carry out the command' : 'did not answer', messageOf(error), isRefusal);
+    }
+  }
+
+  close(): void {
+    this.#transition(this.#state, 'closed');
+    clearTimeout(this.#retryTimer);
+    this.#link.end();
+  }
+
+  #createLink(): StoreLink {
+    return createLink(
+      this.#options,
+      {
+        onChanged: () => {},
+        onFlushed: () => {},
+        ...this.#events,
+        onLive: () => this.#onLive(),
+        onLost: (reason) => this.#onLost(reason),
+      },
+      this.#hearing,
+    );
+  }
+
+  #onLive(): void {
+    this.#transition('lost', 'live');
+    this.#backoff.reset();
+    this.#told.clear();
+    this.#events.onLive();
+  }
+
+  #onLost(reason: string): void {
+    if (this.#state === 'closed') return;
+    this.#transition('live', 'lost');
+    this.#lostReason = reason;
+    const isNew = !this.#told.has(reason) && this.#told.size < REDIS_REASONS_TOLD_MAX;
+    if (isNew) this.#told.add(reason);
+    this.#events.onLost(reason, isNew);
+    // Shortened randomly by up to half, so that the processes do not all reconnect at once.
+    this.#retryTimer = setTimeout(() => {
+      this.#link = this.#createLink();
+      void this.#link.open();
+    }, this.#backoff.nextSpread(Math.random())).unref();
+  }
+
+  /** Without `cause`: ioredis errors carry what was sent, and this error may be logged. */
+  #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
+    const isForbidden = FORBIDDEN.test(reason);
+    return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, { isForbidden });
+  }
+
+  /** The only writer of the state. */
+  #transition(from: State, to: State): void {
+    if (this.#state === from) this.#state = to;
+  }
+}
+
+/** Of a command, and of one within a script. */
+const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
+
+/** By what Redis answers, which begins with a code. */
+const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
+  [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
+  [
+    FORBIDDEN,
+    'give its user that right; docs/cli.md, control-plane.md, credentials.md and sessions.md list what each needs',
+  ],
+  [/^OOM\b/, 'raise its maxmemory, or remove something from it, and try again'],
+  [/^MISCONF\b/, 'its log says why it cannot write to its disk; make that possible, and try again'],
+  [/^READONLY\b/, 'it is a replica: give the address of the primary in the --redis-… options'],
+  [/--redis-mode/, 'then try again'],
+];
+
+function remedyFor(reason: string, isRefusal: boolean): string {
+  const [, remedy] = REMEDIES.find(([answer]) => answer.test(reason)) ?? [];
+  if (isRefusal) return remedy ?? 'do what its answer says, and try again';
+  return remedy ?? "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
+}

@@ -1,0 +1,50 @@
+// Requests that arrive in one turn of the event loop are served in turns by subject (fair/turn-scheduler.ts), because each takes up to a
+// millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
+// turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
+import type { Exchange } from '../exchange/index.js';
+import { type Account, type Accounts, FairQueueEntry, TurnScheduler } from '../fair/index.js';
+import { limits, refusals, type Refusal } from '../shared/index.js';
+
+/** Requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each. */
+export const REQUESTS_UNTIMED_MAX = 8;
+
+export class RequestScheduler extends TurnScheduler {
+  readonly #accounts: Accounts;
+
+  constructor(accounts: Accounts, nowMs?: () => number) {
+    super({ untimedMax: REQUESTS_UNTIMED_MAX, turnMs: limits.turnMs }, nowMs);
+    this.#accounts = accounts;
+  }
+
+  /**
+   * Queues a request that `tryPass` did not let through.
+   * @param serve called once, later, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
+   * @returns the refusal if it cannot wait, otherwise nothing.
+   */
+  queue(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
+    const account = this.#accounts.of(subject);
+    /** The account that it counts in; `undefined` when there was no room. */
+    const counted = account.refusalOfRequest() === undefined ? account : undefined;
+    const place = this.wait(subject, () => {
+      this.#leave(exchange, counted);
+      serve();
+    });
+    if (!(place instanceof FairQueueEntry))
+      return place === 'full' ? refusals.requestsFull : refusals.subjectRequestsFull;
+    counted?.requests.take(1);
+    if (exchange.request.method === 'DELETE') return undefined;
+    exchange.onAbort = () => {
+      place.leave();
+      this.#leave(exchange, counted);
+      exchange.releaseBody();
+      // The relay has not seen the request, so its end must be reported here.
+      exchange.reset();
+    };
+    return undefined;
+  }
+
+  #leave(exchange: Exchange, counted: Account | undefined): void {
+    exchange.onAbort = undefined;
+    counted?.requests.give(1);
+  }
+}
