@@ -24,11 +24,15 @@ export function withReadableSchemas(
   isAny: boolean,
 ): Buffer | undefined {
   const mends: Mend[] = [];
+  const isOdd = ODD_MEMBERS.some((text) => bytes.includes(text));
+  const hasNulls = bytes.includes(NULL_MEMBER);
   const past = tape.next(list);
   for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
     if (tape.kind(tool) !== jsonKind.object) return undefined;
     const input = findMember(tape, bytes, tool, 'inputSchema');
+    if (hasNulls) noteNulls(mends, bytes, tape, tool);
     if (input > 0) noteSchema(mends, bytes, tape, input, tape.start(input), OBJECT_SCHEMA);
+    if (isOdd && input > 0 && tape.kind(input) === jsonKind.object) noteMembers(mends, bytes, tape, input);
     const output = findMember(tape, bytes, tool, 'outputSchema');
     if (output < 0 || (isAny && tape.kind(output) === jsonKind.object)) continue;
     // Without it the results are not checked. With any other one, a client would expect them to be of it.
@@ -70,6 +74,42 @@ function noteSchema(
 function hasObject(text: Buffer, type: number): boolean {
   const types: unknown = JSON.parse(text.toString('utf8', schemaTape.start(type), schemaTape.end(type)));
   return Array.isArray(types) && types.includes('object');
+}
+
+/** Languages without a map of their own write an empty one as a list, and others write what is missing as `null`. */
+function noteMembers(mends: Mend[], bytes: Buffer, tape: JsonScanner, schema: number): void {
+  const from = tape.start(schema);
+  const text = bytes.subarray(from, tape.end(schema));
+  const isReplaced = mends.at(-1)?.start === from;
+  if (isReplaced || !schemaTape.scan(text, 1)) return;
+  const note = (name: string, kinds: readonly number[], putIn: string): void => {
+    const member = findMember(schemaTape, text, 0, name);
+    if (member > 0 && kinds.includes(schemaTape.kind(member)))
+      mends.push({ start: from + schemaTape.start(member), end: from + schemaTape.end(member), putIn });
+  };
+  note('properties', [jsonKind.array, jsonKind.null], '{}');
+  note('required', [jsonKind.null], '[]');
+}
+
+/** `null` says what a member says that is not there. */
+function noteNulls(mends: Mend[], bytes: Buffer, tape: JsonScanner, tool: number): void {
+  const name = findMember(tape, bytes, tool, 'name');
+  const nameText = name > 0 ? bytes.toString('utf8', tape.start(name), tape.end(name)) : '""';
+  for (const [member, unsaid = nameText] of UNSAID) {
+    const found = findMember(tape, bytes, tool, member);
+    if (found > 0 && tape.kind(found) === jsonKind.null)
+      mends.push({ start: tape.start(found), end: tape.end(found), putIn: unsaid });
+  }
+  const annotations = findMember(tape, bytes, tool, 'annotations');
+  if (annotations < 0 || tape.kind(annotations) !== jsonKind.object) return;
+  const from = tape.start(annotations);
+  const text = bytes.subarray(from, tape.end(annotations));
+  if (!text.includes(NULL_MEMBER) || !schemaTape.scan(text, 1)) return;
+  for (const [member, unsaid = nameText] of UNSAID_HINTS) {
+    const found = findMember(schemaTape, text, 0, member);
+    if (found > 0 && schemaTape.kind(found) === jsonKind.null)
+      mends.push({ start: from + schemaTape.start(found), end: from + schemaTape.end(found), putIn: unsaid });
+  }
 }
 
 function isObjectType(text: Buffer, type: number): boolean {
@@ -127,6 +167,25 @@ function pastText(bytes: Buffer, at: number): number {
   return at;
 }
 
+/** As they come from the languages that write them, without white space. */
+const ODD_MEMBERS = ['"properties":[', '"properties":null', '"required":null'];
+const NULL_MEMBER = ':null';
+/** Members of tools, and what they say where they are not there; a title, the name. */
+const UNSAID: readonly (readonly [string, string?])[] = [
+  ['title'],
+  ['description', '""'],
+  ['annotations', '{}'],
+  ['icons', '[]'],
+  ['execution', '{}'],
+  ['_meta', '{}'],
+];
+const UNSAID_HINTS: readonly (readonly [string, string?])[] = [
+  ['title'],
+  ['readOnlyHint', 'false'],
+  ['destructiveHint', 'true'],
+  ['idempotentHint', 'false'],
+  ['openWorldHint', 'true'],
+];
 const OBJECT_SCHEMA = '{"type":"object"}';
 const NONE = -3;
 const LEADING_MEMBERS_MAX = 3;

@@ -96,6 +96,32 @@ void t.test(
         '"inputSchema":{"$comment":"\\"type\\":\\"object\\"}"}',
         '"inputSchema":{"type":"object","$comment":"\\"type\\":\\"object\\"}"}',
       ],
+      [
+        'no parameters, as a list',
+        '"inputSchema":{"type":"object","properties":[]}',
+        '"inputSchema":{"type":"object","properties":{}}',
+      ],
+      [
+        'null for what is missing in a schema',
+        '"inputSchema":{"properties":null,"type":"object","required":null}',
+        '"inputSchema":{"properties":{},"type":"object","required":[]}',
+      ],
+      [
+        'null for other members that are missing',
+        '"title":null,"description":null,"annotations":null,"icons":null,"_meta":null,"x":null',
+        '"title":"a","description":"","annotations":{},"icons":[],"_meta":{},"x":null',
+      ],
+      [
+        'null for hints that are missing',
+        '"annotations":{"title":null,"readOnlyHint":null,"destructiveHint":null,"openWorldHint":true}',
+        '"annotations":{"title":"a","readOnlyHint":false,"destructiveHint":true,"openWorldHint":true}',
+      ],
+      [
+        'a list of parameters, without a type',
+        '"inputSchema":{"properties":[],"required":null}',
+        '"inputSchema":{"type":"object","properties":{},"required":[]}',
+      ],
+      ['another type, and no parameters', '"inputSchema":{"type":"string","properties":[]}', `"inputSchema":${OBJECT}`],
       ['results without a type', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object","$id":"x"}'],
     ];
     for (const [what, members, listed] of rows) {

@@ -461,6 +461,13 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         { name: 'untyped', inputSchema: { properties: {} }, outputSchema: { $id: 'x' } },
         { name: 'none', inputSchema: null, outputSchema: null },
         { name: 'listing', inputSchema: {}, outputSchema: { type: 'array' } },
+        {
+          name: 'php',
+          title: null,
+          inputSchema: { type: 'object', properties: [] },
+          annotations: { readOnlyHint: null },
+        },
+        { name: 'go', description: null, inputSchema: { type: 'object', properties: {}, required: null }, _meta: null },
       ],
     });
     t.teardown(() => sloppy.close());
@@ -471,7 +478,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
     const { tools, counted } = await use(client, 'odd-');
     t.same({ tools: tools.filter((name) => expected.tools.includes(name)), counted }, expected, 'through the gateway');
-    t.equal(tools.length, 5, 'the others are listed, too');
+    t.equal(tools.length, 7, 'the others are listed, too');
   });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
