@@ -463,7 +463,7 @@ t.test(
         merger.find(subject, { key, query, count: 5, frame: MESSAGE }, (found) => resolve(found.toString())),
       );
     const order: string[] = [];
-    const attacks = Array.from({ length: 20 }, async () => {
+    const attacks = Array.from({ length: 3 * LIST_TASKS_IN_THREAD_MAX }, async () => {
       t.match(await find(ADA, large, attack), /"structuredContent"/);
       order.push(ADA);
     });

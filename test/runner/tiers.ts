@@ -40,7 +40,7 @@ const ROWS = /\bforEach(?:Deployment|Store)\(|rows\.js['"]/;
  * library's deadlines.
  */
 const SYSTEMS =
-  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|edge\/library-deadlines\.)/;
+  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|mutation\/judge\.|support\/leftovers\.|edge\/library-deadlines\.)/;
 /** A test that calls one of these starts a program with options of its own. */
 const STARTS_PROGRAM = /\b(?:startGateway|startDeployment|startControlPlane|startProgram|launchProgram|runProgram)\(/;
 /** So does one that loads one of these. */

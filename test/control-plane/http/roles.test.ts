@@ -103,10 +103,12 @@ const BODIES: Readonly<Record<string, object>> = {
   CompositionPatch: {},
 };
 
+const gate = await createGate(t, STANDING);
+const { paths } = createOpenApiDocument();
+
 for (const [id, needed] of Object.entries(NEEDED)) {
   t.test(`${id} is for ${needed === 'none' ? 'any token' : needed}`, async (t) => {
     const operation = Object.values<Operation>(operations).find((each) => each.id === id)!;
-    const gate = await createGate(t, STANDING);
     const { method, path, body, bodyType } = operation;
     const payload = BODIES[body ?? ''];
     for (const role of ROLES) {
@@ -126,7 +128,7 @@ for (const [id, needed] of Object.entries(NEEDED)) {
         `error="insufficient_scope", error_description="This requires the role ${needed}", resource_metadata="`,
       );
     }
-    const { security } = createOpenApiDocument().paths[path]![method.toLowerCase()] as { security: unknown };
+    const { security } = paths[path]![method.toLowerCase()] as { security: unknown };
     t.strictSame(security, needed === 'open' ? [] : [{ token: needed === 'none' ? [] : [needed] }], 'and is told so');
   });
 }
