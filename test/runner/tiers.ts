@@ -28,6 +28,8 @@ const MEASURING: ReadonlySet<string> = new Set([
   'integration/tenants-connections',
   'integration/tenants-totals',
   'relay/event-loop',
+  'relay/event-loop-sessions',
+  'user-config/event-loop',
 ]);
 
 /** Files of the specification: the first tier has them all. */
@@ -36,11 +38,11 @@ const SPECIFICATION = /^spec\//;
 const ROWS = /\bforEach(?:Deployment|Store)\(|rows\.js['"]/;
 
 /**
- * Folders whose tests start whole systems, files that start programs without one of the functions below, and one that waits for a
- * library's deadlines.
+ * Folders whose tests start whole systems, files that start programs without one of the functions below, and those that wait for
+ * deadlines of libraries or of a silent Redis.
  */
 const SYSTEMS =
-  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|mutation\/judge\.|support\/leftovers\.|edge\/library-deadlines\.)/;
+  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|mutation\/judge\.|store\/redis-silence\.|support\/leftovers\.|edge\/library-deadlines\.)/;
 /** A test that calls one of these starts a program with options of its own. */
 const STARTS_PROGRAM = /\b(?:startGateway|startDeployment|startControlPlane|startProgram|launchProgram|runProgram)\(/;
 /** So does one that loads one of these. */

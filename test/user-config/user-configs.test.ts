@@ -1,16 +1,14 @@
-import t, { type Test } from 'tap';
-import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
+import t from 'tap';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 import { CONFIG_INLINE_BYTES_MAX } from '../../src/user-config/config-compiler.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
-import type { Store, StoreRead } from '../../src/store/store.js';
 import { hostReader, UserConfigs } from '../../src/user-config/user-configs.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { configsOf, ScriptedStore } from './scripted-store.js';
 
-const TRIES_MAX = 3;
 const url = 'https://b.example/mcp';
 const oneBackend = configBytes({ b: { url } });
 
@@ -21,27 +19,6 @@ function configBytes(backends: Record<string, unknown>): Buffer {
 function found(read: UserConfigRead | Promise<UserConfigRead>): CompiledUserConfig {
   if (read instanceof Promise || read.kind !== 'found') throw new Error('not found at once');
   return read.config;
-}
-
-/** A store that returns what the test sets, at once or later. */
-class ScriptedStore implements Omit<Store, 'readRecord' | 'swapRecord'> {
-  readonly kind = 'redis';
-  answer: StoreRead | Promise<StoreRead> = { kind: 'missing' };
-  readonly forgotten: string[] = [];
-
-  read(_subject: string): StoreRead | Promise<StoreRead> {
-    return this.answer;
-  }
-
-  write(_subject: string, _value: Buffer): Promise<void> {
-    return Promise.reject(new Error('not written to'));
-  }
-
-  forget(subject: string): void {
-    this.forgotten.push(subject);
-  }
-
-  async close(): Promise<void> {}
 }
 
 t.test('on a real store, a config is compiled once per change of its bytes', async (t) => {
@@ -163,13 +140,6 @@ const colourful = configBytes({
   ),
 });
 
-function configsOf(t: Test): { store: ScriptedStore; configs: UserConfigs } {
-  const store = new ScriptedStore();
-  const configs = new UserConfigs(store, 'tls-only');
-  t.teardown(() => configs.close());
-  return { store, configs };
-}
-
 t.test('a large config compiles to the same as a small one would', async (t) => {
   t.ok(colourful.length > CONFIG_INLINE_BYTES_MAX);
   const { store, configs } = configsOf(t);
@@ -216,39 +186,6 @@ t.test('a config that consists of faults is refused', async (t) => {
   const bytes = Buffer.from(`{"virtual_hosts":{"vh":{"backends":{${members}}}}}`);
   t.ok(bytes.length <= limits.userConfigBytesMax);
   t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many invalid members to list' });
-});
-
-t.test('a config of the maximum size does not block the event loop', async (t) => {
-  const fill = (member: (index: number) => string): string => {
-    const list: string[] = [];
-    for (let chars = 0; chars < limits.userConfigBytesMax - 200; chars += list.at(-1)!.length + 1) {
-      list.push(member(list.length));
-    }
-    return list.slice(0, -1).join();
-  };
-  const kinds = {
-    'virtual hosts': `{"virtual_hosts":{${fill((index) => `"h${index}":{"backends":{"b":{"url":"${url}"}}}`)}}}`,
-    backends: `{"virtual_hosts":{"vh":{"backends":{${fill((index) => `"b${index}":{"url":"${url}"}`)}}}}}`,
-    tools: `{"virtual_hosts":{"vh":{"backends":{"b":{"url":"${url}","allowed_tool_names":[${fill((index) => `"t${index}"`)}]}}}}}`,
-  };
-  for (const [what, text] of Object.entries(kinds)) {
-    // The cost of a config itself recurs at each try; delays by other processes do not.
-    for (let tries = 1; ; tries += 1) {
-      const { store, configs } = configsOf(t);
-      store.answer = { kind: 'found', value: Buffer.from(text) };
-      let read: UserConfigRead | undefined;
-      const dearestMs = await dearestTurnMs(
-        () => void Promise.resolve(configs.read('alice')).then((settled) => (read = settled)),
-        () => read !== undefined,
-      );
-      t.match(read, { kind: 'found' }, what);
-      const boundMs = dearestMs < 50 ? 50 : 50 * slownessNow();
-      if (dearestMs >= boundMs && tries < TRIES_MAX) continue;
-      const words = `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
-      t.ok(dearestMs < boundMs, words);
-      break;
-    }
-  }
 });
 
 t.test('the current state of a virtual host: gone with its config, unknown while that cannot be read', async (t) => {
