@@ -669,6 +669,23 @@ t.test('a redirect is followed once, with its body, and only within the origin',
   t.equal(target.raw.requests.length, 0);
 });
 
+t.test(
+  'a probe with credentials follows no redirect to another path, and 401 is reported whatever comes with it',
+  async (t) => {
+    const own = ['authorization', 'Bearer x'];
+    const moving = await startRaw(t, (request) => request.empty(307, { location: '/elsewhere' }));
+    const moved = await createProber(t).probe(moving.url, own);
+    t.match(moved, { kind: 'failed', reason: /redirects are not followed.* \(the path \/elsewhere\)$/ });
+    t.equal(moving.requests.length, 1);
+    const refusing = await startRaw(t, (request) => {
+      const { id } = JSON.parse(request.text) as { id: unknown };
+      request.json({ jsonrpc: '2.0', id, error: { code: -32_000, message: 'no' } }, { status: 401 });
+    });
+    const refused = await createProber(t).probe(refusing.url, own);
+    t.same(refused, { kind: 'failed', reason: 'it responded with HTTP status 401' });
+  },
+);
+
 t.test('a probe goes on at the node at which a cookie holds its session, and the next begins without', async (t) => {
   const cookies: (string | undefined)[] = [];
   const server = createServer((request, response) => {
