@@ -77,9 +77,9 @@ t.test('current faults of the dataplane are concerns, described even without add
   t.match(concernsOf(version, [], [], { ...watched, reading }), [
     { what: /not ready/, why: 'it cannot read user configs' },
     { what: /not ready/, why: 'words of its own' },
-    { what: /does not respond: worker 3/ },
+    { what: /does not respond: process 3/ },
     { what: /fail/, why: /^40 of 100/, page: '/explain' },
-    { what: /with reduced capacity/, why: 'a worker is not listening' },
+    { what: /with reduced capacity/, why: 'a process of the gateway is not listening' },
   ]);
 });
 

@@ -86,7 +86,7 @@ t.test('workers that report the same appear once', async (t) => {
     'refused (then); forgiven: id as text (12 times)',
     'what was overlooked',
   );
-  t.match(silenceWords([3]), /Worker 3 did not respond/);
+  t.match(silenceWords([3]), /Process 3 did not respond/);
   t.equal(silenceWords([]), '');
 });
 

@@ -179,7 +179,7 @@ t.test('the pages for operators', async (t) => {
 
   await t.test('the overview is live, says when it is not, and recovers without a reload', async (t) => {
     await open('/');
-    const live = page.getByRole('region', { name: 'The dataplane now' });
+    const live = page.getByRole('region', { name: 'The gateway now' });
     await live.getByText('1 of 1 respond').waitFor();
     await until(async () => {
       await callOnce();
@@ -188,7 +188,7 @@ t.test('the pages for operators', async (t) => {
     await page.evaluate('globalThis.mark = 1');
     await gateway.stop();
     await live.getByText(/does not respond/).waitFor();
-    await page.getByText('The state of the dataplane is not available').waitFor();
+    await page.getByText('The state of the gateway is not available').waitFor();
     gateway = await startDataplane();
     await live.getByText(/does not respond/).waitFor({ state: 'hidden' });
     await live.getByText('1 of 1 respond').waitFor();

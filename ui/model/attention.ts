@@ -48,8 +48,8 @@ export function calmWords({ reading, isUnnamed }: Watched): { readonly isWell: b
   const words = 'Every server in service responds to the control plane, and everything is published.';
   if (reading !== undefined && !isUnnamed) return { isWell: true, words };
   const unknown = isUnnamed
-    ? 'Whether the dataplane serves clients, and reaches these servers, is not known here: the control plane was not told where to ask it.'
-    : 'The dataplane has not been heard from yet.';
+    ? 'Whether the gateway serves clients, and reaches these servers, is not known here: the control plane was not told where to ask it.'
+    : 'The gateway has not been heard from yet.';
   return { isWell: false, words: `${words} ${unknown}` };
 }
 
@@ -57,7 +57,7 @@ export function calmWords({ reading, isUnnamed }: Watched): { readonly isWell: b
 const FAILING_SHARE = 0.1;
 
 const OBSTACLES: Readonly<Record<string, string>> = {
-  'worker-absent': 'a worker is not listening',
+  'worker-absent': 'a process of the gateway is not listening',
   'store-unreachable': 'it cannot read user configs',
   'keys-missing': 'it has no key that verifies tokens',
   'keys-unreachable': 'keys of an issuer cannot be fetched',
@@ -66,7 +66,7 @@ const OBSTACLES: Readonly<Record<string, string>> = {
 
 function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Concern[] {
   if (isUnnamed) return [];
-  if (fault !== '') return [{ ...grave('The state of the dataplane is not available', fault), isGrave: false }];
+  if (fault !== '') return [{ ...grave('The state of the gateway is not available', fault), isGrave: false }];
   if (reading === undefined) return [];
   const { obstacles, degraded, workers, requestsPerSecond, failuresPerSecond } = reading;
   const concern = (what: string, { code, message }: LiveReading['obstacles'][number], isGrave: boolean): Concern => {
@@ -76,14 +76,14 @@ function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Con
   const share = requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
   const why = `${Math.round(share * 100)} of 100 requests at the moment; look up one by its id, or check the backends of the sessions`;
   return [
-    ...obstacles.map((trouble) => concern('The dataplane is not ready', trouble, true)),
+    ...obstacles.map((trouble) => concern('The gateway is not ready', trouble, true)),
     ...(silent.length === 0
       ? []
-      : [grave(`A worker of the dataplane does not respond: worker ${silent.join(', ')}`, SILENT)]),
+      : [grave(`A process of the gateway does not respond: process ${silent.join(', ')}`, SILENT)]),
     ...(share >= FAILING_SHARE
-      ? [{ ...grave('Requests to the dataplane are failing', why), page: '/explain', remedy: 'Look up a request' }]
+      ? [{ ...grave('Requests to the gateway are failing', why), page: '/explain', remedy: 'Look up a request' }]
       : []),
-    ...degraded.map((trouble) => concern('The dataplane is running with reduced capacity', trouble, false)),
+    ...degraded.map((trouble) => concern('The gateway is running with reduced capacity', trouble, false)),
   ];
 }
 
@@ -92,7 +92,7 @@ function grave(what: string, why: string): Concern {
   return { what, why, page: '', remedy: '', isGrave: true };
 }
 
-const SILENT = 'it did not respond within two seconds; a worker that hangs is killed and replaced automatically';
+const SILENT = 'it did not respond within two seconds; a process that hangs is killed and replaced automatically';
 
 function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern[] {
   if (!store.reachable) {

@@ -54,8 +54,8 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
 /** `''` when all have responded. */
 export function silenceWords(slots: readonly number[]): string {
   if (slots.length === 0) return '';
-  const workers = slots.length === 1 ? 'Worker' : 'Workers';
-  return `${workers} ${slots.join(', ')} did not respond in time: the following is from the others.`;
+  const processes = slots.length === 1 ? 'Process' : 'Processes';
+  return `${processes} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
 function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Statement[] {

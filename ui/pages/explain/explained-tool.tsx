@@ -72,14 +72,14 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
           </div>
           {slots.length > 0 && (
             <p class="note">
-              {slots.length === 1 ? 'says worker' : 'say workers'} {slots.join(', ')}
+              {slots.length === 1 ? 'says process' : 'say processes'} {slots.join(', ')}
             </p>
           )}
         </div>
       ))}
       {keptOf(explanation).map(({ words, slots }) => (
         <p key={words} class="bad">
-          {words} {slots.length > 0 && `(worker ${slots.join(', ')})`}
+          {words} {slots.length > 0 && `(process ${slots.join(', ')})`}
         </p>
       ))}
       {odditiesOf(explanation).map(({ words }) => (
@@ -98,7 +98,7 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
 
 const COLUMNS = [
   { name: 'Backend' },
-  { name: 'Worker' },
+  { name: 'Process' },
   { name: 'Connection' },
   { name: 'Allowed tools' },
   { name: 'Sessions' },

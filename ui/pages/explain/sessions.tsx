@@ -117,7 +117,7 @@ function rowOf({ session, subject, slot, virtualHost, client, ageS, isBusy, idle
       <>
         <code>{session}</code>
         <p class="note">
-          of <code>{subject}</code>, worker {slot}
+          of <code>{subject}</code>, process {slot}
         </p>
         <p class="note">
           at <Said text={virtualHost} max={64} />

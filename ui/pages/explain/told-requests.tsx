@@ -24,7 +24,7 @@ export function ToldRequests({ requestId }: { readonly requestId: string }): JSX
   );
 }
 
-const PLACES = { 'control-plane': 'this control plane', dataplane: 'the dataplane' } as const;
+const PLACES = { 'control-plane': 'this control plane', dataplane: 'the gateway' } as const;
 
 function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Element {
   const { plane, slot, method, tool, backend, outcome, detail, status, subject, virtualHost } = request;
@@ -34,7 +34,7 @@ function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Elemen
     ['Backend', backend === '' ? 'none, or more than one' : backend],
     ['Status', status === 0 ? 'none: no response was sent' : String(status)],
     ['Took', splitWords(request)],
-    ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, worker ${slot}`}`],
+    ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, process ${slot}`}`],
     ['Virtual host', virtualHost],
     ['Subject, as in the log', subject],
   ] as const;

@@ -13,7 +13,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
   if (isUnnamed) {
     return (
       <section class="card" aria-labelledby="live">
-        <h2 id="live">The dataplane now</h2>
+        <h2 id="live">The gateway now</h2>
         <div class="notice">
           <p>{fault}</p>
         </div>
@@ -23,7 +23,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
   return (
     <section aria-labelledby="live">
       <h2 id="live" class="unseen">
-        The dataplane now
+        The gateway now
       </h2>
       {/* Without figures, it is what needs attention that says so. */}
       {fault !== '' && reading !== undefined && (
@@ -87,7 +87,7 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         {counted(reading.requestsInFlight, 'requests in flight')}
       </Tile>
       <Tile
-        name="Workers"
+        name="Processes"
         figure={`${listening} of ${workers.length}`}
         isBad={listening < workers.length}
         values={past.map(({ workers: each }) => each.length)}
@@ -145,7 +145,7 @@ const BACKEND_COLUMNS = [
 ] as const;
 
 const WORKER_COLUMNS = [
-  { name: 'Worker' },
+  { name: 'Process' },
   { name: 'State' },
   { name: 'Sessions', isNumber: true },
   { name: 'In flight', isNumber: true },
@@ -179,15 +179,15 @@ export function LiveTables({ reading }: { readonly reading: LiveReading }): JSX.
       )}
       <section class="card table-card" aria-labelledby="workers">
         <div class="top">
-          <h2 id="workers">Workers</h2>
+          <h2 id="workers">Processes</h2>
         </div>
         <Table
-          label="Table of workers"
+          label="Table of processes"
           columns={WORKER_COLUMNS}
           rows={workers.map(({ slot, state, health, sessions, requestsInFlight, cpuShare, rssBytes }) => ({
             key: String(slot),
             cells: [
-              `Worker ${slot}`,
+              `Process ${slot}`,
               <span class={`status ${health === 'ok' ? 'active' : 'inactive'}`}>
                 {health === 'ok' ? state : health}
               </span>,
