@@ -33,9 +33,10 @@ t.test(
     const { target } = backendOf(virtualHostOf({ b: {} }), 'b');
     const sent: unknown[][] = [];
     const context = (mode: string) =>
-      ({ notices: { send: (...words: unknown[]) => sent.push(words) }, options: { mode } }) as unknown as Parameters<
-        typeof endUpstreamSession
-      >[0];
+      ({
+        oneWayRequests: { send: (...words: unknown[]) => sent.push(words) },
+        options: { mode },
+      }) as unknown as Parameters<typeof endUpstreamSession>[0];
     const record = { sessionId: 'upstream-1', protocolVersion: '2025-06-18' };
     endUpstreamSession(context('tls-only'), 'alice', target, record);
     t.same(sent[0]?.slice(0, 3), ['alice', target, 'DELETE']);
