@@ -151,10 +151,6 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.endHold();
   }
 
-  onSettled(): void {
-    this.#upstream.endHold();
-  }
-
   onLost(): void {
     this.#upstream.markLost(this.#record);
   }

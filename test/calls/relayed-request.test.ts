@@ -382,6 +382,29 @@ t.test('when a session ends, its many requests are answered over several turns, 
   }
 });
 
+t.test(
+  'a caller that went away is asked if it can come back to its stream; otherwise the backend is told',
+  async (t) => {
+    for (const [version, isAsked] of [
+      ['2025-11-25', true],
+      ['2025-06-18', false],
+    ] as const) {
+      const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({ sampling: {} }, initializeResult, version);
+      const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+      const call = scene.http.last.head(200, 'text/event-stream');
+      call.data('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n');
+      t.equal(exchange.outcome, 'streaming');
+      exchange.abort();
+      call.data('data: {"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}\n\n');
+      const told = scene.http.calls.flatMap(({ text }) =>
+        text.includes('"id":"q"') ? [JSON.parse(text) as unknown] : [],
+      );
+      t.match(told, isAsked ? [] : [{ id: 'q', error: { message: /client/ } }], version);
+      t.equal(told.length, isAsked ? 0 : 1);
+    }
+  },
+);
+
 t.test('a watcher is told of a tool error if it wants to know, and only of tools', async (t) => {
   for (const [method, isToolErrorTold, expected] of [
     ['tools/call', true, 'tool-error'],

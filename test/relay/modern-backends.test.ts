@@ -657,6 +657,24 @@ t.test('several questions are asked at once, and the end of the call withdraws t
   t.equal(backend.requests.length, sentCount, 'a backend without sessions is told nothing');
 });
 
+t.test('the answers to several questions go to the backend together, in whichever order they come', async (t) => {
+  const inputRequests = { a: { method: 'roots/list' }, b: { method: 'roots/list' }, c: { method: 'roots/list' } };
+  const backend = await rawModern(t, ({ params }) =>
+    params['inputResponses'] === undefined
+      ? { resultType: 'input_required', inputRequests }
+      : { content: [], resultType: 'complete' },
+  );
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open({ roots: {} });
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  const questions = await questionsOn(exchange, 3);
+  for (const place of [1, 2, 0]) reply(caller, questions[place]!, `"result":{"roots":[],"place":${place}}`);
+  t.match(await answerOf(exchange), { id: 1, result: { content: [] } });
+  const { params } = JSON.parse(backend.requests.at(-1)?.text ?? '') as { params: { inputResponses: unknown } };
+  const [a, b, c] = [0, 1, 2].map((place) => ({ roots: [], place }));
+  t.same(params.inputResponses, { a, b, c });
+});
+
 t.test('a cancelled call is aborted, and one whose stream broke is not sent again', async (t) => {
   const backend = await rawModern(t, ({ params }, request) => {
     request.head({}, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' });

@@ -9,6 +9,7 @@ import type { IdSpan } from '../../src/upstream/rpc/request-plan.js';
 import type { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { nextConfigNumber, numberConfig } from '../../src/user-config/user-configs.js';
 import { createAccounts } from '../support/shares.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
@@ -159,6 +160,16 @@ t.test('a change of lists alone keeps the upstream session, and counts from now 
   t.equal(upstream.backend, backendOf(after, 'b'));
   t.equal(session.upstreams.of(backendOf(after, 'b')), upstream);
   t.equal(context.http.calls.length, sentCount, 'nothing is sent');
+});
+
+t.test('a request that was read with an older config does not bring that back', async (t) => {
+  const { session } = start(t);
+  const [older, newer] = [virtualHostOf({ a: {} }), virtualHostOf({ b: {} })];
+  for (const host of [older, newer]) numberConfig({ virtualHosts: new Map([['vh', host]]) }, nextConfigNumber());
+  t.equal(session.applyConfig(older, REQUEST), older);
+  t.equal(session.applyConfig(newer, REQUEST), newer);
+  t.equal(session.applyConfig(older, REQUEST), newer, 'it is served by the newer one');
+  t.equal(session.virtualHost, newer);
 });
 
 t.test('a new backend is not opened before it is needed, and one that comes back is a new one', async (t) => {

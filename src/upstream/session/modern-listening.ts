@@ -21,7 +21,7 @@ export interface ModernListeningPlan {
   /** A `subscriptions/listen` is about to be sent. */
   onAsking(): void;
   /** The backend has acknowledged what is wanted, refuses it or cannot be reached now, or nothing is wanted. */
-  onSettled(): void;
+  onAnswered(): void;
   /** A backend that has acknowledged one before no longer knows the method. */
   onLost(): void;
   /** A notification, still with the id of the subscription; `bytes` is valid until the callback returns. */
@@ -93,7 +93,7 @@ export class ModernListening {
     const filter = this.#plan.filter();
     if (filter === '') this.#closeBoth();
     if (filter === '' || (this.#next === undefined && this.#current?.filter === filter)) {
-      this.#plan.onSettled();
+      this.#plan.onAnswered();
       return;
     }
     // One at a time: once this one is acknowledged, `#open` checks again what is wanted.
@@ -118,7 +118,7 @@ export class ModernListening {
         return this.#plan.ask(asked.filter, handler);
       },
       onAnswered: (isStream) => {
-        if (!isStream) this.#plan.onSettled();
+        if (!isStream) this.#plan.onAnswered();
       },
       onMessage: (bytes, message) => this.#onMessage(asked, bytes, message),
       onRefused: () => this.#onRefused(asked),
@@ -152,6 +152,6 @@ export class ModernListening {
       this.#next = undefined;
     }
     if (this.#current === undefined && this.#next === undefined) this.#isOver = true;
-    this.#plan.onSettled();
+    this.#plan.onAnswered();
   }
 }

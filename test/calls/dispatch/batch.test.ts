@@ -4,7 +4,7 @@ import t from 'tap';
 import { readEvents } from '../../support/event-stream.js';
 import type { RpcMessage } from '../../support/mcp-caller.js';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
-import type { ExchangeRequest } from '../../../src/exchange/exchange.js';
+import type { ExchangeRequest, ExchangeWatcher } from '../../../src/exchange/exchange.js';
 import { limits } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
@@ -43,6 +43,27 @@ function messagesOf(exchange: RecordedExchange): RpcMessage[] {
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+t.test('a batch is known as one, and each member by its method and its backend', async (t) => {
+  const scene = start(t);
+  const exchange = scene.exchange({
+    body: Buffer.from(JSON.stringify([call(1), { jsonrpc: '2.0', id: 2, method: 'ping' }])),
+  });
+  const identified: (readonly string[])[] = [];
+  const none = (): undefined => undefined;
+  const watcher: ExchangeWatcher = {
+    ...{ isTraced: false, isToolErrorTold: false, onSending: none, onOutcome: none, onDone: none },
+    onIdentified: (method, backend) => void identified.push([method, backend]),
+    onPart: (part) => void (part.watcher = watcher),
+  };
+  exchange.watcher = watcher;
+  scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
+  t.same(identified, [
+    ['batch', ''],
+    ['tools/call', 'b'],
+    ['ping', ''],
+  ]);
+});
 
 t.test('each member counts as a request; one without room is refused under its own id', async (t) => {
   const scene = start(t, { subjectRequestsInFlightMax: 2 });

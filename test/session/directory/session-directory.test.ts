@@ -6,6 +6,7 @@ import {
   SESSION_REMOVALS_KEPT,
   SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
   SESSION_LOOK_UPS_MAX,
+  SESSION_MARK_MS,
 } from '../../../src/session/directory/session-directory.js';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import type { SealedRead, SessionPeers } from '../../../src/store/sealed-sessions.js';
@@ -74,6 +75,31 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
   while (sessions.pending.length > 0) await answer();
   t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX + waitingMax + 1, 'all come to an end');
 });
+
+t.test(
+  'the mark of an ended session stays for a minute, or where others held it as long as its record would have',
+  async (t) => {
+    for (const [idleTimeoutMs, wasShared, markMs] of [
+      [60_000, false, SESSION_MARK_MS],
+      [60_000, true, 90_000],
+      [10_000, false, 15_000],
+    ] as const) {
+      const marks: (number | undefined)[] = [];
+      const sessions = new (class extends MemorySessions {
+        override async remove(key: Buffer, keptMs?: number): Promise<boolean> {
+          marks.push(keptMs);
+          return super.remove(key);
+        }
+      })();
+      const options = { idleTimeoutMs, outlivesGateway: false, isPossibleId: () => true, logger: logInto([]) };
+      const directory = new SessionDirectory(sessions, options);
+      await directory.write('one', ownedBy('alice'), RECORD, 0);
+      await directory.remove('one', ownedBy('alice'), { version: 1, wasShared, listeners: [] });
+      t.same(marks, [markMs]);
+      t.equal(sessions.records.size, 0);
+    }
+  },
+);
 
 t.test('an impossible session id is not looked up', async (t) => {
   const sessions = new MemorySessions();

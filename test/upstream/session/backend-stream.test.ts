@@ -231,7 +231,7 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
     filter: () => wanted,
     ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
     onAsking: () => told.push('asking'),
-    onSettled: () => told.push('settled'),
+    onAnswered: () => told.push('settled'),
     onLost: () => told.push('lost'),
     onMessage: () => undefined,
   });
@@ -278,7 +278,7 @@ t.test('a backend that never knew how to be listened to is not lost', async (t) 
   new ModernListening({
     ...{ deadlines, memory: new Memory(), filter: () => 'a', onAsking: () => undefined, onMessage: () => undefined },
     ask: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
-    onSettled: () => told.push('settled'),
+    onAnswered: () => told.push('settled'),
     onLost: () => told.push('lost'),
   });
   context.http.last.empty(404);
