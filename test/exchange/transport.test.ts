@@ -66,6 +66,18 @@ t.test('a POST is checked for its content type, what it accepts, and ambiguous h
   t.equal(checkTransport('POST', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
 });
 
+t.test('a GET is refused unless it may be answered with a stream', async (t) => {
+  for (const [accept, isTaken] of [
+    ['text/event-stream', true],
+    ['', true],
+    ['application/json', false],
+    ['text/html', false],
+  ] as const) {
+    const taken = checkTransport('GET', { ...plain, accept, contentType: '' });
+    t.equal(taken === refusals.streamNotAcceptable, !isTaken, accept);
+  }
+});
+
 t.test('a DELETE needs no content type, and may accept anything', async (t) => {
   t.equal(checkTransport('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
   t.equal(checkTransport('DELETE', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
