@@ -26,7 +26,8 @@ import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetada
 /**
  * Called once.
  * @param fault why there are no pages; with pages, why there are not all.
- * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy.
+ * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy. Unused where
+ *   there is a fault.
  */
 export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
@@ -234,7 +235,7 @@ export class ListPages implements RequestHandler {
   #end(cut?: UpstreamFault): void {
     if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
-    this.#finish(this.#pages, cut, cut === undefined ? this.#ttlMs : 0);
+    this.#finish(this.#pages, cut, this.#ttlMs);
   }
 
   /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */

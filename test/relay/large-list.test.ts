@@ -294,6 +294,34 @@ t.test('a subject that has used up its share leaves room for the large lists of 
   t.match(await listOf(exchange), /"name":"b-x"/);
 });
 
+t.test(
+  'a large answer that is lost with the thread that reads it costs its backend alone, and only once',
+  async (t) => {
+    const threads: Worker[] = [];
+    const onWorker = (thread: Worker): void => {
+      threads.push(thread);
+      if (threads.length === 1) void thread.terminate();
+    };
+    process.on('worker', onWorker);
+    t.teardown(() => process.off('worker', onWorker));
+    const { scene, exchange, calls } = ask(t, 'lost', 'good');
+    at(calls, 1).json(answerWith([tool('x', '')]));
+    feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
+    const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
+    t.match(result, {
+      tools: [{ name: 'good-x' }],
+      _meta: { 'switchyard/unavailable': [{ backend: 'lost', reason: /could not be read/ }] },
+    });
+    const sentBefore = scene.http.calls.length;
+    const again = scene.post('tools/list', {}, 8);
+    const [lost, good] = scene.http.calls.slice(sentBefore);
+    good?.json(answerWith([tool('x', '')]));
+    feed(lost!.head(200, 'application/json'), answerWith([tool('x')])).end();
+    t.match(await listOf(again), /"name":"lost-x"/);
+    t.equal(threads.length, 2);
+  },
+);
+
 t.test("a backend's deadline holds while its answer waits to be read", async (t) => {
   const { scene, exchange, calls } = ask(t, 'late', 'good');
   at(calls, 1).json(answerWith([tool('x', '')]));
