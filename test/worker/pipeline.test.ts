@@ -157,6 +157,20 @@ t.test('a caller that goes away before it is known is not asked for anything', a
   t.same(steps, ['held']);
 });
 
+t.test('a request for another host, or from a page of another origin, goes no further', async (t) => {
+  for (const head of [{ host: 'elsewhere.example' }, { origin: 'https://elsewhere.example' }]) {
+    let isAsked = false;
+    const admission = { admit: () => ((isAsked = true), admitted), refusalOfToken: () => void (isAsked = true) };
+    const { pipeline } = createScene({ admission: admission as unknown as PipelineParts['admission'] });
+    for (const step of ['onRequest', 'onOtherMethod', 'onPreflight'] as const) {
+      const { exchange, steps } = createExchange('POST', true, head);
+      pipeline[step](exchange);
+      t.same(steps, ['answered 403'], step);
+    }
+    t.equal(isAsked, false, 'its token is not even looked at');
+  }
+});
+
 t.test('an overloaded worker refuses before it reads a body', async (t) => {
   const scene = createScene();
   scene.overloadRefusal = refusals.overloaded;
