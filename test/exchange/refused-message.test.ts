@@ -2,14 +2,14 @@
 import t from 'tap';
 import { answer } from '../../src/exchange/answers.js';
 import { hasReadableId, refuseMessage, refuseUnread } from '../../src/exchange/refused-message.js';
-import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../src/mcp/json-rpc.js';
+import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
 
 /** The JSON-RPC error that the sender of the body gets. */
-function refused(body: Buffer, refusal: Refusal, message?: ClientReading): { id?: unknown; error?: unknown } {
+function refused(body: Buffer, refusal: Refusal, message?: ParsedClientMessage): { id?: unknown; error?: unknown } {
   const exchange = new RecordedExchange({ body });
   refuseMessage(exchange, refusal, message);
   if (exchange.answer?.status !== refusal.status) throw new Error(`another refusal: ${exchange.answer?.status}`);
@@ -26,7 +26,7 @@ t.test(
       `{"jsonrpc":"2.0","id":7,"method":"x","params":{"x":"${'x'.repeat(limits.readAtOnceBytesMax)}"}}`,
     );
     t.equal(refused(large, refusals.protocolVersionUnsupported).id, undefined, 'too large to look for it');
-    let reading: ClientReading | undefined;
+    let reading: ParsedClientMessage | undefined;
     readLargeClientMessage('alice', large, (message) => (reading = message));
     await until(() => reading !== undefined, 'the message to be read');
     t.equal(refused(large, refusals.protocolVersionUnsupported, reading).id, 7);
@@ -76,12 +76,12 @@ t.test('a body is waited for to find its id if it is a POST’s and is known to 
 t.test('an answer of any size reaches a caller in the form that it accepts', async (t) => {
   for (const bytes of [10, limits.readAtOnceBytesMax + 1]) {
     const message = Buffer.from(`{"x":"${'x'.repeat(bytes)}"}`);
-    const json = new RecordedExchange({ answerForms: 'json' });
+    const json = new RecordedExchange({ acceptedTypes: 'json' });
     answer(json, message, 'sid');
     t.match(json.answer, { status: 200, contentType: 'application/json', sessionId: 'sid' });
     t.ok(json.answer?.body.equals(message));
     for (const sessionId of [undefined, 'sid']) {
-      const stream = new RecordedExchange({ answerForms: 'event-stream' });
+      const stream = new RecordedExchange({ acceptedTypes: 'event-stream' });
       answer(stream, message, sessionId);
       await until(() => stream.outcome === 'ended', 'the end of the stream');
       t.equal(stream.streamSessionId, sessionId);
