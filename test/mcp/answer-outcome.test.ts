@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isToolError, TOOL_ERROR_LOOKS_MAX } from '../../src/mcp/answer-outcome.js';
+import { errorCodeIn, isToolError, TOOL_ERROR_LOOKS_MAX } from '../../src/mcp/answer-outcome.js';
 import { limits } from '../../src/shared/limits.js';
 
 function isError(json: string): boolean {
@@ -40,4 +40,22 @@ t.test('the search for isError visits a bounded number of candidates', async (t)
   t.notOk(isToolError(dense, 0, dense.length));
   const { length } = searches();
   t.ok(length > 0 && length <= TOOL_ERROR_LOOKS_MAX + 1, `${length} searches`);
+});
+
+t.test('white space around the colon counts as such, and anything else does not', async (t) => {
+  t.ok(isError('{"isError"\r\n :\t true}'));
+  const spaces = ' '.repeat(1_000);
+  t.notOk(isError(`{"isError":${spaces}true}`), 'within a bound');
+  t.notOk(isError('{"isError":"true"}'));
+  t.notOk(isError('{"isError":[true]}'));
+  t.notOk(isError('{"x":["isError"true'), 'what is no JSON says nothing');
+});
+
+t.test('the code of an error is a whole number, and 0 stands for any other', async (t) => {
+  const codeOf = (json: string): number => errorCodeIn(Buffer.from(`,${json},`), 1, 1 + Buffer.byteLength(json));
+  t.equal(codeOf('{"code":-32602,"message":"x"}'), -32602);
+  t.equal(codeOf('{"message":"x","data":{"code":2},"code":7}'), 7);
+  for (const error of ['{}', '{"code":"7"}', '{"code":1.5}', '{"code":1e300}', '{"code":null}', '7', 'null', '[7]'])
+    t.equal(codeOf(error), 0, error);
+  t.equal(codeOf(`{"code":7,"data":${large}}`), 0, 'nor is a large one read');
 });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import {
+  beginsWithResult,
   readBackendAnswer,
   readBackendMessage,
   readClientMessage,
@@ -364,4 +365,26 @@ void t.test('client: which name or URI a request is about depends on its method'
   t.equal(about('completion/complete', '{"ref":{},"ref":{}}'), 'not-json-rpc');
   t.equal(about('completion/complete', '{"ref":{"type":"ref/prompt","name":"a","name":"b"}}'), 'not-json-rpc');
   t.same(about('tools/call', '{"name":"n","uri":1,"uri":2}'), ['"n"', false], 'elsewhere it may be anything');
+});
+
+void t.test('backend: a message that begins with its result is known by that, before the rest has come', async (t) => {
+  for (const beginning of [
+    '{"result":{"con',
+    '{"jsonrpc":"2.0","id":1,"result":{',
+    '{"id":"a","x":{"y":[1]},"result":"',
+    '{"jsonrpc":"2.0","id":1,"result":{}}',
+  ])
+    t.equal(beginsWithResult(Buffer.from(beginning)), true, beginning);
+  for (const beginning of [
+    '',
+    '{',
+    '{"jsonrpc":"2.0","id":1',
+    '{"jsonrpc":"2.0","method":"result","params":{"result":1}}',
+    '{"params":{"result":{}},"id":',
+    '{"error":{"result":1}}',
+    '["result"]',
+    '{"x":"result"}',
+    '{"resulting":1}',
+  ])
+    t.equal(beginsWithResult(Buffer.from(beginning)), false, beginning);
 });

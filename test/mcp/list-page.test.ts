@@ -1,7 +1,14 @@
 import t from 'tap';
-import { listKinds } from '../../src/mcp/list-kinds.js';
+import { listKindOf, listKinds } from '../../src/mcp/list-kinds.js';
 import { readBackendMessage } from '../../src/mcp/json-rpc.js';
-import { readListAnswer, span, SPAN_LENGTH, type ListAnswer, type ListPage } from '../../src/mcp/list-page.js';
+import {
+  INVALID_MIRRORS_LOGGED_MAX,
+  readListAnswer,
+  span,
+  SPAN_LENGTH,
+  type ListAnswer,
+  type ListPage,
+} from '../../src/mcp/list-page.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -289,4 +296,68 @@ t.test('the ttlMs of a page is read as whole milliseconds, up to an hour', async
     t.match(read(`{"tools":[],"ttlMs":${text}}`), { kind: 'page', ttlMs }, text);
   t.match(read('{"tools":[],"ttlMs":1,"ttlMs":2}'), { kind: 'page', ttlMs: 0 }, 'said twice');
   t.match(read('{"tools":[]}'), { kind: 'page', ttlMs: 0 });
+});
+
+t.test('each kind of list is found by its method, under its member, and its items by their keys', async (t) => {
+  for (const [method, member, key] of [
+    ['tools/list', 'tools', 'name'],
+    ['prompts/list', 'prompts', 'name'],
+    ['resources/list', 'resources', 'uri'],
+    ['resources/templates/list', 'resourceTemplates', 'uriTemplate'],
+    ['tasks/list', 'tasks', 'taskId'],
+  ] as const) {
+    const kind = listKindOf(method)!;
+    const items = `[{"name":"n1","${key === 'name' ? 'x' : key}":"k1"},{"${key}":"k2"}]`;
+    const answer = readListAnswer(answerWith(`{"x":[],"${member}":${items}}`), ID, kind);
+    t.same(textsOf(answer)?.nameTokens, key === 'name' ? ['"n1"', '"k2"'] : ['"k1"', '"k2"'], method);
+    const names = answer.kind === 'page' ? cover(answer.page, span.nameStart, span.nameEnd) : [];
+    t.equal(names[0], '"n1"', method);
+    t.equal(readListAnswer(answerWith('{"x":[]}'), ID, kind).kind, 'invalid', method);
+  }
+  t.equal(listKindOf('tools/call'), undefined);
+});
+
+t.test('of a tool with a page for apps, its links and what apps call it by are told', async (t) => {
+  const linked = '{"name":"shown","_meta":{"ui":{"resourceUri":"ui://a"},"ui/resourceUri":"ui://b","x":{"y":1}}}';
+  const others = ['{"name":"both"}', '{"name":"models","_meta":{"ui":{"visibility":["model"]}}}'];
+  const odd = '{"name":"odd","_meta":{"ui":{"resourceUri":7},"ui/resourceUri":{}}}';
+  const apps = (...tools: string[]): unknown => {
+    const answer = read(`{"tools":[${tools.join()}]}`);
+    return answer.kind === 'page' && answer.mirrors?.apps;
+  };
+  t.same(apps(linked, ...others), ['ui://a', 'ui://b', 'shown', 'both']);
+  t.same(apps('{"name":"o","_meta":{"openai/outputTemplate":"ui://c"}}', odd), ['ui://c', 'o', 'odd']);
+  t.same(apps(...others, odd), undefined, 'nothing where none has a page');
+  t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}', '{"name":"b","_meta":null}'), undefined);
+  const prompts = readListAnswer(answerWith(`{"prompts":[${linked}]}`), ID, listKinds.prompts);
+  t.equal(prompts.kind === 'page' && prompts.mirrors, undefined, 'nor for what is no tool');
+});
+
+t.test('tools with headers are told by name; without sessions, those with invalid ones are left out', async (t) => {
+  const schema = (header: unknown): string =>
+    `"inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":${JSON.stringify(header)}}}}`;
+  const valid = `{"name":"valid",${schema('R')}}`;
+  const bad = (count: number): string[] => Array.from({ length: count }, (_, n) => `{"name":"bad${n}",${schema('')}}`);
+  const told = (isModern: boolean, ...tools: string[]): ListAnswer =>
+    readListAnswer(answerWith(`{"tools":[${tools.join()}]}`), ID, listKinds.tools, isModern);
+  const params = [{ header: 'mcp-param-r', path: ['r'] }];
+  const modern = told(true, '{"name":"plain"}', valid, ...bad(1));
+  t.same(textsOf(modern)?.nameTokens, ['"plain"', '"valid"']);
+  t.match(modern, { mirrors: { tools: [['valid', params]], invalid: [/^bad0: .*invalid name/] } });
+  const legacy = told(false, '{"name":"plain"}', valid, ...bad(1));
+  t.same(textsOf(legacy)?.nameTokens, ['"plain"', '"valid"', '"bad0"']);
+  t.match(legacy, { mirrors: { tools: [['valid', params]], invalid: [] } });
+  const many = told(true, ...bad(INVALID_MIRRORS_LOGGED_MAX + 5));
+  t.equal(many.kind === 'page' && many.mirrors?.invalid.length, INVALID_MIRRORS_LOGGED_MAX);
+  t.same(textsOf(many)?.nameTokens, []);
+});
+
+t.test('a page is complete unless it says that it is something else', async (t) => {
+  for (const [type, isComplete] of [
+    ['"complete"', true],
+    ['"input_required"', false],
+    ['7', false],
+  ] as const)
+    t.match(read(`{"tools":[],"resultType":${type}}`), { isComplete }, type);
+  t.match(read('{"tools":[]}'), { isComplete: true });
 });

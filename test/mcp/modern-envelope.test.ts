@@ -1,6 +1,6 @@
 import t from 'tap';
 import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
-import type { ModernEnvelope } from '../../src/mcp/modern-envelope.js';
+import { readBackendErrorText, type ModernEnvelope } from '../../src/mcp/modern-envelope.js';
 import { limits } from '../../src/shared/limits.js';
 
 const VERSION = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"';
@@ -78,4 +78,17 @@ void t.test('the envelope of a large message is read too', async (t) => {
     readLargeClientMessage('alice', Buffer.from(body), resolve);
   });
   t.same(texts(body, message), { protocolVersion: '"2026-07-28"', capabilities: '{"roots":{}}', requestState: '"s"' });
+});
+
+t.test('of an error its code, its words and the versions that it names are read', async (t) => {
+  const said = (error: string): unknown => readBackendErrorText(Buffer.from(error));
+  const data = '{"supported":["2026-07-28","x2025-11-25","2025-06-18x",7,"2025-11-25"]}';
+  t.same(said(`{"code":-32022,"message":"m","data":${data}}`), {
+    ...{ code: -32022, message: 'm', versions: ['2026-07-28', '2025-11-25'] },
+  });
+  t.same(said('{"code":"x","message":7,"data":[]}'), { code: 'x', message: '', versions: [] });
+  t.same(said('{"data":{"supported":"2026-07-28"}}'), { code: undefined, message: '', versions: [] });
+  const large = `{"code":1,"message":"${'x'.repeat(limits.upstreamRefusalBytesMax)}"}`;
+  for (const error of ['', '{', 'null', '"no"', large])
+    t.same(said(error), { code: undefined, message: '', versions: [] }, error.slice(0, 20));
 });
