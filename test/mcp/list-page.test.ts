@@ -338,16 +338,16 @@ t.test('tools with headers are told by name; without sessions, those with invali
     `"inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":${JSON.stringify(header)}}}}`;
   const valid = `{"name":"valid",${schema('R')}}`;
   const bad = (count: number): string[] => Array.from({ length: count }, (_, n) => `{"name":"bad${n}",${schema('')}}`);
-  const told = (isModern: boolean, ...tools: string[]): ListAnswer =>
-    readListAnswer(answerWith(`{"tools":[${tools.join()}]}`), ID, listKinds.tools, isModern);
+  const told = (era: 'modern' | 'legacy', ...tools: string[]): ListAnswer =>
+    readListAnswer(answerWith(`{"tools":[${tools.join()}]}`), ID, listKinds.tools, era);
   const params = [{ header: 'mcp-param-r', path: ['r'] }];
-  const modern = told(true, '{"name":"plain"}', valid, ...bad(1));
+  const modern = told('modern', '{"name":"plain"}', valid, ...bad(1));
   t.same(textsOf(modern)?.nameTokens, ['"plain"', '"valid"']);
   t.match(modern, { mirrors: { tools: [['valid', params]], invalid: [/^bad0: .*invalid name/] } });
-  const legacy = told(false, '{"name":"plain"}', valid, ...bad(1));
+  const legacy = told('legacy', '{"name":"plain"}', valid, ...bad(1));
   t.same(textsOf(legacy)?.nameTokens, ['"plain"', '"valid"', '"bad0"']);
   t.match(legacy, { mirrors: { tools: [['valid', params]], invalid: [] } });
-  const many = told(true, ...bad(INVALID_MIRRORS_LOGGED_MAX + 5));
+  const many = told('modern', ...bad(INVALID_MIRRORS_LOGGED_MAX + 5));
   t.equal(many.kind === 'page' && many.mirrors?.invalid.length, INVALID_MIRRORS_LOGGED_MAX);
   t.same(textsOf(many)?.nameTokens, []);
 });

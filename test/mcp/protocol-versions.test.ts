@@ -3,10 +3,10 @@ import t from 'tap';
 import {
   canResume,
   eraOfVersion,
-  offerable,
-  otherVersionIn,
+  versionIfOfferable,
+  versionToOfferNext,
   readVersionRefusal,
-  refusalNaming,
+  versionRefusalOf,
   severityOf,
 } from '../../src/mcp/protocol-versions.js';
 import { modernCodes } from '../../src/shared/refusals.js';
@@ -32,8 +32,10 @@ t.test('only clients of the last version with sessions resume, and the next has 
 });
 
 t.test('a version is offered next if it is spoken here and was not offered first', async (t) => {
-  for (const version of ['2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']) t.equal(offerable(version), version);
-  for (const version of ['2025-11-25', '2026-07-28', '2023-01-01', '']) t.equal(offerable(version), undefined, version);
+  for (const version of ['2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])
+    t.equal(versionIfOfferable(version), version);
+  for (const version of ['2025-11-25', '2026-07-28', '2023-01-01', ''])
+    t.equal(versionIfOfferable(version), undefined, version);
 });
 
 t.test('after a refusal the newest version that it names is offered, else the caller’s own', async (t) => {
@@ -47,7 +49,7 @@ t.test('after a refusal the newest version that it names is offered, else the ca
     ['no session, since 2025-06-18', '2025-06-18', undefined],
     ['version 12025-06-181 is not supported', '2025-03-26', '2025-03-26'],
   ] as const)
-    t.equal(otherVersionIn(refusal, own), other, refusal);
+    t.equal(versionToOfferNext(refusal, own), other, refusal);
 });
 
 t.test('an error tells whether a server speaks only later versions, others, or no initialize', async (t) => {
@@ -75,9 +77,9 @@ t.test('an error tells whether a server speaks only later versions, others, or n
 });
 
 t.test('the versions of a refusal are told to people, a few of them', async (t) => {
-  t.equal(refusalNaming(['2026-07-28', '2027-01-01'], '2025-11-25').detail, '(2026-07-28, 2027-01-01)');
-  t.same(refusalNaming([], '2025-11-25'), { kind: 'version-unsupported' });
+  t.equal(versionRefusalOf(['2026-07-28', '2027-01-01'], '2025-11-25').detail, '(2026-07-28, 2027-01-01)');
+  t.same(versionRefusalOf([], '2025-11-25'), { kind: 'version-unsupported' });
   const many = Array.from({ length: 1_000 }, () => '2026-07-28');
-  t.ok((refusalNaming(many, '2025-11-25').detail ?? '').length < 100);
-  t.equal(refusalNaming(['2025-11-25'], '2025-11-25').kind, 'version-unsupported', 'the same is not later');
+  t.ok((versionRefusalOf(many, '2025-11-25').detail ?? '').length < 100);
+  t.equal(versionRefusalOf(['2025-11-25'], '2025-11-25').kind, 'version-unsupported', 'the same is not later');
 });
