@@ -339,7 +339,7 @@ mcpServers:
   },
 ];
 
-t.test('what each client writes is parsedResponse, and what is disabled stays disabled', async (t) => {
+t.test('what each client writes is read, and what is disabled stays disabled', async (t) => {
   for (const { client, text, filed } of ROWS) {
     const read = await readMcpFile(text, WAY);
     t.match(read, filed, client);

@@ -328,7 +328,7 @@ t.test('of a tool with a page for apps, its links and what apps call it by are t
   t.same(apps(linked, ...others), ['ui://a', 'ui://b', 'shown', 'both']);
   t.same(apps('{"name":"o","_meta":{"openai/outputTemplate":"ui://c"}}', odd), ['ui://c', 'o', 'odd']);
   t.same(apps(...others, odd), undefined, 'nothing where none has a page');
-  t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}', '{"name":"b","_meta":null}'), undefined);
+  t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}', '{"name":"b","_meta":7}'), undefined);
   const prompts = readListAnswer(answerWith(`{"prompts":[${linked}]}`), ID, listKinds.prompts);
   t.equal(prompts.kind === 'page' && prompts.mirrors, undefined, 'nor for what is no tool');
 });

@@ -26,7 +26,7 @@ interface Scene {
   readonly pipeline: Pipeline;
   readonly lines: string[];
   readonly relayed: Exchange[];
-  /** What the overload door is asked: method, what is wanted, subject. */
+  /** What the load shedder is asked: method, what is wanted, subject. */
   readonly asked: [method: string, wanted: string, subject: string][];
   admission: AdmissionOutcome | Promise<AdmissionOutcome>;
   overloadRefusal: Refusal | undefined;
@@ -50,7 +50,7 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
     resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
     pathPrefix: '',
     admission: { admit: () => scene.admission, admitSubject: () => scene.admission },
-    door: {
+    loadShedder: {
       refusalOf: (...asked: [string, string, string]) => {
         scene.asked.push(asked);
         return scene.overloadRefusal;
