@@ -106,7 +106,7 @@ function sourceOf(
 class KeptSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
   readonly refuse: CredentialSource['refuse'];
-  #headers = NO_HEADERS;
+  #headers: readonly string[] | undefined;
 
   constructor(read: () => CredentialRead | Promise<CredentialRead>, refuse: CredentialSource['refuse']) {
     this.#read = read;
@@ -119,7 +119,9 @@ class KeptSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    return this.#headers;
+    // A session opened by another process may have to send a message before anything here has called `read`.
+    if (this.#headers === undefined) void this.read();
+    return this.#headers ?? NO_HEADERS;
   }
 
   #keep(read: CredentialRead): CredentialRead {

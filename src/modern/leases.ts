@@ -87,6 +87,7 @@ export class Leases {
     const lease = (): Session | undefined => this.#bySubject.get(subject)?.byKey.get(key)?.session;
     const listeners = this.#listeners.get(`${subject}\n${key}`) ?? new Set();
     this.#listeners.set(`${subject}\n${key}`, listeners.add(stream));
+    lease()?.applyConfig(virtualHost, request);
     lease()?.setListeners(listeners, request);
     return () => {
       if (!listeners.delete(stream) || listeners.size > 0) return;

@@ -24,7 +24,7 @@ import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskOwnership } from '../messages/index.js';
-import { UnsolicitedMessages } from './unsolicited-messages.js';
+import { CHANGES, UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
@@ -83,6 +83,7 @@ export class Session {
       },
       onProgress: (...progress) => this.inFlight.hearProgress(...progress),
       onListChanged: (method) => {
+        if (!CHANGES.has(method)) return;
         for (const stream of this.#listeners ?? []) stream.tellChanged(method);
       },
     });
@@ -114,9 +115,13 @@ export class Session {
   /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
-    if (this.#listeners !== undefined) return true;
     if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
+  }
+
+  /** Whether somebody is told what its backends change: it does not end by idleness, but gives way where room is needed. */
+  get hasListeners(): boolean {
+    return this.#listeners !== undefined;
   }
 
   /** The params of the client's last `logging/setLevel`, as JSON. */

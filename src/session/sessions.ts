@@ -200,7 +200,7 @@ export class Sessions {
   }
 
   #onIdle(session: Session): void {
-    if (session.isBusy || this.#isElsewhere(session)) {
+    if (session.isBusy || session.hasListeners || this.#isElsewhere(session)) {
       session.idleDeadline?.restart();
       return;
     }
@@ -213,7 +213,7 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Used here meanwhile: both processes have the session.
-    else if (session.isBusy || session.entry?.isUsed === true) session.idleDeadline?.restart();
+    else if (session.isBusy || session.hasListeners || session.entry?.isUsed === true) session.idleDeadline?.restart();
     else this.#drop(session);
   }
 

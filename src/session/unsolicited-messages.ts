@@ -38,7 +38,7 @@ const GONE_AFTER_MS = 30_000;
  */
 export const BACKEND_STREAMS_LINGER_MS = 10_000;
 
-const CHANGES: ReadonlySet<string> = new Set([
+export const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
