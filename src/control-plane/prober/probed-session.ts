@@ -88,8 +88,10 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
       this.request(message, { bytes: id, start: 0, end: id.length }, NO_METADATA, initializeTimeoutMs, false, {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
-          if (isError) reject(new ProbeFault('rpc-error', String(readBackendErrorText(body).code)));
-          else resolve(body);
+          if (!isError) return resolve(body);
+          // It may be anything, and only a number says nothing else.
+          const { code } = readBackendErrorText(body);
+          reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
         onMessage: (bytes, said) => this.answer(bytes, said, NO_METADATA),
         onFault: (fault) => reject(probeFaultOf(fault)),

@@ -104,6 +104,30 @@ t.test('of what a server says of itself too much is cut to what has a meaning', 
   t.same(probe.findings.serverInfo, { name: 's', version: '1' });
 });
 
+t.test('an error code that is no number ends no other probe, and is not repeated', async (t) => {
+  const thread = openThread(t);
+  const slow = await startRawBackend(() => {});
+  t.teardown(() => slow.close());
+  let isOver = false;
+  const neighbour = thread.probe(slow.url).finally(() => (isOver = true));
+  await slow.request(0);
+  for (const code of ['{"toString":null,"valueOf":null}', '"http://secret.example/"', 'null', '1.5']) {
+    const backend = await startRawBackend((request) => {
+      if (request.method !== 'POST') return request.empty(405);
+      const { id, method } = JSON.parse(request.text) as { id?: number; method: string };
+      if (id === undefined) return request.empty(202);
+      const self = `"result":{"protocolVersion":"2025-11-25",${SELF}}`;
+      const answer = method === 'initialize' ? self : `"error":{"code":${code},"message":"no"}`;
+      return request.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${answer}}`);
+    });
+    t.teardown(() => backend.close());
+    t.same(await thread.probe(backend.url), { kind: 'failed', reason: 'it responded with JSON-RPC error' }, code);
+  }
+  t.equal(isOver, false, 'the other probe is still under way');
+  thread.close();
+  await t.rejects(neighbour, ProberClosedError);
+});
+
 t.test('a closed thread begins no probe, and ends those in flight', async (t) => {
   const backend = await startRawBackend(() => {});
   t.teardown(() => backend.close());
