@@ -7,6 +7,7 @@ import {
   Discovery,
   type HandshakeResult,
   OWN_INTRODUCTION,
+  type RpcRequest,
   type UpstreamMeans,
   UpstreamSession,
 } from '../../upstream/index.js';
@@ -60,6 +61,8 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   serverInfo: Members = {};
   capabilities: Members = {};
   #said: Buffer | undefined;
+  /** Of the question that is being asked. */
+  #giveUp: (() => void) | undefined;
 
   constructor(means: UpstreamMeans, backend: CompiledBackend) {
     super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
@@ -84,7 +87,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     const id = this.context.ids.next();
     const message = this.ownRequest(id, method, JSON.stringify(params).slice(1, -1));
     const { initializeTimeoutMs } = this.context.options;
-    const result = await new Promise<Buffer>((resolve, reject) => {
+    const result = await this.#untilClosed<Buffer>((resolve, reject) =>
       this.request(message, { bytes: id, start: 0, end: id.length }, NO_METADATA, initializeTimeoutMs, false, {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
@@ -95,8 +98,8 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
         },
         onMessage: (bytes, said) => this.answer(bytes, said, NO_METADATA),
         onFault: (fault) => reject(probeFaultOf(fault)),
-      });
-    });
+      }),
+    );
     const value: unknown = JSON.parse(result.toString());
     return schema.parse(this.isModern ? modernSchema.parse(value) : value);
   }
@@ -104,8 +107,28 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   /** Whether a server with sessions also works without them. Any other response, or none in this time, means no. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
     const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
-    return new Promise((resolve) => {
-      new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) });
-    });
+    const asked = this.#untilClosed<boolean>(
+      (resolve) => new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) }),
+    );
+    return asked.catch(() => false);
+  }
+
+  async #untilClosed<Answer>(
+    ask: (resolve: (answer: Answer) => void, reject: (fault: ProbeFault) => void) => RpcRequest | Discovery,
+  ): Promise<Answer> {
+    if (this.state !== 'open') throw new ProbeFault('session-lost');
+    return new Promise<Answer>((resolve, reject) => {
+      const asked = ask(resolve, reject);
+      this.#giveUp = () => {
+        asked.abort();
+        reject(new ProbeFault('session-lost'));
+      };
+    }).finally(() => (this.#giveUp = undefined));
+  }
+
+  /** Also gives up what is being asked. */
+  override close(...args: Parameters<UpstreamSession['close']>): void {
+    this.#giveUp?.();
+    super.close(...args);
   }
 }

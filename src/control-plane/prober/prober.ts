@@ -114,15 +114,21 @@ export class Prober {
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities }));
     const means = this.#meansOf(http, authHeaders);
     const session = new ProbedSession(means, probedBackend(url, transport, authHeaders, mode));
-    let end: (cause: Error) => void = UNTOLD;
-    const ended = new Promise<never>((_, reject) => (end = reject));
+    let cause: Error | undefined;
+    // What is being asked is given up. The lists are had without the answer to the last question, and not without any other.
+    const end = (because: Error): void => {
+      cause ??= because;
+      session.close(NO_METADATA);
+    };
     this.#endings.add(end);
     const deadline = this.#deadlines.after(deadlineMs, () => end(new ProbeFault('answer-timeout')));
     try {
-      return { kind: 'reached', findings: await Promise.race([ended, findingsOf(session)]) };
+      const findings = await findingsOf(session);
+      if (cause instanceof ProberClosedError) throw cause;
+      return { kind: 'reached', findings };
     } catch (error) {
-      if (error instanceof ProberClosedError) throw error;
-      const fault = http.isExceeded ? new ProbeFault('answer-too-large') : error;
+      const fault = cause ?? (http.isExceeded ? new ProbeFault('answer-too-large') : error);
+      if (fault instanceof ProberClosedError) throw fault;
       const told = fault instanceof ProbeFault ? fault : new ProbeFault('answer-invalid');
       return { kind: 'failed', reason: told.message };
     } finally {

@@ -4,31 +4,44 @@ import { Prober, type Probe, PROBE_ERA_MS_MAX } from '../../../src/control-plane
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type ReceivedRequest } from '../../support/raw-backend.js';
+import { until } from '../../support/until.js';
 
 const AMPLE_MS = 60_000;
+const [TOOLS, DISCOVER] = ['"tools/list"', '"server/discover"'];
 
-/** @param isUnanswered whether a request gets no answer. @param silenceMs that passes when one came. */
+/** What a server says of a request, if it does, when this time has passed. */
+interface Silence {
+  readonly ms: number;
+  readonly thenAnswers?: boolean;
+}
+
 async function probe(
   test: Test,
-  isUnanswered: (request: ReceivedRequest) => boolean,
-  silenceMs: number,
+  silenceAt: (request: ReceivedRequest) => Silence | Promise<Silence | undefined> | undefined,
 ): Promise<Probe> {
   let nowMs = 0;
   const deadlines = new DeadlineWheel(10, () => nowMs);
   test.teardown(() => deadlines.stop());
-  const answer = (request: ReceivedRequest): void => {
-    if (isUnanswered(request)) {
-      nowMs += silenceMs;
-      return deadlines.tick();
+  const answer = async (request: ReceivedRequest): Promise<void> => {
+    const silence = await silenceAt(request);
+    if (silence !== undefined) {
+      nowMs += silence.ms;
+      deadlines.tick();
+      if (silence.thenAnswers !== true) return;
     }
     if (request.method !== 'POST') return request.empty(request.method === 'DELETE' ? 200 : 405);
     const { id, method } = JSON.parse(request.text) as { id?: unknown; method: string };
-    const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'a', version: '1' } };
-    if (id === undefined) request.empty(202);
-    else if (method === 'server/discover') request.empty(400);
-    else request.json({ jsonrpc: '2.0', id, result }, { headers: { 'mcp-session-id': 's' } });
+    const self = {
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'a', version: '1' },
+    };
+    if (id === undefined) return request.empty(202);
+    if (method === 'server/discover') return request.empty(400);
+    const result = method === 'tools/list' ? { tools: [{ name: 'add', inputSchema: { type: 'object' } }] } : self;
+    request.json({ jsonrpc: '2.0', id, result }, { headers: { 'mcp-session-id': 's' } });
   };
-  const backend = await startRawBackend(answer, { hearsDiscovery: true });
+  const backend = await startRawBackend((request) => void answer(request), { hearsDiscovery: true });
   test.teardown(() => backend.close());
   const prober = new Prober({ deadlineMs: AMPLE_MS, deadlines });
   test.teardown(() => prober.close());
@@ -36,11 +49,40 @@ async function probe(
 }
 
 t.test('a server that hangs in its DELETE counts as probed all the same', async (t) => {
-  const found = await probe(t, ({ method }) => method === 'DELETE', limits.noticeMsMax);
+  const found = await probe(t, ({ method }) => (method === 'DELETE' ? { ms: limits.noticeMsMax } : undefined));
   t.match(found, { kind: 'reached', findings: { serverInfo: { name: 'a' } } });
 });
 
 t.test('a server with sessions that is silent when asked for the other era has its own alone', async (t) => {
-  const found = await probe(t, ({ text }) => text.includes('server/discover'), PROBE_ERA_MS_MAX);
+  const found = await probe(t, ({ text }) => (text.includes(DISCOVER) ? { ms: PROBE_ERA_MS_MAX } : undefined));
   t.match(found, { kind: 'reached', findings: { era: 'legacy', eras: ['legacy'] } });
+});
+
+/** Answers the end of the session once the question is given up. */
+async function whenGivenUp(asked: ReceivedRequest | undefined): Promise<undefined> {
+  await until(() => asked?.connection.destroyed === true, 'the end of the question');
+}
+
+t.test('a server whose lists come late is reached, also where no time is left for the other era', async (t) => {
+  let asked: ReceivedRequest | undefined;
+  const found = await probe(t, (request) => {
+    if (request.method === 'DELETE') return whenGivenUp(asked);
+    if (request.text.includes(TOOLS)) return { ms: AMPLE_MS - PROBE_ERA_MS_MAX / 2, thenAnswers: true };
+    if (!request.text.includes(DISCOVER)) return undefined;
+    asked = request;
+    return { ms: PROBE_ERA_MS_MAX / 2 };
+  });
+  t.match(found, { kind: 'reached', findings: { era: 'legacy', eras: ['legacy'] } });
+  if (found.kind === 'reached') t.equal(found.findings.lists.tools?.items.size, 1);
+});
+
+t.test('a probe that is over does not go on asking while its session is ended', async (t) => {
+  let asked: ReceivedRequest | undefined;
+  const found = await probe(t, (request) => {
+    if (request.method === 'DELETE') return whenGivenUp(asked);
+    if (!request.text.includes(TOOLS)) return undefined;
+    asked = request;
+    return { ms: AMPLE_MS };
+  });
+  t.same(found, { kind: 'failed', reason: 'it did not respond in time' });
 });
