@@ -24,38 +24,42 @@ export function withReadableSchemas(
   isAny: boolean,
 ): Buffer | undefined {
   const mends: Mend[] = [];
-  const isOdd = ODD_MEMBERS.some((text) => bytes.includes(text));
-  const hasNulls = bytes.includes(NULL_MEMBER);
+  const isOdd = hasOddMembers(bytes);
   const past = tape.next(list);
   for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
     if (tape.kind(tool) !== jsonKind.object) return undefined;
+    if (mayLeaveUnsaid(tape, tool)) noteUnsaid(mends, 0, bytes, tape, tool, UNSAID, nameOf(bytes, tape, tool));
+    noteHints(mends, bytes, tape, tool);
     const input = findMember(tape, bytes, tool, 'inputSchema');
-    if (hasNulls) noteNulls(mends, bytes, tape, tool);
-    if (input > 0) noteSchema(mends, bytes, tape, input, tape.start(input), OBJECT_SCHEMA);
-    if (isOdd && input > 0 && tape.kind(input) === jsonKind.object) noteMembers(mends, bytes, tape, input);
+    if (input > 0) noteSchema(mends, bytes, tape, input, isOdd, tape.start(input), OBJECT_SCHEMA);
     const output = findMember(tape, bytes, tool, 'outputSchema');
     if (output < 0 || (isAny && tape.kind(output) === jsonKind.object)) continue;
     // Without it the results are not checked. With any other one, a client would expect them to be of it.
     for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
-      noteSchema(mends, bytes, tape, output, start, '', end);
+      noteSchema(mends, bytes, tape, output, isOdd, start, '', end);
   }
   return mends.length === 0 ? undefined : mended(bytes, mends);
 }
 
-/** @param start,end what is put in place of a schema that cannot be one of an object. */
+/**
+ * @param isOdd whether members of schemas on the page may be odd.
+ * @param start,end what is put in place of a schema that cannot be one of an object.
+ */
 function noteSchema(
   mends: Mend[],
   bytes: Buffer,
   tape: JsonScanner,
   schema: number,
+  isOdd: boolean,
   start: number,
   putIn: string,
   end = tape.end(schema),
 ): void {
   const from = tape.start(schema);
   const isObject = tape.kind(schema) === jsonKind.object;
-  if (isObject && showsType(bytes, from, tape.end(schema))) return;
   const text = bytes.subarray(from, tape.end(schema));
+  const isOddItself = isOdd && isObject && hasOddMembers(text);
+  if (isObject && !isOddItself && showsType(bytes, from, tape.end(schema))) return;
   // One of more members than are read is left to the client.
   if (isObject && !schemaTape.scan(text, 1)) return;
   const type = isObject ? findMember(schemaTape, text, 0, 'type') : NONE;
@@ -64,10 +68,10 @@ function noteSchema(
     mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });
   } else if (type === NONE || !isObjectType(text, type)) {
     const isOneOf = type !== NONE && putIn !== '' && hasObject(text, type);
-    if (isOneOf)
-      mends.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: '"object"' });
-    else mends.push({ start, end, putIn });
+    if (!isOneOf) return void mends.push({ start, end, putIn });
+    mends.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: '"object"' });
   }
+  if (isOddItself) noteUnsaid(mends, from, text, schemaTape, 0, UNSAID_IN_SCHEMAS);
 }
 
 /** Arguments that may be something else than an object are one all the same. */
@@ -76,40 +80,52 @@ function hasObject(text: Buffer, type: number): boolean {
   return Array.isArray(types) && types.includes('object');
 }
 
-/** Languages without a map of their own write an empty one as a list, and others write what is missing as `null`. */
-function noteMembers(mends: Mend[], bytes: Buffer, tape: JsonScanner, schema: number): void {
-  const from = tape.start(schema);
-  const text = bytes.subarray(from, tape.end(schema));
-  const isReplaced = mends.at(-1)?.start === from;
-  if (isReplaced || !schemaTape.scan(text, 1)) return;
-  const note = (name: string, kinds: readonly number[], putIn: string): void => {
-    const member = findMember(schemaTape, text, 0, name);
-    if (member > 0 && kinds.includes(schemaTape.kind(member)))
-      mends.push({ start: from + schemaTape.start(member), end: from + schemaTape.end(member), putIn });
-  };
-  note('properties', [jsonKind.array, jsonKind.null], '{}');
-  note('required', [jsonKind.null], '[]');
+/**
+ * Languages without a map of their own write an empty one as a list, or an empty list as a map, and others write what is missing as `null`.
+ * @param offset of the text on the page.
+ * @param name what a title says that is not there.
+ */
+function noteUnsaid(
+  mends: Mend[],
+  offset: number,
+  text: Buffer,
+  tape: JsonScanner,
+  object: number,
+  members: readonly Unsaid[],
+  name = '""',
+): void {
+  for (const [member, putIn = name] of members) {
+    const found = findMember(tape, text, object, member);
+    if (found < 0) continue;
+    const isOther = OTHER_FORM[tape.kind(found)] === putIn;
+    if (isOther || tape.kind(found) === jsonKind.null)
+      mends.push({ start: offset + tape.start(found), end: offset + tape.end(found), putIn });
+  }
 }
 
-/** `null` says what a member says that is not there. */
-function noteNulls(mends: Mend[], bytes: Buffer, tape: JsonScanner, tool: number): void {
-  const name = findMember(tape, bytes, tool, 'name');
-  const nameText = name > 0 ? bytes.toString('utf8', tape.start(name), tape.end(name)) : '""';
-  for (const [member, unsaid = nameText] of UNSAID) {
-    const found = findMember(tape, bytes, tool, member);
-    if (found > 0 && tape.kind(found) === jsonKind.null)
-      mends.push({ start: tape.start(found), end: tape.end(found), putIn: unsaid });
+/** Whether members of a tool may be such: few are `null`, a list or an empty object. */
+function mayLeaveUnsaid(tape: JsonScanner, tool: number): boolean {
+  const past = tape.next(tool);
+  for (let member = tool + 1; member < past; member = tape.next(member)) {
+    const kind = tape.kind(member);
+    if (kind === jsonKind.null || kind === jsonKind.array) return true;
+    if (kind === jsonKind.object && tape.end(member) - tape.start(member) === EMPTY_BYTES) return true;
   }
+  return false;
+}
+
+function nameOf(bytes: Buffer, tape: JsonScanner, tool: number): string {
+  const name = findMember(tape, bytes, tool, 'name');
+  return name > 0 ? bytes.toString('utf8', tape.start(name), tape.end(name)) : '""';
+}
+
+function noteHints(mends: Mend[], bytes: Buffer, tape: JsonScanner, tool: number): void {
   const annotations = findMember(tape, bytes, tool, 'annotations');
   if (annotations < 0 || tape.kind(annotations) !== jsonKind.object) return;
   const from = tape.start(annotations);
   const text = bytes.subarray(from, tape.end(annotations));
-  if (!text.includes(NULL_MEMBER) || !schemaTape.scan(text, 1)) return;
-  for (const [member, unsaid = nameText] of UNSAID_HINTS) {
-    const found = findMember(schemaTape, text, 0, member);
-    if (found > 0 && schemaTape.kind(found) === jsonKind.null)
-      mends.push({ start: from + schemaTape.start(found), end: from + schemaTape.end(found), putIn: unsaid });
-  }
+  if (text.includes(NULL) && schemaTape.scan(text, 1))
+    noteUnsaid(mends, from, text, schemaTape, 0, UNSAID_HINTS, nameOf(bytes, tape, tool));
 }
 
 function isObjectType(text: Buffer, type: number): boolean {
@@ -146,6 +162,17 @@ function showsType(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
+/** Whether members of these names, at any depth, are none of what they have to be. */
+function hasOddMembers(bytes: Buffer): boolean {
+  return ODD_MEMBERS.some(({ name, first }) => {
+    for (let at = bytes.indexOf(name); at !== -1; at = bytes.indexOf(name, at)) {
+      at = pastSpace(bytes, at + name.length);
+      if (bytes[at] === COLON && bytes[pastSpace(bytes, at + 1)] !== first) return true;
+    }
+    return false;
+  });
+}
+
 function isAt(bytes: Buffer, at: number, text: Uint8Array): boolean {
   for (let index = 0; index < text.length; index++) if (bytes[at + index] !== text[index]) return false;
   return true;
@@ -167,11 +194,12 @@ function pastText(bytes: Buffer, at: number): number {
   return at;
 }
 
-/** As they come from the languages that write them, without white space. */
-const ODD_MEMBERS = ['"properties":[', '"properties":null', '"required":null'];
-const NULL_MEMBER = ':null';
-/** Members of tools, and what they say where they are not there; a title, the name. */
-const UNSAID: readonly (readonly [string, string?])[] = [
+const NULL = Buffer.from('null');
+const EMPTY_BYTES = 2;
+const OTHER_FORM: Readonly<Record<number, string>> = { [jsonKind.array]: '{}', [jsonKind.object]: '[]' };
+/** A member, and what it says where it is not there; a title, the name. */
+type Unsaid = readonly [member: string, putIn?: string];
+const UNSAID: readonly Unsaid[] = [
   ['title'],
   ['description', '""'],
   ['annotations', '{}'],
@@ -179,12 +207,21 @@ const UNSAID: readonly (readonly [string, string?])[] = [
   ['execution', '{}'],
   ['_meta', '{}'],
 ];
-const UNSAID_HINTS: readonly (readonly [string, string?])[] = [
+const UNSAID_HINTS: readonly Unsaid[] = [
   ['title'],
   ['readOnlyHint', 'false'],
   ['destructiveHint', 'true'],
   ['idempotentHint', 'false'],
   ['openWorldHint', 'true'],
+];
+const UNSAID_IN_SCHEMAS: readonly Unsaid[] = [
+  ['properties', '{}'],
+  ['required', '[]'],
+];
+/** With the first byte of what they have to be. */
+const ODD_MEMBERS = [
+  { name: Buffer.from('properties"'), first: 0x7b },
+  { name: Buffer.from('required"'), first: 0x5b },
 ];
 const OBJECT_SCHEMA = '{"type":"object"}';
 const NONE = -3;

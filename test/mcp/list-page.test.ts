@@ -114,6 +114,31 @@ void t.test(
         '"inputSchema":{"properties":{},"type":"object","required":[]}',
       ],
       [
+        'an empty list as a map',
+        '"inputSchema":{"type":"object","properties":{"v":{}},"required":{}}',
+        '"inputSchema":{"type":"object","properties":{"v":{}},"required":[]}',
+      ],
+      [
+        'the same with white space, as Python writes it',
+        '"title": null, "inputSchema": {"properties": null, "required" : null, "type": "object"}',
+        '"title": "a", "inputSchema": {"properties": {}, "required" : [], "type": "object"}',
+      ],
+      [
+        'the same of results',
+        '"outputSchema":{"type":"object","properties":[],"required":null}',
+        '"outputSchema":{"type":"object","properties":{},"required":[]}',
+      ],
+      [
+        'results without a type, too',
+        '"inputSchema":{"required":null,"type":"object"},"outputSchema":{"properties":[]}',
+        '"inputSchema":{"required":[],"type":"object"},"outputSchema":{"type":"object","properties":{}}',
+      ],
+      [
+        'empty maps as lists',
+        '"annotations":[],"execution":[],"_meta":[ ],"icons":{},"x":[]',
+        '"annotations":{},"execution":{},"_meta":{},"icons":[],"x":[]',
+      ],
+      [
         'null for other members that are missing',
         '"title":null,"description":null,"annotations":null,"icons":null,"_meta":null,"x":null',
         '"title":"a","description":"","annotations":{},"icons":[],"_meta":{},"x":null',
@@ -135,7 +160,7 @@ void t.test(
       t.same(textsOf(read(`{"tools":[{"name":"a",${members}}]}`))?.tools, [`{"name":"a",${listed}}`], what);
       t.same(textsOf(read(`{"tools":[{${members},"name":"a"}]}`))?.tools, [`{${listed},"name":"a"}`], what);
     }
-    for (const schema of ['null', '{"type":"array"}', '[]']) {
+    for (const schema of ['null', '{"type":"array"}', '[]', '{"type":"array","properties":[]}']) {
       const tools = `[{"name":"a","outputSchema":${schema},"n":1.0},{"outputSchema":${schema},"name":"b"}]`;
       const listed = ['{"name":"a","n":1.0}', '{"name":"b"}'];
       t.same(textsOf(read(`{"tools":${tools}}`))?.tools, listed, `results by ${schema} are not checked`);
@@ -158,6 +183,8 @@ void t.test('whatever says that it is an object keeps its bytes', async (t) => {
     '{"$schema":"http://json-schema.org/draft-07/schema#","title":"T","type":"object"}',
     '{"properties":{"type":{"type":"string"}},"type":"object"}',
     '{"properties":{},"type":"object","required":[]}',
+    '{"type":"object","properties":{"required":{"default":null,"required":true},"properties":{"enum":[null]}}}',
+    '{"type":"object","properties":{"v":{"type":"object","properties":[],"required":null}}}',
     '{"t\\u0079pe":"obj\\u0065ct"}',
     '{"type":"object","type":"string"}',
     // More members than are read.
@@ -328,7 +355,8 @@ t.test('of a tool with a page for apps, its links and what apps call it by are t
   t.same(apps(linked, ...others), ['ui://a', 'ui://b', 'shown', 'both']);
   t.same(apps('{"name":"o","_meta":{"openai/outputTemplate":"ui://c"}}', odd), ['ui://c', 'o', 'odd']);
   t.same(apps(...others, odd), undefined, 'nothing where none has a page');
-  t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}', '{"name":"b","_meta":7}'), undefined);
+  t.same(apps('{"name":"a","_meta":"ui://a"}', '{"name":"b","_meta":7}'), undefined);
+  t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}'), []);
   const prompts = readListAnswer(answerWith(`{"prompts":[${linked}]}`), ID, listKinds.prompts);
   t.equal(prompts.kind === 'page' && prompts.mirrors, undefined, 'nor for what is no tool');
 });

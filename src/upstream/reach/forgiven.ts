@@ -11,8 +11,8 @@ export const FORGIVEN = {
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',
   'tool-schema':
-    'the schema of a listed tool’s arguments, or of its results in a session, if it is not said to be of an object: ' +
-    'listed as one, or left out for results, since clients would refuse the tools of all backends',
+    'of a listed tool: a schema that is not said to be of an object, `null`, and an empty list for a map or the other way round: ' +
+    'listed as what is meant, or left out for results, since clients would refuse the tools of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;
