@@ -15,7 +15,7 @@ import { ProbeFault } from './probe-fault.js';
 import type { ProbedServer } from './probed-session.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
-const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().optional() }));
+const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().nullish() }));
 
 /** A list whose pages lead back to one that was read, or are too many, is cut there. */
 async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {

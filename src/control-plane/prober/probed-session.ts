@@ -35,11 +35,12 @@ const PROBER = '';
 /** What the server says is kept for the probe alone. */
 const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
 
-const members = z.record(z.string(), z.unknown());
+/** As in calls, whatever is no object says nothing: `null`, or an empty map as a list. */
+const members = z.record(z.string(), z.unknown()).optional().catch(undefined);
 const selfSchema = z.looseObject({
-  capabilities: members.optional(),
-  serverInfo: members.optional(),
-  _meta: z.looseObject({ 'io.modelcontextprotocol/serverInfo': members.optional() }).optional(),
+  capabilities: members,
+  serverInfo: members,
+  _meta: z.looseObject({ 'io.modelcontextprotocol/serverInfo': members }).optional().catch(undefined),
 });
 const modernSchema = z.looseObject({ resultType: z.literal('complete').optional() });
 

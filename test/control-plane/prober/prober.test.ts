@@ -323,6 +323,34 @@ t.test('of result and error, one may be null, as in the calls of clients', async
   }
 });
 
+t.test('of a server and its tools, null or an empty list says nothing, as in the calls of clients', async (t) => {
+  const tools = [
+    { name: 'a', description: null, annotations: [], inputSchema: { type: 'object' } },
+    { name: 'b', inputSchema: {} },
+  ];
+  for (const nothing of [null, []]) {
+    const capabilities = { tools: {}, prompts: nothing };
+    const self = { ...INITIALIZE_RESULT, capabilities, serverInfo: nothing, _meta: nothing };
+    const backend = await startRaw(
+      t,
+      byMethod({
+        initialize: (answer) => answer.result(self),
+        'tools/list': (answer) => answer.result({ tools, _meta: nothing }),
+      }),
+    );
+    const found = findingsOf(await createProber(t).probe(backend.url));
+    t.match(found, { serverInfo: {}, capabilities });
+    t.same(found.tools, tools, 'and they are kept as they came');
+
+    const without = await startRaw(
+      t,
+      byMethod({ initialize: (answer) => answer.result({ ...self, capabilities: nothing }) }),
+    );
+    t.same(findingsOf(await createProber(t).probe(without.url)).capabilities, {});
+    t.notOk(without.requests.some(({ text }) => text.includes('tools/list')));
+  }
+});
+
 t.test('a server that hangs costs no more than the deadline', async (t) => {
   const hangs: Readonly<Record<string, RawHandler>> = {
     'without an answer': () => {},
