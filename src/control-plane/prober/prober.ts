@@ -113,16 +113,17 @@ export class Prober {
     const { deadlineMs, mode = 'plain-text-or-tls', authorities } = this.#options;
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities }));
     const means = this.#meansOf(http, authHeaders);
-    const session = new ProbedSession(means, probedBackend(url, transport, authHeaders, mode));
+    let session: ProbedSession | undefined;
     let cause: Error | undefined;
     // What is being asked is given up. The lists are had without the answer to the last question, and not without any other.
     const end = (because: Error): void => {
       cause ??= because;
-      session.close(NO_METADATA);
+      session?.close(NO_METADATA);
     };
     this.#endings.add(end);
     const deadline = this.#deadlines.after(deadlineMs, () => end(new ProbeFault('answer-timeout')));
     try {
+      session = new ProbedSession(means, probedBackend(url, transport, authHeaders, mode));
       const findings = await findingsOf(session);
       if (cause instanceof ProberClosedError) throw cause;
       return { kind: 'reached', findings };
@@ -134,7 +135,7 @@ export class Prober {
     } finally {
       deadline.cancel();
       this.#endings.delete(end);
-      session.close(NO_METADATA);
+      session?.close(NO_METADATA);
       await means.oneWayRequests.settled(limits.noticeMsMax);
       means.endpoints.stop();
       await http.close();

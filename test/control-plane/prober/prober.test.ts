@@ -891,3 +891,18 @@ t.test('after the close a probe in flight is over, and none begins', async (t) =
   await t.rejects(prober.probe(backend.url), ProberClosedError);
   t.equal(backend.requests.length, 1);
 });
+
+t.test('after the close nothing is known of a server whose lists are read, either', async (t) => {
+  const answers = byMethod({ initialize: (answer) => answer.result({ ...INITIALIZE_RESULT, capabilities: {} }) });
+  const isLast = ({ text }: ReceivedRequest): boolean => text.includes('"server/discover"');
+  const backend = await startRaw(t, (request) => (isLast(request) ? undefined : answers(request)));
+  const prober = createProber(t);
+  const probe = prober.probe(backend.url);
+  await until(() => backend.requests.some(isLast), 'the question for the other era');
+  prober.close();
+  await t.rejects(probe, ProberClosedError);
+});
+
+t.test('what is no URL is a failed probe like any other', async (t) => {
+  t.match(await createProber(t).probe('no URL'), { kind: 'failed' });
+});
