@@ -1,5 +1,5 @@
-// The grammar of a JSON number as a table: `state = nextNumberState[state | numberClass[byte]]`, one look-up per byte, so that parsing a number
-// cut anywhere by the end of a chunk resumes from a single integer of state. Hot path.
+// The grammar of a JSON number as a table: `state = nextNumberState[state | numberClass[byte]]`, one look-up per byte, so that parsing a
+// number cut anywhere by the end of a chunk resumes from a single integer of state. Hot path.
 
 /** States are multiples of the row length. `none` means that the byte does not belong to the number. */
 export const numberState = {

@@ -18,7 +18,7 @@ export interface Scan {
   cancel(): void;
 }
 
-export interface ScanExtras {
+export interface ScanOptions {
   /** As for `JsonScanner.scan`. */
   readonly filter?: NodeFilter;
   /** Called with the start and end of each slice, in order. */
@@ -43,7 +43,7 @@ export class ScanQueue {
    * @param depthMax as for `JsonScanner.scan`.
    * @param handler called once, never synchronously.
    */
-  read(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanExtras): Scan {
+  read(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     return this.readPieces(subject, [bytes], depthMax, handler, extras);
   }
 
@@ -53,7 +53,7 @@ export class ScanQueue {
     pieces: readonly Uint8Array[],
     depthMax: number,
     handler: ScanHandler,
-    extras?: ScanExtras,
+    extras?: ScanOptions,
   ): Scan {
     const line = this.#lineOf(subject);
     const reading = new SlicedScan(pieces, depthMax, extras, handler, () => this.#remove(line, reading));
@@ -66,7 +66,7 @@ export class ScanQueue {
    * Like `read`, but starts at once if no other text is being read, and calls the handler synchronously if this turn has time for the whole
    * text: so the text is parsed and processed while it is in the processor's caches.
    */
-  readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanExtras): Scan {
+  readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
     const reading = this.read(subject, bytes, depthMax, handler, extras);
     if (isFirst && this.#leftMs > 0) this.#turn();
@@ -176,7 +176,7 @@ class SlicedScan implements Scan {
   readonly #pieces: readonly Uint8Array[];
   readonly #bytesTotal: number;
   readonly #depthMax: number;
-  readonly #extras: ScanExtras | undefined;
+  readonly #extras: ScanOptions | undefined;
   readonly #onCancel: () => void;
   /** The index of the current piece, the length of all pieces before it, and the offset in it. */
   #index = 0;
@@ -186,7 +186,7 @@ class SlicedScan implements Scan {
   constructor(
     pieces: readonly Uint8Array[],
     depthMax: number,
-    extras: ScanExtras | undefined,
+    extras: ScanOptions | undefined,
     handler: ScanHandler,
     onCancel: () => void,
   ) {

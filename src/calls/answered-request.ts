@@ -25,7 +25,7 @@ import { DetachedCall } from './detached-call.js';
 export const DETACHED_CALL_MS_MAX = 300_000;
 /**
  * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
- * overtaken the last one. After that, the answer is given; a later report is dropped.
+ * overtaken the last one. After that, the answer is given; a later report goes on the session's stream.
  */
 export const LATE_PROGRESS_WAIT_MS = 50;
 
@@ -83,8 +83,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
-    const { form } = this.plan;
-    if (!form.hasSession) return form.askingObstacle;
+    const { rules: rules } = this.plan;
+    if (!rules.hasSession) return rules.askingObstacle;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
     return exchange.request.acceptedTypes === 'json' ? errorsToBackends.clientTakesNoStream : undefined;
   }
@@ -137,11 +137,11 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   abstract override giveUp(): void;
 
   protected get callersId(): IdSpan {
-    return this.plan.form.callersId?.(this.id) ?? this.id;
+    return this.plan.rules.callersId?.(this.id) ?? this.id;
   }
 
   protected sayProgress(bytes: Buffer, message: BackendMessage): void {
-    const said = this.plan.form.withCallersToken(bytes, message);
+    const said = this.plan.rules.withCallersToken(bytes, message);
     if (said !== undefined) this.#say(said);
   }
 
@@ -154,18 +154,18 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       this.#stream?.detach();
       return;
     }
-    if (!this.plan.form.hasSession) this.giveUp();
+    if (!this.plan.rules.hasSession) this.giveUp();
     else if (this.#stream === undefined) this.#noteGone().begin(DETACHED_CALL_MS_MAX, this.request);
     else this.#stream.detach();
   }
 
   /** For `CallerStream`. */
-  onDetached(): void {
+  onCallerDetached(): void {
     const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? DETACHED_CALL_MS_MAX;
     this.#noteGone().begin(timeMs, this.request);
   }
 
-  onAttached(): void {
+  onCallerAttached(): void {
     this.#noteGone().end();
   }
 
@@ -197,10 +197,10 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   override get tokenLikeness(): string | undefined {
-    const { message, exchange, form } = this.plan;
+    const { message, exchange, rules: rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1) return undefined;
-    const sent = form.sentToken;
+    const sent = rules.sentToken;
     if (this.#likeness === undefined || this.#likeness.sent !== sent) {
       const key =
         sent === undefined ? ambiguousIdKey(exchange.request.body, start, end) : ambiguousIdKey(sent, 0, sent.length);
@@ -211,10 +211,10 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
   protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
-    const { message: call, exchange, form } = this.plan;
+    const { message: call, exchange, rules: rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1 || call.progressTokenStart === -1) return false;
-    const sent = form.sentToken;
+    const sent = rules.sentToken;
     if (sent !== undefined) return isSameId(bytes, start, end, sent, 0, sent.length);
     return isSameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
@@ -254,7 +254,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
     else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
-    this.plan.form.onOver?.();
+    this.plan.rules.onOver?.();
   }
 
   #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {

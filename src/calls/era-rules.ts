@@ -1,5 +1,6 @@
-// What a request for a single backend is made of (relayed-request.ts), and what its era changes in how it is served: one object for each modern request (modern/modern-rules.ts), and one for
-// all legacy requests. The code that serves requests asks this object and knows no eras. Hot path.
+// What a request for a single backend is made of (relayed-request.ts), and what its era changes in how it is served: one object for each
+// modern request (modern/modern-rules.ts), and one for all legacy requests. The code that serves requests asks this object and knows no
+// eras. Hot path.
 import type { BackendMessage, ClientMessage, Era } from '../mcp/index.js';
 import type { RpcError } from '../shared/index.js';
 import type { IdSpan, UpstreamContext, UpstreamSession } from '../upstream/index.js';
@@ -79,7 +80,7 @@ export interface ServedRequest {
   readonly session: Session;
   readonly exchange: Exchange;
   readonly message: ClientMessage;
-  readonly form: EraRules;
+  readonly rules: EraRules;
 }
 
 export interface RelayedRequestPlan
@@ -130,7 +131,7 @@ export interface HoldableRequest {
 
 export const NO_EDITS: readonly Edit[] = Object.freeze([]);
 
-/** The form of all legacy requests. */
+/** The rules of all legacy requests. */
 export const LEGACY_RULES: EraRules = Object.freeze({
   hasSession: true,
   askingObstacle: undefined,
@@ -145,7 +146,7 @@ export const LEGACY_RULES: EraRules = Object.freeze({
 });
 
 /** Answers with an error of the gateway's. */
-export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: EraRules): void {
-  const own = form.ownError(error);
+export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, rules: EraRules): void {
+  const own = rules.ownError(error);
   answerError(exchange, id, own.error, own.status);
 }

@@ -46,9 +46,9 @@ export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery |
 const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
 /** Answers with the result of a failed tool: a text for the model. */
-export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: EraRules): void {
+export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, rules: EraRules): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
-  const { members = '', meta } = form.resultExtras() ?? {};
+  const { members = '', meta } = rules.resultExtras() ?? {};
   const content = JSON.stringify([{ type: 'text', text }]);
   const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
   const result = `{${members}"content":${content},"isError":true${tail}}`;

@@ -38,17 +38,17 @@ export class ListInFlight extends RequestInFlight {
   /** The requests to the backends for this list. */
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
-  readonly #form: EraRules;
+  readonly #rules: EraRules;
   #isStreaming = false;
   #isMerging = false;
   #isEnded = false;
 
-  constructor(id: IdSpan, exchange: Exchange, form: EraRules) {
+  constructor(id: IdSpan, exchange: Exchange, rules: EraRules) {
     super();
     this.id = id;
     this.#exchange = exchange;
-    this.#form = form;
-    if (!form.hasSession) exchange.onAbort = () => this.#abortReaders();
+    this.#rules = rules;
+    if (!rules.hasSession) exchange.onAbort = () => this.#abortReaders();
   }
 
   /** Whether an event stream is open: the answer must then be sent as an event. */
@@ -63,7 +63,7 @@ export class ListInFlight extends RequestInFlight {
    */
   onMerging(ttlMs?: number): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.resultExtras(ttlMs));
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#rules.resultExtras(ttlMs));
   }
 
   /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */
@@ -78,7 +78,7 @@ export class ListInFlight extends RequestInFlight {
 
   fail(error: RpcError): void {
     if (!this.#isStreaming) {
-      answerOwnError(this.#exchange, this.id, error, this.#form);
+      answerOwnError(this.#exchange, this.id, error, this.#rules);
       return;
     }
     this.#exchange.watcher?.onOutcome('rpc-error', error.code, -1);

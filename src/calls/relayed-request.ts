@@ -60,13 +60,13 @@ function tellOutcome(
  * What a caller is told when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
  * ones do not know it (M27).
  */
-export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
+export function failureOf(fault: UpstreamFault, { session, upstream, rules: rules }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
   if (fault.connect === undefined) {
     const error = rpcErrors.backendFailed(name, faultReason(fault));
     return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
   }
-  const isElicited = form.hasSession && session.backendRequests.offersUrls;
+  const isElicited = rules.hasSession && session.backendRequests.offersUrls;
   return consentMissing(name, fault.connect(), isElicited);
 }
 
@@ -178,11 +178,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** For `ModernLeg`, like the next two methods. */
   onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
-    const { session, upstream, uriPlaces, form } = this.plan;
+    const { session, upstream, uriPlaces, rules: rules } = this.plan;
     const { uriName } = upstream.backend;
     // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
-    const formed = form.formed?.(bytes, message, this.plan, era);
+    const formed = rules.formed?.(bytes, message, this.plan, era);
     if (typeof formed === 'string') return this.#finish(resultMessage(this.callersId, formed));
     if (formed !== undefined && 'code' in formed) return this.#refuse(formed);
     const tasks = session.taskOwnership(upstream);
@@ -212,7 +212,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    const { session, upstream, metadata, form } = this.plan;
+    const { session, upstream, metadata, rules: rules } = this.plan;
     if (message.kind === 'request' && !this.#isAnswerable) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
@@ -222,9 +222,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
       if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
       if (isProgress && !isOwnProgress && session.inFlight.isMistaken(upstream, bytes, message)) return;
-      const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
+      const isAsItCame = isOwnProgress && (rules.sentToken !== undefined || !upstream.declares(capability.tasks));
       if (isAsItCame) this.sayProgress(bytes, message);
-      else if (form.isHeard(bytes, message)) {
+      else if (rules.isHeard(bytes, message)) {
         const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
         if (parts !== undefined) this.tell(parts);
       }
@@ -233,9 +233,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Progress whose token is the number that was sent, as text: it is heard with the number. Not where several calls share a stream. */
   #tryMendToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
-    const { message: call, exchange, form, upstream } = this.plan;
+    const { message: call, exchange, rules: rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
-    const putIn = form.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    const putIn = rules.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
     if (bytes.length > limits.readAtOnceBytesMax || !isNumberIdAsText(bytes, start, end, putIn, 0, putIn.length))
       return false;
     const mended = joined(partsOf(bytes, [{ start, end, putIn }]));
@@ -253,22 +253,22 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** For `BackendRequests`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
-    const { form } = this.plan;
-    if (form.hasSession) return this.tell(parts, onLost);
-    const error = form.ask(this.plan, this, id, joined(parts));
+    const { rules: rules } = this.plan;
+    if (rules.hasSession) return this.tell(parts, onLost);
+    const error = rules.ask(this.plan, this, id, joined(parts));
     if (error !== undefined) onLost(error);
   }
 
   /** For `BackendRequests`. */
   onUnoffered(method: string, mode: string): void {
-    this.plan.form.onUnoffered(method, mode);
+    this.plan.rules.onUnoffered(method, mode);
   }
 
   /** For `BackendRequests`. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
-    const { form } = this.plan;
-    if (form.hasSession) this.tell(parts);
-    else form.withdraw(id);
+    const { rules: rules } = this.plan;
+    if (rules.hasSession) this.tell(parts);
+    else rules.withdraw(id);
   }
 
   /** For `BackendRequests`: while the backend waits for the client, where a person may have to decide, its silence does not count. */
@@ -288,22 +288,22 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   override askableBy(upstream: UpstreamSession): this | undefined {
-    const { form } = this.plan;
-    const isAskable = !form.hasSession && form.askingObstacle === undefined && this.request !== undefined;
+    const { rules: rules } = this.plan;
+    const isAskable = !rules.hasSession && rules.askingObstacle === undefined && this.request !== undefined;
     return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
   }
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    const { session, form } = this.plan;
+    const { session, rules: rules } = this.plan;
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     this.isReportedAside = upstream.backend.transport !== 'SSE';
     // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
     if (this.isBlocked) return true;
     const parts =
-      form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
+      rules.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
-    else if (form.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
+    else if (rules.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
     this.giveHeldAnswer();
     return true;
   }
@@ -406,8 +406,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** @param era of the upstream session. */
   #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
-    const { form, upstream, bareName, message, exchange } = this.plan;
-    const formed = form.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
+    const { rules: rules, upstream, bareName, message, exchange } = this.plan;
+    const formed = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
     if ('code' in formed) return formed;
     if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const { watcher } = exchange;
@@ -423,7 +423,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** The id under which the backend knows the request. */
   get #sentId(): IdSpan {
-    const id = this.plan.form.sentId?.(this.id) ?? this.id;
+    const id = this.plan.rules.sentId?.(this.id) ?? this.id;
     return this.#modern?.sentId(id) ?? id;
   }
 
@@ -437,8 +437,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Ends with an error of the gateway's that is no fault of the backend. */
   #refuse(error: RpcError): void {
-    const { form } = this.plan;
-    const { error: own, status } = form.ownError(error);
+    const { rules: rules } = this.plan;
+    const { error: own, status } = rules.ownError(error);
     this.exchange.watcher?.onOutcome('rpc-error', own.code, -1);
     this.#finish(errorMessage(this.callersId, own), undefined, status);
   }

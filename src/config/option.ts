@@ -23,7 +23,7 @@ interface Derived<Value> {
 
 /** What the rules of options ask of the options that are being read. */
 export interface OptionReader {
-  /** Of the environment; `''` when there is none. */
+  /** The token for commands, which the environment gives; `''` when there is none. */
   readonly token: string;
   isGiven(option: Option<unknown>): boolean;
   /** `undefined` when the option has no value, or its value was a fault. */

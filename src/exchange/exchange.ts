@@ -1,6 +1,7 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
 // implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
-// its messages; `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
+// its messages; `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per
+// request.
 import { KIB } from '../shared/index.js';
 import type { ParsedClientMessage } from '../mcp/index.js';
 import type { RoomWaiter, ShareBound } from '../fair/index.js';

@@ -1,6 +1,6 @@
 // A fair queue: entries with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
-// thousand requests delays only itself, and the last places are for keys that have few (share.ts). Every operation costs the same, however many entries wait. A place is created only for an entry
-// that has to wait, so the queue costs nothing while there is room.
+// thousand requests delays only itself, and the last places are for keys that have few (share.ts). Every operation costs the same, however
+// many entries wait. A place is created only for an entry that has to wait, so the queue costs nothing while there is room.
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
 //              │              └ place ⇄ place

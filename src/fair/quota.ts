@@ -16,8 +16,8 @@ export class Quota {
 
   /** Whether there is room for every key that has not all that one may have. */
   get hasRoom(): boolean {
-    const { totalMax, kept = 0 } = this.#bounds;
-    return this.#total < totalMax - kept;
+    const { totalMax, reserved = 0 } = this.#bounds;
+    return this.#total < totalMax - reserved;
   }
 
   /** Whether the key has all that one may have. */

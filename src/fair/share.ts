@@ -10,20 +10,20 @@ export interface ShareBounds {
   /** For all subjects together. */
   readonly totalMax: number;
   /** The part of `totalMax` that is reserved for subjects that hold little; nothing when absent. */
-  readonly kept?: number;
+  readonly reserved?: number;
 }
 
 /**
  * One in this many places of what all subjects share is reserved for those that hold little, unless one subject may have the whole. Beyond
  * that, the others are refused, or wait.
  */
-const KEPT_DIVISOR = 8;
+const RESERVE_DIVISOR = 8;
 
 /** Reserves nothing where one subject may have the whole, and nothing where that part would be too small to be useful. */
 export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
-  const kept = Math.floor(totalMax / KEPT_DIVISOR);
-  const isUseful = subjectMax < totalMax && kept >= KEPT_DIVISOR && kept < Infinity;
-  return { subjectMax, totalMax, kept: isUseful ? kept : 0 };
+  const reserved = Math.floor(totalMax / RESERVE_DIVISOR);
+  const isUseful = subjectMax < totalMax && reserved >= RESERVE_DIVISOR && reserved < Infinity;
+  return { subjectMax, totalMax, reserved: isUseful ? reserved : 0 };
 }
 
 /**
@@ -31,12 +31,12 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
  * (own ≤ reserve ÷ holders ÷ 4), or one thing, so that the next subject finds room there even after hundreds before it took all they could.
  */
 export function isWithinBounds(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
-  const { totalMax, kept = 0 } = bounds;
-  return held <= totalMax - kept || (held <= totalMax && isLittle(bounds, own, holders));
+  const { totalMax, reserved = 0 } = bounds;
+  return held <= totalMax - reserved || (held <= totalMax && isLittle(bounds, own, holders));
 }
 
-function isLittle({ kept = 0 }: ShareBounds, own: number, holders: number): boolean {
-  return own <= 1 || own * 4 * holders <= kept;
+function isLittle({ reserved = 0 }: ShareBounds, own: number, holders: number): boolean {
+  return own <= 1 || own * 4 * holders <= reserved;
 }
 
 /** The bound under which there is no room. */
@@ -102,8 +102,8 @@ export class Holding {
 
   /** The room that there would be if nothing were held by anybody. */
   get roomWhenEmpty(): number {
-    const { subjectMax, totalMax, kept = 0 } = this.share.bounds;
-    return Math.min(subjectMax, totalMax - kept);
+    const { subjectMax, totalMax, reserved = 0 } = this.share.bounds;
+    return Math.min(subjectMax, totalMax - reserved);
   }
 
   /** The room left under both bounds; what is reserved for others is not considered. */

@@ -4,8 +4,9 @@
 //
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
 //
-// While any task of a key waits, new ones of that key wait as well, so that none overtakes an earlier one. Where many keys have one task each,
-// nobody is to be protected, and waiting only costs: so one task of each key passes late, when the time of a turn is over, up to a bound.
+// While any task of a key waits, new ones of that key wait as well, so that none overtakes an earlier one. Where many keys have one task
+// each, nobody is to be protected, and waiting only costs: so one task of each key passes late, when the time of a turn is over, up to a
+// bound.
 import { limits } from '../shared/index.js';
 import { FairQueueEntry, FairQueue, type QueueBounds, type QueueFullness } from './fair-queue.js';
 

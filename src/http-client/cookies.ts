@@ -15,10 +15,10 @@ export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boo
 }
 
 /**
- * @param cookies that were sent so far, as the value of `cookie`; `''` for none, also of the result.
+ * @param cookies what was sent so far, as the value of `cookie`; `''` for none.
  * @param lines the values of `set-cookie` in an answer, one a line.
  * @param target that requests go to.
- * @returns what is sent from now on.
+ * @returns the same for the requests from now on.
  */
 export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
   return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);

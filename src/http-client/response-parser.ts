@@ -430,7 +430,7 @@ function mediaType(value: string): string {
 function readMediaType(value: string): string {
   const end = value.indexOf(';');
   const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
-  // Proxies add what was said already.
+  // Some proxies add the same media type once more: "application/json, application/json".
   const [first = '', ...more] = type.split(',').map((each) => each.trim());
   return more.every((each) => each === first) ? first : type;
 }

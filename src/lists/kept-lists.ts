@@ -14,7 +14,7 @@ interface KeptListsRules<Value> {
 }
 
 /** A read of lists, and from `keep` on what was made of them. It comes to exactly one of `KeptLists.keep` and `giveUp`, once. */
-export class KeptRead<Value> {
+export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
   /** Of the backends whose lists are read. */
@@ -40,9 +40,9 @@ export class KeptLists<Value> {
   readonly #rules: KeptListsRules<Value>;
   readonly #deadlines: DeadlineWheel;
   readonly #nowMs: () => number;
-  readonly #kept: FairCache<KeptRead<Value>>;
+  readonly #kept: FairCache<ListsRead<Value>>;
   /** What is kept and what is being read, by the URLs of the lists. */
-  readonly #byUrl = new Map<string, Set<KeptRead<Value>>>();
+  readonly #byUrl = new Map<string, Set<ListsRead<Value>>>();
   #sweep: Deadline | undefined;
 
   constructor(rules: KeptListsRules<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
@@ -83,13 +83,13 @@ export class KeptLists<Value> {
     for (const reads of this.#byUrl.values()) for (const read of reads) this.#spoil(read);
   }
 
-  #spoil(read: KeptRead<Value>): void {
+  #spoil(read: ListsRead<Value>): void {
     read.isStale = true;
     if (read.kept !== undefined) this.delete(read.kept.key);
   }
 
   /** The lists are requested now: a change reported from now on makes the read stale. */
-  protected begun<Read extends KeptRead<Value>>(read: Read): Read {
+  protected begun<Read extends ListsRead<Value>>(read: Read): Read {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
       if (reads === undefined) this.#byUrl.set(url, new Set([read]));
@@ -99,7 +99,7 @@ export class KeptLists<Value> {
   }
 
   /** @param ageMs if it is to expire sooner than others. @returns whether it is kept: it is not when it is stale or too large. */
-  keep(read: KeptRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
+  keep(read: ListsRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
       read.giveUp();
       return false;
@@ -110,7 +110,7 @@ export class KeptLists<Value> {
   }
 
   /** For `KeptRead`: what changes in its lists makes no difference any more. */
-  forget(read: KeptRead<Value>): void {
+  forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
       reads?.delete(read);

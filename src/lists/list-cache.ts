@@ -6,7 +6,7 @@ import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import type { ReadPage } from './answer-reader.js';
-import { KeptLists, KeptRead } from './kept-lists.js';
+import { KeptLists, ListsRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
 
 /** Memory counted for each cached list on top of its bytes. */
@@ -36,7 +36,7 @@ export interface ListIdentity {
 }
 
 /** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
-export class ListRead extends KeptRead<readonly CachedPage[]> {
+export class ListRead extends ListsRead<readonly CachedPage[]> {
   readonly #key: string;
 
   constructor(cache: ListCache, key: string, { subject, kind, backend }: ListIdentity) {
@@ -130,14 +130,14 @@ export class Catalogues extends KeptLists<number> {
     this.delete(catalogueKeyOf(identity));
   }
 
-  begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
-    return this.begun(new KeptRead(this, subject, 'tools', backends.values()));
+  begin(subject: string, { backends }: CompiledVirtualHost): ListsRead<number> {
+    return this.begun(new ListsRead(this, subject, 'tools', backends.values()));
   }
 
   /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
   keepFor(
     identity: CatalogueIdentity,
-    read: KeptRead<number>,
+    read: ListsRead<number>,
     key: number,
     bytes: number,
     isComplete: boolean,

@@ -242,7 +242,7 @@ function stemOf(word: string): string {
   return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
 }
 
-/** Without those that begin with another one. */
+/** The stems of the words, without those that begin with another of them. */
 function beginningsOf(words: readonly string[]): ReadonlySet<string> {
   const kept = new Set<string>();
   const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);

@@ -79,7 +79,7 @@ export type ListAnswer =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** That of the backend; `bridged` if it is modern and its list is for clients with a session. */
+/** The backend's era; `bridged` where it is modern and the list is for clients with a session. */
 export type ListEra = Era | 'bridged';
 
 /** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */

@@ -1,4 +1,4 @@
-// The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
+// The handler of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
 // order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
 // is served in a lease, by the code that serves sessions.
 import { isStringEqual, readStringMember } from '../bytes/index.js';
@@ -174,8 +174,8 @@ export class ModernHandler {
     if (logLevelStart !== -1)
       lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
-    const form = this.#formOf(exchange, message, goesOn === 'anew');
-    const incoming = { virtualHost, session: lease, exchange, message, form };
+    const rules = this.#formOf(exchange, message, goesOn === 'anew');
+    const incoming = { virtualHost, session: lease, exchange, message, rules };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);
     else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);

@@ -15,7 +15,7 @@ import type { WatchedRequest } from './request-watch.js';
 // How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
 // that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
 
-/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond that, further requests are counted in the next line. */
+/** Log lines about requests that were not served, per `FAILURE_LOG_INTERVAL_MS`. Beyond that, further requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
 /** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;

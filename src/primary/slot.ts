@@ -27,7 +27,7 @@ export interface WorkerPlan {
 interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
-  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, forget rounds. */
+  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, and that a config is forgotten. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** The worker ended by itself after it had listened. */
   onDeath(): void;

@@ -71,7 +71,7 @@ export class Relay {
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   readonly #eras: ServedEras;
-  /** The door of the modern era; `undefined` where that era is not served. */
+  /** Serves the modern era; `undefined` where that era is not served. */
   readonly #modernHandler: ModernHandler | undefined;
   #listenings: Listenings | undefined;
   readonly #configRounds: ConfigRounds | undefined;
@@ -115,7 +115,7 @@ export class Relay {
     const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
     const listenings = new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds });
     this.#listenings = listenings;
-    const door = new ModernHandler({
+    const handler = new ModernHandler({
       context: this.#context,
       leases,
       dispatcher,
@@ -126,9 +126,9 @@ export class Relay {
     dispatcher.onModern = (caller, exchange, message, envelope) => {
       // A modern message must not be a member of a batch (M03).
       if (exchange.isPart) refuseMessage(exchange, refusals.batchRefused, message);
-      else door.take(caller, exchange, message, envelope);
+      else handler.take(caller, exchange, message, envelope);
     };
-    return door;
+    return handler;
   }
 
   /** Drops all cached lists: those of the backends may have changed. */
@@ -262,15 +262,15 @@ export class Relay {
 
   /** @returns whether the message was modern, or the modern era is the only one served here: then it has been dealt with. */
   #tryModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
-    const door = this.#modernHandler;
-    if (door === undefined) return false;
+    const handler = this.#modernHandler;
+    if (handler === undefined) return false;
     const { mirror } = exchange.request;
     const era = eraOfMessage(message, mirror.protocolVersion, mirror.method);
     if (era === 'legacy' && this.#eras !== 'modern') return false;
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
-    else if (message.envelope !== undefined) door.take(caller, exchange, message, message.envelope);
-    else door.refuse(exchange, message, era === 'unclaimed' ? era : 'legacy');
+    else if (message.envelope !== undefined) handler.take(caller, exchange, message, message.envelope);
+    else handler.refuse(exchange, message, era === 'unclaimed' ? era : 'legacy');
     return true;
   }
 

@@ -1,6 +1,6 @@
 // The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
 // for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
-// client has a session stream, and only requests that a backend sends in the middle of a call are heard. Cold path.
+// client has a session stream: only requests in the middle of a call are heard, and changed lists, by those who listen. Cold path.
 import {
   capability,
   LIST_CHANGES,

@@ -329,7 +329,7 @@ export const limits = Object.freeze({
   curationBytesMax: 64 * KIB,
   /** bytes of all answers to one probe → the server counts as failed */
   probeBytesMax: 8 * MIB,
-  /** items in each list of one server → for tools the server counts as failed; any other list counts as missing, and the log says so */
+  /** items in each list of one server → for tools the server counts as failed; of any other list the previous one is kept, and the log says so */
   probeToolsMax: 10_000,
   /** records on one page of a list, and changes looked through for one page → it ends there, and `Link` leads to the next */
   listPageMax: 1_000,

@@ -1,7 +1,6 @@
 // The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control plane's are in
-// `control-plane/common/control-plane-fault.ts`.
-// A refusal is a frozen value that is returned, never thrown, so that the hot path builds nothing in order to refuse.
-// docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
+// `control-plane/common/control-plane-fault.ts`. A refusal is a frozen value that is returned, never thrown, so that the hot path builds
+// nothing in order to refuse. docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
 import { limits } from './limits.js';
 
 /** Codes of MCP 2026-07-28: headers that contradict the body, a capability that the client lacks, and an unsupported version. */

@@ -73,7 +73,7 @@ export const rpcErrors = Object.freeze({
   ),
   cursorInvalid: fixed(rpcCodes.invalidParams, 'Invalid cursor'),
   argumentNotAccepted: (name: string) => error(rpcCodes.invalidParams, `Argument not accepted: ${name}`),
-  /** Of a tool with arguments that the config fixes or hides, or that its backend requires as headers. */
+  /** For a call of a tool of whose arguments some are fixed or hidden by the config, or repeated in headers for its backend. */
   tooManyArguments: fixed(rpcCodes.invalidParams, 'Too many arguments to examine: send fewer'),
   argumentsInvalid: (method: string) =>
     error(rpcCodes.invalidParams, `Invalid arguments of ${method}: they must be given once, as an object`),

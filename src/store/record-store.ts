@@ -1,6 +1,6 @@
-// The key-value store: to read, to list, to change several keys at once if and only if nobody else has changed them since, and to learn what
-// was changed. The control plane and the commands use it as it is; the dataplane's `Store` reads through it, with a cache. The cost of each call depends on what is
-// asked for, never on how much is stored. Cold path.
+// The key-value store: to read, to list, to change several keys at once if and only if nobody else has changed them since, and to learn
+// what was changed. The control plane and the commands use it as it is; the dataplane's `Store` reads through it, with a cache. The cost of
+// each call depends on what is asked for, never on how much is stored. Cold path.
 import { OutsideFault, limits } from '../shared/index.js';
 import { encodeStoreKey } from './store.js';
 

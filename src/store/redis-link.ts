@@ -1,6 +1,6 @@
-// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, one that receives invalidations of the keys read over the first
-// (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because changes go unnoticed as soon as
-// either is lost. A link is never repaired: its owner creates another one.
+// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, one that receives invalidations of
+// the keys read over the first (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because
+// changes go unnoticed as soon as either is lost. A link is never repaired: its owner creates another one.
 //
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost

@@ -1,7 +1,7 @@
 // The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
 //
-// While the link is live, a value read in the current connected period is fresh and is returned at once; any other value is read again. A period ends when
-// the link is lost. Then values read in a period that ended no longer ago than the grace are served as last known.
+// While the link is live, a value read in the current connected period is fresh and is returned at once; any other value is read again. A
+// period ends when the link is lost. Then values read in a period that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';

@@ -34,8 +34,8 @@ import type { IdSpan } from '../upstream/index.js';
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it the backpressure on the backend. */
-  onDetached(): void;
-  onAttached?(): void;
+  onCallerDetached(): void;
+  onCallerAttached?(): void;
   /** The stream has room for more events. */
   onRoom?(): void;
   /** Whether the client is told nothing of lost events. */
@@ -170,7 +170,7 @@ export class CallerStream extends ReplayBuffer {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
     this.onUnconnected();
-    this.#owner?.onDetached();
+    this.#owner?.onCallerDetached();
   }
 
   /**
@@ -192,7 +192,7 @@ export class CallerStream extends ReplayBuffer {
     if (position === undefined) this.forgetWritten();
     else this.resumeAfter(position);
     this.#write(priming);
-    this.#owner?.onAttached?.();
+    this.#owner?.onCallerAttached?.();
     this.#pump();
   }
 

@@ -214,7 +214,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   }
 
   /** For `CallerStream`: the client has disconnected. Thousands may at once, and who listens without a session ends one with that. */
-  onDetached(): void {
+  onCallerDetached(): void {
     const { account, form } = this.#plan;
     if (form === undefined) this.#onGone();
     else wakeScheduler.run(account.subject, () => this.#onGone());

@@ -94,7 +94,7 @@ function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
 }
 
 /** A virtual host that is still being assembled. */
-interface OpenVirtualHost extends CompiledVirtualHost {
+interface UnfinishedVirtualHost extends CompiledVirtualHost {
   readonly backends: Map<string, CompiledBackend>;
   readonly backendsByNameLength: CompiledBackend[];
   backendsByPrefixLength: CompiledBackend[];
@@ -109,7 +109,7 @@ export class ConfigReader {
   readonly #rows: Buffer;
   #at = 0;
   readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
-  #virtualHost: OpenVirtualHost | undefined;
+  #virtualHost: UnfinishedVirtualHost | undefined;
   #backends: CompiledBackend[] = [];
   #passthroughHeaders = new Set<string>();
   #allowedNames: Readonly<Record<keyof AllowedNames, Set<string> | undefined>> = NOTHING_RESTRICTED;

@@ -8,9 +8,9 @@ const URL = 'https://gateway.example/connect?ticket=1';
 const FAULT = { ...upstreamFault('consent-missing', true), connect: () => URL };
 
 function planOf(isModern: boolean, offersUrls: boolean): RelayedRequestPlan {
-  const form = { hasSession: !isModern };
+  const rules = { hasSession: !isModern };
   const session = { backendRequests: { offersUrls } };
-  return { form, session, upstream: { backend: { name: 'b' } } } as unknown as RelayedRequestPlan;
+  return { rules, session, upstream: { backend: { name: 'b' } } } as unknown as RelayedRequestPlan;
 }
 
 t.test('a client with sessions that opens URLs is asked to open the one for consent', async (t) => {

@@ -1,6 +1,5 @@
 // A token endpoint on raw sockets that sends responses no server should: whatever it sends, the requester learns that there is no token,
-// and
-// the process keeps running. A forbidden address is never asked.
+// and the process keeps running. A forbidden address is never asked.
 import t from 'tap';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { Names } from '../../src/http-client/names/names.js';

@@ -31,7 +31,7 @@ interface Scene {
   readonly account: (subject: string) => Account;
   readonly passSecond: () => void;
   readonly overload: Overload;
-  readonly door: LoadShedder;
+  readonly shedder: LoadShedder;
 }
 
 function scene(...readings: readonly OverloadSample[]): Scene {
@@ -39,16 +39,16 @@ function scene(...readings: readonly OverloadSample[]): Scene {
   const overload = new Overload(logInto([]));
   for (const reading of readings) overload.observe(reading);
   const accounts = new Accounts(TABLE);
-  const door = new LoadShedder(overload, accounts, () => nowMs);
+  const shedder = new LoadShedder(overload, accounts, () => nowMs);
   const tell = (wanted: 'session' | 'request', subject: string, count: number): string[] =>
-    Array.from({ length: count }, () => door.refusalOf('POST', wanted, subject)?.code ?? 'in');
+    Array.from({ length: count }, () => shedder.refusalOf('POST', wanted, subject)?.code ?? 'in');
   return {
     open: (subject, count = 1) => tell('session', subject, count),
     ask: (subject, count = 1) => tell('request', subject, count),
     account: (subject) => accounts.of(subject),
     passSecond: () => void (nowMs += 1_000),
     overload,
-    door,
+    shedder,
   };
 }
 
@@ -165,10 +165,10 @@ t.test('short of memory nothing is taken, because every request needs some', asy
 
 t.test('a DELETE is always taken', async (t) => {
   for (const reading of [PRESSED, LATE, FULL]) {
-    const { door, account } = scene(reading);
+    const { shedder, account } = scene(reading);
     account('most').sessions.take(100);
     account('most').requests.take(100);
     account('other').requests.take(1);
-    t.equal(door.refusalOf('DELETE', 'request', 'most'), undefined);
+    t.equal(shedder.refusalOf('DELETE', 'request', 'most'), undefined);
   }
 });

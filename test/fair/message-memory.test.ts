@@ -229,7 +229,7 @@ t.test('optional room is taken as far as the share goes', async (t) => {
 });
 
 t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
-  for (const kept of [0, 20]) await checkRandomSteps(t, { subjectMax: 60, totalMax: 100, kept });
+  for (const kept of [0, 20]) await checkRandomSteps(t, { subjectMax: 60, totalMax: 100, reserved: kept });
 });
 
 async function checkRandomSteps(t: Test, bounds: ShareBounds): Promise<void> {

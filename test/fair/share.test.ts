@@ -63,7 +63,7 @@ t.test('room can be limited to a fraction of each bound, which leaves the rest t
 });
 
 t.test('the reserve is for subjects that hold little', async (t) => {
-  const accounts = accountsOf({ requests: { subjectMax: 60, totalMax: 100, kept: 20 } });
+  const accounts = accountsOf({ requests: { subjectMax: 60, totalMax: 100, reserved: 20 } });
   const [ada, bob, eve] = [accounts.of('ada'), accounts.of('bob'), accounts.of('eve')];
   t.equal(ada.requests.tryTake(60), undefined);
   t.equal(bob.requests.tryTake(20), undefined, 'up to what is kept whoever holds how much');
@@ -100,12 +100,12 @@ t.test('where many subjects have one thing each, the next one has its first as l
 t.test(
   'an eighth is reserved, unless one subject may have the whole, or that is too little to be of use',
   async (t) => {
-    t.match(withReserve({ subjectMax: 50, totalMax: 100 }), { kept: 12 });
-    t.match(withReserve({ subjectMax: 99, totalMax: 100 }), { kept: 12 });
-    t.match(withReserve({ subjectMax: 100, totalMax: 100 }), { kept: 0 });
-    t.match(withReserve({ subjectMax: 1, totalMax: 63 }), { kept: 0 });
-    t.match(withReserve({ subjectMax: Infinity, totalMax: Infinity }), { kept: 0 });
-    t.match(withReserve({ subjectMax: 8, totalMax: Infinity }), { kept: 0 });
+    t.match(withReserve({ subjectMax: 50, totalMax: 100 }), { reserved: 12 });
+    t.match(withReserve({ subjectMax: 99, totalMax: 100 }), { reserved: 12 });
+    t.match(withReserve({ subjectMax: 100, totalMax: 100 }), { reserved: 0 });
+    t.match(withReserve({ subjectMax: 1, totalMax: 63 }), { reserved: 0 });
+    t.match(withReserve({ subjectMax: Infinity, totalMax: Infinity }), { reserved: 0 });
+    t.match(withReserve({ subjectMax: 8, totalMax: Infinity }), { reserved: 0 });
   },
 );
 

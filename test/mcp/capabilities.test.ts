@@ -1,4 +1,5 @@
-// What a client may be asked for according to what it declares; and that a caller is told of a server's capabilities as the server declares them.
+// What a client may be asked for according to what it declares; and that a caller is told of a server's capabilities as the server declares
+// them.
 import t from 'tap';
 import { capabilitiesJson, capability, readClientOffers, TASKS_EXTENSION } from '../../src/mcp/capabilities.js';
 import { readDiscoverResult, readInitializeResult } from '../../src/mcp/initialize-result.js';

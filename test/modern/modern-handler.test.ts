@@ -1,4 +1,4 @@
-// The door for requests without a session: what it refuses, in which order and with which status, and that requests which pass
+// The handler of requests without a session: what it refuses, in which order and with which status, and that requests which pass
 // are served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../support/deployment.js';

@@ -23,10 +23,13 @@ void t.test(
   },
 );
 
-void t.test('a package that the relay joins is judged by the tests of the relay and of the modern door, too', (t) => {
-  const session = packagesOf(root).find(({ name }) => name === 'session');
-  const tests = session ? testsOf(root, session, ['src/session/unsolicited-messages.ts']) : [];
-  for (const test of ['session/subscriptions', 'relay/own-streams', 'modern/held-request'])
-    t.ok(tests.includes(`build/test/${test}.test.js`), test);
-  t.end();
-});
+void t.test(
+  'a package that the relay joins is judged by the tests of the relay and of the modern handler, too',
+  (t) => {
+    const session = packagesOf(root).find(({ name }) => name === 'session');
+    const tests = session ? testsOf(root, session, ['src/session/unsolicited-messages.ts']) : [];
+    for (const test of ['session/subscriptions', 'relay/own-streams', 'modern/held-request'])
+      t.ok(tests.includes(`build/test/${test}.test.js`), test);
+    t.end();
+  },
+);

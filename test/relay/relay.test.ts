@@ -92,7 +92,7 @@ t.test(
   'a part of a share is kept for who holds little, unless one subject may hold all, or it is too small',
   async (t) => {
     const keptOf = (subjectSessionsMax: number, sessionsMax: number): number | undefined =>
-      shareTable(shareOptions({ subjectSessionsMax, sessionsMax })).sessions.kept;
+      shareTable(shareOptions({ subjectSessionsMax, sessionsMax })).sessions.reserved;
     t.same([keptOf(799, 800), keptOf(800, 800), keptOf(801, 800)], [100, 0, 0]);
     t.same([keptOf(1, 64), keptOf(1, 63)], [8, 0]);
   },

@@ -59,11 +59,11 @@ export class Streamed implements StreamOwner {
     this.stream = new CallerStream(this, this.exchange, keeper, id);
   }
 
-  onDetached(): void {
+  onCallerDetached(): void {
     this.heard.push('detached');
   }
 
-  onAttached(): void {
+  onCallerAttached(): void {
     this.heard.push('attached');
   }
 

@@ -1,6 +1,6 @@
-// The deployments of the dataplane: 1 or 4 workers, on the embedded store or on Redis, each started once per test
-// process. The rows of a test file run against each that the run wants (`TEST_DEPLOYMENTS`); each row takes subjects and virtual hosts of its own, so
-// that rows do not affect each other.
+// The deployments of the dataplane: 1 or 4 workers, on the embedded store or on Redis, each started once per test process. The rows of a
+// test file run against each that the run wants (`TEST_DEPLOYMENTS`); each row takes subjects and virtual hosts of its own, so that rows do
+// not affect each other.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Test } from 'tap';

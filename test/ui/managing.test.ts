@@ -1,4 +1,5 @@
-// Managing many servers in a real browser: sorted, chosen, changed and deleted together, and imported; the palette; and forms that are not lost.
+// Managing many servers in a real browser: sorted, chosen, changed and deleted together, and imported; the palette; and forms that are not
+// lost.
 import t from 'tap';
 import { axeFindings, startBrowser } from '../support/browser.js';
 import { startControlPlane } from '../support/control-plane.js';

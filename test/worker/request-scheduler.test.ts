@@ -1,6 +1,5 @@
 // Of the requests that arrive in one turn of the event loop the first pass, and more while the turn is still short; the rest waits for
-// turns
-// by subject. Each test sets how long a request takes; the turns are the event loop's own.
+// turns by subject. Each test sets how long a request takes; the turns are the event loop's own.
 import t from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { Accounts } from '../../src/fair/accounts.js';

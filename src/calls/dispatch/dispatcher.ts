@@ -165,7 +165,7 @@ export class Dispatcher {
       this.#unwrap(caller, session, exchange, message);
       return;
     }
-    const incoming = { virtualHost: caller.virtualHost, session, exchange, message, form: LEGACY_RULES };
+    const incoming = { virtualHost: caller.virtualHost, session, exchange, message, rules: LEGACY_RULES };
     if (isTargetOf('legacy', method)) return this.relayRequest(method, incoming);
     const kind = listKindOf(method);
     if (kind !== undefined) return this.list(kind, incoming);
@@ -193,7 +193,7 @@ export class Dispatcher {
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_RULES);
       else {
         const virtualHost = session.virtualHost ?? caller.virtualHost;
-        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, form: LEGACY_RULES });
+        this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, rules: LEGACY_RULES });
       }
       session.readings.end(number);
     });
@@ -201,7 +201,7 @@ export class Dispatcher {
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
   relayNamed(incoming: ServedRequest, isSearched = false): void {
-    const { virtualHost, session, exchange, message, form } = incoming;
+    const { virtualHost, session, exchange, message, rules: rules } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
@@ -214,7 +214,7 @@ export class Dispatcher {
       this.#relayTo(target, UNNAMED, incoming);
     } else if (isRefused || isSearched || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
-      answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
+      answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
     } else if (tryAdmit(session, exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
@@ -242,17 +242,17 @@ export class Dispatcher {
 
   /** Takes a request for a list. */
   list(kind: ListKind, incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, form } = incoming;
+    const { virtualHost, session, exchange, message, rules: rules } = incoming;
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
       // Lists are returned complete, so no cursor was ever issued (S35).
-      answerOwnError(exchange, id, rpcErrors.cursorInvalid, form);
+      answerOwnError(exchange, id, rpcErrors.cursorInvalid, rules);
       return;
     }
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
     if (!tryAdmit(session, exchange, id)) return;
-    const work = new ListInFlight(id, exchange, form);
+    const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
     readAndMergeLists(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
@@ -269,7 +269,7 @@ export class Dispatcher {
 
   /** Takes a request for an item of one backend. */
   relayRequest(method: TargetMethod, incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, form } = incoming;
+    const { virtualHost, session, exchange, message, rules: rules } = incoming;
     const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
     if (isSearched && this.#isAnswered(incoming)) return;
     const reading = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
@@ -280,7 +280,7 @@ export class Dispatcher {
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       const error = isUndeclared ? rpcErrors.methodNotFound(method) : target.error;
-      answerOwnError(exchange, idSpanOf(exchange, message), error, form);
+      answerOwnError(exchange, idSpanOf(exchange, message), error, rules);
       return;
     }
     this.#relayTo(target, reading, incoming);
@@ -288,7 +288,7 @@ export class Dispatcher {
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
   #isAnswered(incoming: ServedRequest): boolean {
-    const { virtualHost, exchange, message, form } = incoming;
+    const { virtualHost, exchange, message, rules: rules } = incoming;
     const { body } = exchange.request;
     if (isForSearchTool(body, message, FIND_TOOLS)) {
       this.#findTools(incoming);
@@ -299,26 +299,26 @@ export class Dispatcher {
     if (!('error' in target) || target.isUnknownTool !== true) return false;
     exchange.watcher?.onIdentified(message.method, '', name, nameKind);
     const text = `There is no tool named ${name}. Use ${FIND_TOOLS} to find the available tools.`;
-    answerToolError(exchange, message, text, form);
+    answerToolError(exchange, message, text, rules);
     return true;
   }
 
   #findTools(incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, form } = incoming;
+    const { virtualHost, session, exchange, message, rules: rules } = incoming;
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idSpanOf(exchange, message);
     const question = readToolQuery(exchange.request.body, message);
-    if (typeof question === 'string') return answerToolError(exchange, message, question, form);
+    if (typeof question === 'string') return answerToolError(exchange, message, question, rules);
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!tryAdmit(session, exchange, id)) return;
-    const work = new ListInFlight(id, exchange, form);
+    const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
     const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
     findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
 
   #relayTo(target: Target, { name, nameKind }: Named, incoming: ServedRequest): void {
-    const { session, exchange, message, form } = incoming;
+    const { session, exchange, message, rules: rules } = incoming;
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idSpanOf(exchange, message);
@@ -342,7 +342,7 @@ export class Dispatcher {
       uriPlaces,
       taskPlaces,
       metadata,
-      form,
+      rules: rules,
     });
     if (session.passOn === undefined || upstream.isSessionless) request.start();
     else tryPassOn(incoming, [backend], request.start.bind(request));

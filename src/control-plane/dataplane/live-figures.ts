@@ -116,7 +116,7 @@ export class LiveFigures {
       const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
         return eventOf('load', {
           at,
-          ...readingOf(load, isAdmin),
+          ...liveView(load, isAdmin),
           ...troubles(ready.obstacles, ready.degraded, isAdmin),
         });
       });
@@ -145,7 +145,7 @@ function eventOf(name: string, value: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
-function readingOf(load: DataplaneLoad, isAdmin: boolean): object {
+function liveView(load: DataplaneLoad, isAdmin: boolean): object {
   const { methods, backends, gatewayP99S, ...rest } = load;
   const calls = methods.find(({ name }) => name === 'tools/call');
   return {

@@ -1,5 +1,5 @@
-// What browsers get that is not JSON: HTML templates that escape everything inserted into them, and the cookies by which consents and sign-ins
-// are bound to the browser that began them; no script can read those. Cold path.
+// What browsers get that is not JSON: HTML templates that escape everything inserted into them, and the cookies by which consents and
+// sign-ins are bound to the browser that began them; no script can read those. Cold path.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Text that is already HTML. */

@@ -2,7 +2,7 @@
 import type { ListName } from '../records/server-lists.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
-import { serverTag } from '../registry/server-state.js';
+import { serverETag } from '../registry/server-state.js';
 import { operationsOf, type Operation } from './operation.js';
 import {
   unpublishedChange,
@@ -25,7 +25,7 @@ const { create, read, replace, patch, remove } = thingOperations<ServerRecord, S
     ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
     transport: 'STREAMABLEHTTP',
   },
-  tagOf: serverTag,
+  tagOf: serverETag,
   find: ({ registry }, reference) => registry.find(reference),
   create: ({ registry }, _request, input, change) => registry.register(input, change),
   replace: ({ registry }, _request, reference, input, change) => registry.replace(reference, input, change),

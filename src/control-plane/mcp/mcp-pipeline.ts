@@ -119,7 +119,7 @@ export class McpPipeline {
   async #refusalOutside({ head, request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     const { sessionId, protocolVersion } = head;
     if (sessionId !== '') return undefined;
-    const { served, overload, loadShedder: door } = this.#parts;
+    const { served, overload, loadShedder } = this.#parts;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isForeign) return undefined;
     const message = await readMessage(subject, request.body);
@@ -127,7 +127,7 @@ export class McpPipeline {
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for along with `initialize`, whatever it is.
-      if (message.method === 'initialize') return door.refusalOf('POST', 'session', subject);
+      if (message.method === 'initialize') return loadShedder.refusalOf('POST', 'session', subject);
       if (!isMethodOf('legacy', message.method)) return undefined;
     }
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;

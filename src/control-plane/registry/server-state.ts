@@ -10,12 +10,12 @@ import type { HealthEntry, ServerRecord } from '../records/server-record.js';
 import { tagOf } from '../common/change.js';
 
 /** What people have set, which the tag of a server (change.ts) is made of. */
-type SaidOfServer = Pick<
+type ServerSettings = Pick<
   ServerRecord,
   'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'
 >;
 
-export function serverTag(server: SaidOfServer): string {
+export function serverETag(server: ServerSettings): string {
   const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
   return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
 }

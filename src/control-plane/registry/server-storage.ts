@@ -12,7 +12,7 @@ import {
 import type { HealthEntry, ServerRecord, ServerTool } from '../records/server-record.js';
 import { Collection, keyOf, type Snapshot } from './collection.js';
 import { isWorthAnnouncing, SERVERS } from './server-directory.js';
-import { digestsOf, isHealthChanged, serverTag, addHealthEntry, type StoredServer } from './server-state.js';
+import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {
@@ -31,7 +31,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
       ...{ noun: 'server', prefix: SERVERS, indices: ['server-names/', SLUGS] },
       thingOf: ({ record }) => record,
       namesOf: ({ name, slug }) => [name, slug],
-      tagOf: serverTag,
+      tagOf: serverETag,
       taken: (name) => `A server named ${name} is already registered`,
     });
   }

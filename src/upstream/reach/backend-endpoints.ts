@@ -157,7 +157,7 @@ export class BackendEndpoint {
     if (this.#refusedEra === era) this.forgetEras();
   }
 
-  /** The backend may no longer speak the era it spoke: everything known about it is discarded. */
+  /** The backend may no longer speak the era it spoke: which one it refused is forgotten. */
   forgetEras(): void {
     this.#refusedEra = undefined;
   }

@@ -1,4 +1,5 @@
-// How long a silent name server is waited for, how long stale addresses are served meanwhile, and what late responses do, on clocks that the test moves.
+// How long a silent name server is waited for, how long stale addresses are served meanwhile, and what late responses do, on clocks that
+// the test moves.
 import { mock } from 'node:test';
 import t from 'tap';
 import {

@@ -1,7 +1,6 @@
 // Frames as a broken or hostile worker might send them, at both ends of a link: valid ones in any order, damaged ones, on streams that are
 // open, were open, or never existed. Whatever comes, no other stream of the link is disturbed: every few frames, another request passes
-// over
-// the same link and must get its own response, to the byte.
+// over the same link and must get its own response, to the byte.
 //
 // TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/worker/hop/fuzz.test.js runs as many at each end.
 import t, { type Test } from 'tap';
