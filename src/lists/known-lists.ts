@@ -30,9 +30,8 @@ export class KnownLists {
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
     // A page that was mended is not what came.
-    const isKept =
-      answer.kind === 'page' && answer.page.bytes.length === length && sizeOf(answer.page) <= KNOWN_BYTES_MAX;
-    if (isKept) this.#answers.set(key, answer);
+    const isKept = answer.kind === 'page' && answer.mirrors?.isMended !== true;
+    if (isKept && sizeOf(answer.page) <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
     return answer;
   }
 

@@ -49,9 +49,15 @@ t.test('the same answer to another request is not read again', async (t) => {
 
 t.test('an answer whose schemas were mended is read each time', async (t) => {
   const known = new KnownLists();
-  for (const member of ['"outputSchema":null', '"inputSchema":{}'])
-    for (const id of ['"g-1"', '"g-2"', '"g-3"'])
-      t.match(read(known, bytesOf(id, `{"tools":[{"name":"a",${member}}]}`), id), { mirrors: { isMended: true } });
+  const answered = (id: string, member: string): ListAnswer =>
+    read(known, bytesOf(id, `{"tools":[{"name":"a",${member}}]}`), id);
+  for (const member of ['"outputSchema":null', '"inputSchema":{}', '"inputSchema":{"type":"object"},"annotations":[]'])
+    for (const id of ['"g-1"', '"g-2"', '"g-3"']) t.match(answered(id, member), { mirrors: { isMended: true } });
+  t.match(
+    answered('"g-1"', '"inputSchema":{"type":"object"},"annotations":{}'),
+    { mirrors: undefined },
+    'nor taken for one that was right',
+  );
 });
 
 t.test('an answer is that to its own request, whatever is known', async (t) => {
