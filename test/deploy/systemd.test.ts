@@ -12,7 +12,8 @@ import { environmentVariable, optionsOf, type Schema } from '../../src/config/op
 import { optionLoader } from '../config/option-loader.js';
 import { processOptions } from '../../src/config/table/process-options.js';
 import { limits } from '../../src/shared/limits.js';
-import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
+import { startPrimary, until } from '../primary/stub-fleet.js';
+import { stubOptions } from '../primary/stub-options.js';
 import { startProgram, storeOptionWords, verifyWith } from '../support/gateway.js';
 import { createKeyPair } from '../support/keys.js';
 import { killWithProcess, removeNow, removeWithProcess } from '../support/leftovers.js';

@@ -1,14 +1,9 @@
-// The admin listener by itself, and in the primary with workers that only report their state.
+// The admin listener by itself; in the primary, it is in ready-page.test.ts.
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
-import { tokenOptions } from '../auth/token-options.js';
 import t, { type Test } from 'tap';
 import { AdminServer, createAdminServer, jsonPage, type AdminOptions } from '../../src/primary/admin-server.js';
 import { send } from '../support/raw-http.js';
-import { createScratchDirectory } from '../support/scratch-directory.js';
-import { startPrimary, stubOptions, until, type Primary } from './stub-fleet.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
@@ -38,6 +33,21 @@ t.test('pages are answered by their path, GET and HEAD alone', async (t) => {
   }
   t.match(await send(origin, { method: 'GET', path: '/broken', headers: [] }), { status: 500, text: /out of order/ });
 });
+
+t.test(
+  'what follows a path with a slash is a name, decoded; without one, or with one that cannot be, there is no page',
+  async (t) => {
+    const pages = { '/things/': (_accept: string, _query: unknown, name: string) => jsonPage(200, { name }) };
+    const server = await AdminServer.listen(anyPort, { ...options, pages });
+    t.teardown(() => server.close());
+    const origin = `http://127.0.0.1:${server.address.port}`;
+    const get = async (path: string) => send(origin, { method: 'GET', path, headers: [] });
+    t.match(await get('/things/r-1'), { status: 200, text: '{"name":"r-1"}\n' });
+    t.match(await get('/things/a%2Fb%20c?x=1'), { status: 200, text: '{"name":"a/b c"}\n' });
+    for (const path of ['/things/', '/things', '/things/%', '/things/%ff'])
+      t.match(await get(path), { status: 404 }, path);
+  },
+);
 
 t.test('a web page of another origin, or behind a rebound name, reads nothing', async (t) => {
   const origin = await startServer(t);
@@ -97,79 +107,4 @@ t.test('an address in use is a start error that names it and the option', async 
     name: 'StartFault',
     message: `cannot listen on ${origin.host}: it is in use; stop the program that listens there (\`ss -ltnp\` shows it), or choose another address with --admin-address`,
   });
-  const primary = startPrimary(t, stubOptions({ adminAddress: address }));
-  t.equal(await primary.ended, 69);
-  t.match(primary.fatal(), { msg: /--admin-address/ });
-  t.same(primary.journal.entries('start'), [], 'and no worker was started');
-});
-
-async function adminOrigin(primary: Primary): Promise<string> {
-  return `http://${String((await primary.logged('admin listener'))['address'])}`;
-}
-
-interface Ready {
-  readonly status: string;
-  readonly obstacles: readonly { readonly code: string; readonly slots?: readonly number[] }[];
-  readonly workers: { readonly expected: number; readonly listening: number };
-}
-
-async function ready(origin: string): Promise<readonly [number, Ready]> {
-  const { status, text } = await send(origin, { method: 'GET', path: '/ready', headers: [] });
-  return [status, JSON.parse(text) as Ready];
-}
-
-t.test('/ready says what is missing: first workers, then the store, and finally nothing', async (t) => {
-  const folder = createScratchDirectory(t);
-  const [gate, storeGate] = [join(folder, 'gate'), join(folder, 'store-gate')];
-  const stubs = [{ storeObstacle: 'no Redis', storeGate }, { gate }];
-  const primary = startPrimary(t, stubOptions({ adminAddress: anyPort }), stubs);
-  const origin = await adminOrigin(primary);
-  t.match(await send(origin, { method: 'GET', path: '/live', headers: [] }), { status: 200 });
-  await primary.journal.entry('listening', 0);
-  await until('the first worker is known', () => primary.log.some(({ msg }) => msg === 'worker listening'));
-  const [status, page] = await ready(origin);
-  t.equal(status, 503);
-  t.match(page, {
-    status: 'not ready',
-    obstacles: [
-      { code: 'worker-absent', slots: [1] },
-      { code: 'store-unreachable', message: 'no Redis', slots: [0] },
-    ],
-    workers: { expected: 2, listening: 1 },
-  });
-  writeFileSync(gate, '');
-  writeFileSync(storeGate, '');
-  await primary.journal.entry('listening', 1);
-  const told = await primary.journal.entry('readiness', 0);
-  t.same(told.message, { kind: 'readiness', isReady: false }, 'a worker learns that others are missing');
-  await until(
-    'both know that all is well',
-    () =>
-      [0, 1].every((slot) => primary.journal.entries('readiness', slot).at(-1)?.message?.kind === 'readiness') &&
-      [0, 1].every((slot) =>
-        JSON.stringify(primary.journal.entries('readiness', slot).at(-1)).includes('"isReady":true'),
-      ),
-  );
-  t.match(await ready(origin), [200, { status: 'ready', obstacles: [] }]);
-
-  const [first] = primary.journal.entries('listening', 0);
-  process.kill(first?.pid ?? 0, 'SIGKILL');
-  await primary.journal.entry('start', 0, 2);
-  await primary.journal.entry('readiness', 0, 3);
-  t.match(await ready(origin), [200, { status: 'ready' }]);
-  t.match(
-    primary.journal.entries('readiness', 1).at(-1)?.message,
-    { isReady: true },
-    'one that dies keeps the other ready',
-  );
-  primary.process.kill('SIGTERM');
-  t.equal(await primary.ended, 0);
-});
-
-t.test('/ready reports a missing key, and workers are told to serve', async (t) => {
-  const token = tokenOptions();
-  const primary = startPrimary(t, stubOptions({ workerCount: 1, adminAddress: anyPort, token }));
-  await primary.logged('listening');
-  t.match(await ready(await adminOrigin(primary)), [503, { obstacles: [{ code: 'keys-missing' }] }]);
-  t.match(await primary.journal.entry('readiness', 0), { message: { isReady: true } });
 });

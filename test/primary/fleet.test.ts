@@ -8,7 +8,8 @@ import { restartDelayMs, startRetryDelayMs, type FleetBounds } from '../../src/p
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
-import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
+import { isAlive, Journal, until } from './stub-fleet.js';
+import { stubOptions } from './stub-options.js';
 import { loopSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 

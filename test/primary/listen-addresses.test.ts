@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { ListenAddress } from '../../src/config/values.js';
 import { isOverlapping, claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
-import { stubOptions } from './stub-fleet.js';
+import { stubOptions } from './stub-options.js';
 
 const files = { certificatePath: 'c', privateKeyPath: 'k' };
 

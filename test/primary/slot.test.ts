@@ -5,7 +5,8 @@ import { StartQueue, type StartEnding } from '../../src/primary/start-queue.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
-import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
+import { isAlive, Journal, until } from './stub-fleet.js';
+import { stubOptions } from './stub-options.js';
 import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
 /** Grants every turn at once, and records how starts ended. */

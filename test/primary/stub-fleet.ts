@@ -1,6 +1,4 @@
 // Shared by the tests of the primary: options, a journal of the stub workers, and the primary as a real process.
-import { tokenOptions } from '../auth/token-options.js';
-import { answerOptions } from '../support/answer-options.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +10,7 @@ import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { ProgramPlan } from './primary-program.js';
 import type { JournalEntry, StubPlan } from './stub-worker.js';
 import { killWithProcess } from '../support/leftovers.js';
-import { shareOptions } from '../support/shares.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
-import { ERAS } from '../support/eras.js';
-import { upstreamOptions } from '../support/upstream-options.js';
 
 /** A busy machine takes seconds to start a process. */
 const patienceMs = 60_000;
@@ -29,47 +24,6 @@ export async function until<Value>(what: string, condition: () => Value | undefi
     if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
     await sleep(5);
   }
-}
-
-export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneOptions {
-  return {
-    isCheckAlone: false,
-    address: { host: '127.0.0.1', port: 0 },
-    tls: undefined,
-    adminAddress: undefined,
-    metrics: true,
-    pathPrefix: '/gw-rs',
-    workerCount: 2,
-    workerMemoryBytes: 1024 * 1024 * 1024,
-    store: { kind: 'embedded', path: 'unused' },
-    protectedResource: { publicUrl: undefined, authorizationServers: [] },
-    token: tokenOptions({ publicKey: 'a key' }),
-    connections: {
-      connectionsMax: 1_024,
-      connectionsPerSubjectMax: 256,
-      names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
-    },
-    upstream: { ...upstreamOptions, mode: 'tls-only' },
-    eras: ERAS,
-    answers: answerOptions,
-    shares: shareOptions(),
-    sessionDirectory: 'none',
-    allowedOrigins: [],
-    allowedHosts: [],
-    bodyBytesMax: 1024,
-    sessionIdleTimeoutMs: 1_000,
-    traces: undefined,
-    requestIds: 'make',
-    slowReaderTimeoutMs: 60_000,
-    listener: 'uws',
-    logLevel: 'debug',
-    accessLog: false,
-    reloadTimeoutMs: 60_000,
-    drainNoticeMs: 0,
-    drainTimeoutMs: 10_000,
-    workerHangTimeoutMs: 0,
-    ...changes,
-  };
 }
 
 export class Journal {

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
-import type { ToWorker } from '../../src/process/messages.js';
+import type { ToWorker, ViewQuestion } from '../../src/process/messages.js';
 import { viewChanges, viewPages, Views, type AskedWorker, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { limits } from '../../src/shared/limits.js';
 
@@ -104,4 +104,40 @@ t.test('a log level must be one of the existing levels', async (t) => {
   }
   t.equal(change?.('{"level":"debug"}').status, 200);
   t.strictSame(set, ['debug']);
+});
+
+t.test('pages about workers say which of them are absent, and which are silent', async (t) => {
+  const origin = { origin: 'https://b.example' };
+  const common = { state: 'listening', storeObstacle: '' } as const;
+  const answers: WorkerAnswer[] = [
+    { ...common, slot: 0, pid: 10, answer: { list: [origin], sessions: 3 } },
+    { ...common, slot: 1, pid: 11, answer: undefined },
+    { ...common, slot: 2, pid: undefined, answer: undefined, state: 'waiting', storeObstacle: 'no Redis' },
+    { ...common, slot: 3, pid: 13, answer: null },
+    { ...common, slot: 4, pid: 14, answer: { list: 'none' } },
+  ];
+  const asked: ViewQuestion[] = [];
+  const pages = viewPages({
+    ask: async (question) => {
+      asked.push(question);
+      return answers;
+    },
+    setLogLevel: () => {},
+  });
+  const read = async (path: string, name = ''): Promise<unknown> => {
+    const page = await pages[path]?.('', new URLSearchParams(), name);
+    return JSON.parse(page?.body ?? '');
+  };
+  t.match(await read('/workers'), {
+    workers: [
+      { slot: 0, pid: 10, state: 'listening', health: 'ok', sessions: 3 },
+      { slot: 1, pid: 11, health: 'silent' },
+      { slot: 2, pid: null, state: 'waiting', health: 'absent', storeObstacle: 'no Redis' },
+      { slot: 3, pid: 13, health: 'silent' },
+      { slot: 4, pid: 14, health: 'ok' },
+    ],
+  });
+  t.same(await read('/backends'), { backends: [{ slot: 0, ...origin }], silent: [1, 2] });
+  t.same(await read('/requests/', 'r-1'), { requests: [{ slot: 0, ...origin }], silent: [1, 2] });
+  t.same(asked, [{ view: 'worker' }, { view: 'backends' }, { view: 'request', requestId: 'r-1' }]);
 });
