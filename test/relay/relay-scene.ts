@@ -4,6 +4,7 @@ import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-o
 import type { Accounts } from '../../src/fair/accounts.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
+import type { RelayOptions } from '../../src/relay/relay-options.js';
 import type { SessionDirectory } from '../../src/session/directory/session-directory.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import type { CurrentHost } from '../../src/user-config/user-configs.js';
@@ -32,6 +33,7 @@ export class RelayScene {
     shares: Partial<ShareOptions> = {},
     directory?: SessionDirectory,
     upstream: Partial<UpstreamOptions> = {},
+    more: Partial<Pick<RelayOptions, 'eras' | 'logger'>> = {},
   ) {
     this.accounts = createAccounts(shares);
     this.context = new ScriptedContext(t);
@@ -51,6 +53,7 @@ export class RelayScene {
       readHost: () => this.hostNow,
       mintSessionId: () => this.#mintSessionId(),
       logger: logInto([]),
+      ...more,
     });
   }
 

@@ -2,6 +2,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { shareTable } from '../../src/relay/relay-options.js';
+import { ERAS } from '../support/eras.js';
+import { logInto } from '../support/log-lines.js';
 import { shareOptions } from '../support/shares.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
@@ -41,7 +43,8 @@ t.test('the session of another subject is answered as unknown, and lives on', as
 
 t.test('DELETE ends a session once, and its backends are told', async (t) => {
   const scene = open(t);
-  t.match(scene.request({ method: 'DELETE', body: NOTHING }).answer, { status: 200, body: { length: 0 } });
+  const { status, contentType, body } = scene.request({ method: 'DELETE', body: NOTHING }).answer ?? {};
+  t.same([status, contentType, body?.length], [200, '', 0], 'nothing has no type');
   t.equal(scene.http.last.summary, 'DELETE');
   t.equal(scene.relay.sessionCount, 0);
   t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 404);
@@ -59,6 +62,66 @@ for (const way of ['drain', 'retire'] as const)
     scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
     t.equal(call.answer?.status, 200);
   });
+
+t.test('where only the modern era is served, a session id opens nothing, whatever the message', async (t) => {
+  const eras = { ...ERAS, served: 'modern' } as const;
+  const scene = new RelayScene(t, virtualHostOf({ a: {} }), {}, undefined, {}, { eras });
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  for (const [body, says] of [
+    [JSON.stringify(list), /"code":-32022.*2026-07-28/],
+    [JSON.stringify([list]), /batch/i],
+    ['{"jsonrpc":"2.0","id":1,"result":{}}', /-32600/],
+  ] as const) {
+    const { answer } = scene.request({ body: Buffer.from(body) });
+    t.equal(answer?.status, 400, body);
+    t.match(answer?.body.toString(), says);
+  }
+  for (const method of ['GET', 'DELETE'] as const)
+    t.match(scene.request({ method, body: NOTHING }).answer, { status: 405, headers: ['allow', 'POST, OPTIONS'] });
+});
+
+t.test('a modern message is no member of a batch: it is refused, and the others are answered', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ a: {} })).open({}, undefined, '2025-03-26');
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const modern = { jsonrpc: '2.0', id: 'm', method: 'tools/list', params: { _meta } };
+  const body = Buffer.from(JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'ping' }, modern]));
+  const { answer } = scene.request({ body });
+  const messages = JSON.parse(answer?.body.toString() ?? '') as { id: unknown }[];
+  t.match(
+    messages.sort((one, other) => String(one.id).localeCompare(String(other.id))),
+    [
+      { id: 1, result: {} },
+      { id: 'm', error: { code: -32600, message: /batch/i } },
+    ],
+  );
+});
+
+t.test('operators see the origins that a session has reached', async (t) => {
+  const scene = open(t);
+  t.equal(scene.relay.origins.length, 1);
+  t.match(scene.relay.origins, scene.context.endpoints.origins);
+});
+
+t.test('a process that stops warns only when a backend could not be told', async (t) => {
+  for (const isTold of [true, false]) {
+    const lines: string[] = [];
+    const logger = logInto(lines);
+    const scene = new RelayScene(t, virtualHostOf({ a: {} }), {}, undefined, {}, { logger }).open();
+    let isOver = false;
+    const stopped = scene.relay.stop(1_000).finally(() => (isOver = true));
+    if (isTold) scene.http.last.empty();
+    while (!isOver) {
+      if (!isTold) scene.context.advance(1_000);
+      await turn();
+    }
+    t.match(await stopped, { untold: isTold ? 0 : 1 });
+    t.equal(lines.filter((line) => line.includes('could be notified')).length, isTold ? 0 : 1);
+  }
+});
 
 t.test('a process that stops answers what is in flight, and ends the sessions at its backends', async (t) => {
   const scene = open(t);
