@@ -15,6 +15,8 @@ export const SESSION_SWEEP_MS = 10_000;
  * retried like the one that failed.
  */
 const SESSION_WRITE_PAUSE_MS = 1_000;
+/** Between two commits at least, when changes come without end: a commit of many changes costs little more than that of one. */
+export const SESSION_COMMIT_MS = 10;
 /** Records that a sweep looks at in one go, in about a millisecond. It goes on behind them a little later. */
 const SESSION_RECORDS_PER_STEP = 256;
 /** Between two steps of a sweep: 5,000 records a second, so that who opens and ends sessions without end cannot fill the folder. */
@@ -42,8 +44,9 @@ export class EmbeddedSessions implements SealedSessions {
   #root!: RootDatabase;
   #sessions!: Database<Buffer, Buffer>;
   #sweepTimer: NodeJS.Timeout;
-  /** What is to be written at the end of this turn of the event loop, in one transaction. */
+  /** What is to be written with the next commit, in one transaction. */
   #due: Change[] = [];
+  #committedAtMs = -Infinity;
   /** Where the next step of a sweep starts; random at first, so that each process starts elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
   /** Why the last write failed; until `#pausedUntilMs`, further writes fail at once with this error. */
@@ -111,10 +114,17 @@ export class EmbeddedSessions implements SealedSessions {
     await closeRoot(this.#root);
   }
 
-  /** Changes that are due together cost little more than one; handing each to lmdb's thread costs several times as much. */
+  /**
+   * Written at the end of this turn of the event loop, or a moment later when the last commit was just now. Handing each change to lmdb's
+   * thread costs several times as much.
+   */
   #change(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
-      if (this.#due.push({ apply, settle, fail }) === 1) setImmediate(() => void this.#commit());
+      if (this.#due.push({ apply, settle, fail }) > 1) return;
+      const commit = (): void => void this.#commit();
+      const waitMs = this.#committedAtMs + SESSION_COMMIT_MS - performance.now();
+      if (waitMs > 0) setTimeout(commit, waitMs);
+      else setImmediate(commit);
     });
   }
 
@@ -123,7 +133,8 @@ export class EmbeddedSessions implements SealedSessions {
     const due = this.#due;
     if (due.length === 0) return;
     this.#due = [];
-    if (performance.now() >= this.#pausedUntilMs) {
+    this.#committedAtMs = performance.now();
+    if (this.#committedAtMs >= this.#pausedUntilMs) {
       try {
         const applyAll = (): (boolean | Error)[] => due.map(outcomeOf);
         const outcomes = await (this.#isFlushed

@@ -6,7 +6,7 @@ import { mock } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openRoot } from '../../src/store/embedded-databases.js';
-import { EmbeddedSessions, SESSION_SWEEP_MS } from '../../src/store/embedded-sessions.js';
+import { EmbeddedSessions, SESSION_COMMIT_MS, SESSION_SWEEP_MS } from '../../src/store/embedded-sessions.js';
 import { openSealedSessions } from '../../src/store/open-store.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
@@ -185,6 +185,24 @@ t.test('changes that come together each have an outcome of their own, and are ke
   }
 });
 
+t.test('who changes much is written together with others: a hundred times a second at most', async (t) => {
+  const path = createScratchDirectory(t);
+  const sessions = closing(t, new EmbeddedSessions(path, false));
+  const commits = (): number => (openRoot(path, false).getStats() as { lastTxnId: number }).lastTxnId;
+  await write(sessions, newKey(), 1, 'a');
+  const before = commits();
+  const startedMs = performance.now();
+  const written: Promise<boolean>[] = [];
+  for (let count = 0; count < 200; count += 1) {
+    written.push(write(sessions, newKey(), 1, 'a'));
+    await turn();
+  }
+  t.same(new Set(await Promise.all(written)), new Set([true]));
+  // A timer may be early by a millisecond.
+  const most = (performance.now() - startedMs) / (SESSION_COMMIT_MS / 2) + 2;
+  t.ok(commits() - before <= most, `${commits() - before} commits, ${most} at most`);
+});
+
 t.test('a change that fails leaves the others of its turn alone', async (t) => {
   for (const isFlushed of [true, false]) {
     const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t), isFlushed));
@@ -240,8 +258,12 @@ t.test('a folder that was removed is created again', async (t) => {
   rmSync(path, { recursive: true });
   mock.timers.tick(SESSION_SWEEP_MS);
   t.equal(await readText(sessions, before), 'nothing');
-  t.equal(await sessions.renew(before, LIFE_MS), false);
-  t.equal(await write(sessions, after, 1, 'b'), true);
+  const renewed = sessions.renew(before, LIFE_MS);
+  mock.timers.tick(SESSION_COMMIT_MS);
+  t.equal(await renewed, false);
+  const written = write(sessions, after, 1, 'b');
+  mock.timers.tick(SESSION_COMMIT_MS);
+  t.equal(await written, true);
   t.equal(await readText(closing(t, new EmbeddedSessions(path, false)), after), '1 b');
 });
 
