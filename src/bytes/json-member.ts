@@ -69,8 +69,8 @@ const FOLDING_LEADS = [0xc5, 0xe2] as const;
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
- * The node of the object's member with this name, with or without escapes; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member is ambiguous when it
- * occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
+ * The node of the object's member with this name, with or without escapes; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member
+ * is ambiguous when it occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
  * ignore case. What the gateway checks must be what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
  * allow-list.
  * @param name ASCII.

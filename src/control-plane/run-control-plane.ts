@@ -15,7 +15,10 @@ import type { RecordStore } from '../store/index.js';
  */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
-/** Reports to systemd and the log whether the control plane can serve, now and at intervals: its store responds, and there is a key for tokens. */
+/**
+ * Reports to systemd and the log whether the control plane can serve, now and at intervals: its store responds, and there is a key for
+ * tokens.
+ */
 function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysThere: boolean,

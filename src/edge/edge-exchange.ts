@@ -183,7 +183,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   ): void {
     if (!this.#begin(status)) return;
     this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    this.incoming.drop();
+    this.incoming.discardBody();
     if (this.head.isAmbiguous) setImmediate(() => this.#respondNow(status, contentType, body, sessionId, headers));
     else this.#respondNow(status, contentType, body, sessionId, headers);
   }

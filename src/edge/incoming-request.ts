@@ -175,7 +175,7 @@ export class IncomingRequest implements RoomWaiter {
   }
 
   /** The request is about to be answered: the rest of its body is read and discarded. */
-  drop(): void {
+  discardBody(): void {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');

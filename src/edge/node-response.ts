@@ -13,7 +13,10 @@ import { KIB } from '../shared/index.js';
  * connection is closed.
  */
 export const NODE_SILENCE_MS_MAX = 10_000;
-/** Request body bytes that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`. If fewer do, the connection is closed. */
+/**
+ * Request body bytes that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`;
+ * if fewer do, the connection is closed.
+ */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
 /** How much of a body of known length is given to Node at once. */
@@ -95,7 +98,7 @@ export class NodeResponse implements HttpResponse {
   write(chunk: string | Uint8Array): boolean {
     this.#sendHead();
     this.#res.write(copyOf(chunk), this.#onFlushed);
-    return !this.#isHoldingBack();
+    return this.#flush();
   }
 
   end(body?: string | Uint8Array, closeConnection = false): void {
@@ -116,13 +119,13 @@ export class NodeResponse implements HttpResponse {
     if (!this.#res.headersSent) this.#headers.push('content-length', String(totalBytes));
     this.#sendHead();
     let at = 0;
-    while (at < part.length && !this.#isHoldingBack()) {
+    while (at < part.length && this.#flush()) {
       const piece = part.subarray(at, at + PIECE_BYTES);
       at += piece.length;
       this.#writeOffset += piece.length;
       this.#res.write(copyOf(piece), this.#onFlushed);
     }
-    if (this.#isHoldingBack()) return [false, false];
+    if (!this.#flush()) return [false, false];
     if (this.#writeOffset < totalBytes) return [true, false];
     this.#end(undefined);
     return [true, true];
@@ -201,19 +204,22 @@ export class NodeResponse implements HttpResponse {
     this.#onAnswered();
   }
 
-  /** Node corks the writes of a turn: uncorking flushes them now, and `writableLength` shows what the kernel did not accept. */
-  #isHoldingBack(): boolean {
+  /**
+   * Node corks the writes of a turn: uncorking writes them now, and `writableLength` shows what the kernel did not accept.
+   * @returns whether it has accepted all.
+   */
+  #flush(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
     // A connection that is lost has discarded what it held, and takes nothing more.
-    const isHoldingBack = socket.writableLength > 0 || socket.destroyed;
-    if (isHoldingBack) this.#transition('open', 'held-back');
-    else this.#transition('held-back', 'open');
-    return isHoldingBack;
+    const isFlushed = socket.writableLength === 0 && !socket.destroyed;
+    if (isFlushed) this.#transition('held-back', 'open');
+    else this.#transition('open', 'held-back');
+    return isFlushed;
   }
 
   readonly #onFlushed = (): void => {
-    if (this.#state === 'held-back' && !this.#isHoldingBack()) this.#onWritable?.(this.#writeOffset);
+    if (this.#state === 'held-back' && this.#flush()) this.#onWritable?.(this.#writeOffset);
   };
 
   #onClose(): void {

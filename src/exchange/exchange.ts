@@ -241,7 +241,10 @@ export interface ExchangeWatcher {
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
-/** An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold path. */
+/**
+ * An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold
+ * path.
+ */
 export class CallerlessExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;

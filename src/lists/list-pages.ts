@@ -247,7 +247,10 @@ export class ListPages implements RequestHandler {
     return this.#upstream.record !== undefined && this.#upstream.declares(this.#kind.capability);
   }
 
-  /** "Method not found" means an empty list if the backend does not declare it; and for templates, which resources need not have. Not after a page. */
+  /**
+   * "Method not found" means an empty list if the backend does not declare it; and for templates, which resources need not have. Not after
+   * a page.
+   */
   #onError(code: unknown): void {
     const mayHaveNone = this.#pages.length === 0 && (this.#kind.name === 'templates' || !this.#isDeclared);
     const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;

@@ -103,7 +103,10 @@ export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   'io.modelcontextprotocol/enterprise-managed-authorization',
 ]);
 
-/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (session/extra-capabilities.ts). */
+/**
+ * A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own
+ * (session/extra-capabilities.ts).
+ */
 export interface ExtraCapability {
   readonly name: string;
   readonly isExtension?: boolean | undefined;

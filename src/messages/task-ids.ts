@@ -30,7 +30,7 @@ export function callersTaskEdits(
   bytes: Buffer,
   message: BackendMessage,
   places: number,
-  form: TaskOwnership,
+  ownership: TaskOwnership,
 ): Edit[] | undefined {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
@@ -38,9 +38,9 @@ export function callersTaskEdits(
     const [start = 0, end = 0, place = 0] = spans.slice(row, row + NUMBERS_PER_PLACE);
     if ((places & place) === 0) continue;
     const taskId = stringValue(bytes, start, end);
-    if (place === taskPlace.related && form.isClients(taskId)) continue;
-    if (!form.isReachable(taskId)) return undefined;
-    edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(form.backendName) });
+    if (place === taskPlace.related && ownership.isClients(taskId)) continue;
+    if (!ownership.isReachable(taskId)) return undefined;
+    edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(ownership.backendName) });
   }
   return edits;
 }
@@ -55,20 +55,20 @@ export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
 /**
  * The edit that turns the id of the task which a caller's message belongs to into the backend's own; `undefined` when the task is not
  * that backend's.
- * @param form `undefined` where the client cannot have given the backend any task id.
+ * @param ownership `undefined` where the client cannot have given the backend any task id.
  */
 export function bareTaskEdit(
   body: Buffer,
   { relatedTaskStart, relatedTaskEnd }: Pick<ClientMessage, 'relatedTaskStart' | 'relatedTaskEnd'>,
   { name }: CompiledBackend,
-  form?: TaskOwnership,
+  ownership?: TaskOwnership,
 ): Edit | undefined {
   if (relatedTaskStart === -1) return undefined;
   const span = findStringMember(body.subarray(relatedTaskStart, relatedTaskEnd), 'taskId');
   if (span === undefined) return undefined;
   const [start, end] = [relatedTaskStart + span.start, relatedTaskStart + span.end];
   const id = stringValue(body, start, end);
-  if (!id.startsWith(`${name}-`) || form?.isClients(id) === true) return undefined;
+  if (!id.startsWith(`${name}-`) || ownership?.isClients(id) === true) return undefined;
   const prefix = prefixOf(name);
   const idStart = start + 1 + prefix.length;
   if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NOTHING };

@@ -231,7 +231,7 @@ export class Relay {
     withinMs: number = FAREWELLS_MS_MAX,
     isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<FarewellCount> {
-    const { deadlines, endpoints, oneWayRequests: notices, replies } = this.#context;
+    const { deadlines, endpoints, oneWayRequests, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // With very many sessions, `releaseAll` uses up part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll(isKept));
@@ -239,7 +239,7 @@ export class Relay {
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();
-    await Promise.all([notices.settled(leftMs), replies.settled(leftMs), this.#merger.close()]);
+    await Promise.all([oneWayRequests.settled(leftMs), replies.settled(leftMs), this.#merger.close()]);
     return count;
   }
 

@@ -33,7 +33,7 @@ function cancelHere(session: Session, exchange: Exchange, message: ClientMessage
 /** Bytes of a cancellation, with its headers, that is passed on to the other processes that hold the session. A larger one is not. */
 const SESSION_NOTICE_BYTES_MAX = 32 * KIB;
 
-interface CancellationNotice {
+interface CancellationMessage {
   readonly kind: 'cancelled';
   /** The client's own message as Latin-1: one character per byte, so that JSON preserves every byte. */
   readonly body: string;
@@ -42,13 +42,13 @@ interface CancellationNotice {
   readonly requestId: string;
 }
 
-interface AnsweredNotice {
+interface AnsweredMessage {
   readonly kind: 'answered';
   /** The key of the id under which the client was asked. */
   readonly key: string;
 }
 
-type PeerMessage = CancellationNotice | AnsweredNotice | { readonly kind: 'stream-opened' };
+type PeerMessage = CancellationMessage | AnsweredMessage | { readonly kind: 'stream-opened' };
 
 /** The client has answered a request that another process sent it, and the answer has gone to the backend. */
 export function tellPeersAnswered(session: Session, key: string): void {
@@ -75,7 +75,7 @@ export function onPeerMessage(session: Session, bytes: Buffer): void {
   if (notice.kind === 'cancelled' && !session.isRetired) cancel(session, notice);
 }
 
-function cancel(session: Session, { body, headers, requestId }: CancellationNotice): void {
+function cancel(session: Session, { body, headers, requestId }: CancellationMessage): void {
   const exchange = new CallerlessExchange({
     method: 'POST',
     sessionId: session.identity.id,

@@ -22,13 +22,13 @@ import type { SessionStream } from '../streams/index.js';
 
 /** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
 export function endUpstreamSession(
-  { oneWayRequests: notices, options }: UpstreamContext,
+  { oneWayRequests, options }: UpstreamContext,
   subject: string,
   target: UpstreamTarget,
   record: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>,
 ): void {
   if (record.sessionId === '' || (options.mode === 'tls-only' && !target.origin.startsWith('https:'))) return;
-  notices.send(subject, target, 'DELETE', sessionHeaders(record), undefined);
+  oneWayRequests.send(subject, target, 'DELETE', sessionHeaders(record), undefined);
 }
 
 /**

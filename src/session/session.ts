@@ -176,7 +176,7 @@ export class Session {
 
   /** How the ids of a backend's tasks are written; `undefined` for a backend without tasks. Hot path. */
   taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined {
-    return upstream.declares(ANY_TASK_CAPABILITY) ? this.backendRequests.taskForm(upstream) : undefined;
+    return upstream.declares(ANY_TASK_CAPABILITY) ? this.backendRequests.taskOwnership(upstream) : undefined;
   }
 
   /** The virtual host by the config applied last. */
@@ -288,13 +288,13 @@ export class Session {
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
   }
 
-  /** Backends' unrequested messages, heard from now on. @param form for a `subscriptions/listen`. @returns the refusal without room. */
-  hear(form?: StreamAdapter): UnsolicitedMessages | Refusal {
+  /** Backends' unrequested messages, heard from now on. @param adapter for a `subscriptions/listen`. @returns the refusal without room. */
+  hear(adapter?: StreamAdapter): UnsolicitedMessages | Refusal {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
     const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
     if (refusal !== undefined) return refusal;
     this.#memory.keep(SESSION_STREAM_BYTES_EACH);
-    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, form));
+    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, adapter));
   }
 
   /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */

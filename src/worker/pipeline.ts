@@ -104,7 +104,7 @@ export interface PipelineParts {
   readonly pathPrefix: string;
   readonly overload: Overload;
   readonly loadShedder: LoadShedder;
-  readonly turns: RequestScheduler;
+  readonly scheduler: RequestScheduler;
   readonly relay: Relay;
   readonly hops: Hops;
   /** `undefined` when sessions end with their worker, so that waiting for the owner is useless. */
@@ -268,14 +268,14 @@ export class Pipeline implements EdgeHandler {
     if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
     else if (unreadable !== undefined)
       this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
-    else if (this.#parts.turns.tryPass(caller.subject)) this.#toOwner(caller, exchange);
+    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#toOwner(caller, exchange);
     else this.#awaitTurn(caller, exchange, () => this.#toOwner(caller, exchange));
   }
 
   #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
-    const { turns, watch } = this.#parts;
-    const refusal = turns.queue(subject, exchange, serve);
+    const { scheduler, watch } = this.#parts;
+    const refusal = scheduler.queue(subject, exchange, serve);
     if (refusal !== undefined) {
       watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
@@ -353,7 +353,7 @@ export class Pipeline implements EdgeHandler {
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
       const { caller } = outcome;
-      if (this.#parts.turns.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
+      if (this.#parts.scheduler.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
       else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
     }
   }

@@ -235,7 +235,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const pipeline = new Pipeline({
     overload,
     loadShedder: new LoadShedder(overload, accounts),
-    turns: new RequestScheduler(accounts),
+    scheduler: new RequestScheduler(accounts),
     slot,
     slotCount,
     hosts: createHostPolicy(options, options.address),

@@ -422,7 +422,7 @@ t.test('a body that can never have room is refused before it is read', async (t)
     t.same(outcomes, told, `${bytes} bytes`);
     t.equal(accounts.of('alice').requestBytes.held, told.length === 0 ? bytes : 0);
     listeners.at(-1)?.(new ArrayBuffer(1), false);
-    incoming.drop();
+    incoming.discardBody();
     listeners.at(-1)?.(new ArrayBuffer(bytes - 1), true);
     t.same(outcomes, told, 'nothing more is told of it, nor of one that was answered before it was there');
     t.equal(accounts.of('alice').requestBytes.held, 0);
@@ -446,7 +446,7 @@ t.test('a body without room at the moment is read once there is some', async (t)
   t.same([calls, outcomes], [['pause'], []]);
   first?.releaseRoom();
   t.same([calls, outcomes], [['pause', 'resume'], []]);
-  second?.drop();
+  second?.discardBody();
 });
 
 t.test('which library is used, and with how many workers, is decided once', async (t) => {

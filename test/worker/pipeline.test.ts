@@ -61,7 +61,7 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
         return scene.overloadRefusal === undefined ? 'serving' : 'refusing-requests';
       },
     },
-    turns: new RequestScheduler(createAccounts({ subjectRequestsInFlightMax: 500 })),
+    scheduler: new RequestScheduler(createAccounts({ subjectRequestsInFlightMax: 500 })),
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
     watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
     logger: logInto([]),
@@ -288,7 +288,7 @@ for (const way of ['from callers', 'by a hop'] as const) {
   t.test(`requests ${way} of which too many come at once have turns, and more than can wait are refused`, async (t) => {
     let nowMs = 0;
     const accounts = createAccounts({ subjectRequestsInFlightMax: 500 });
-    const scene = createScene({ turns: new RequestScheduler(accounts, () => nowMs) });
+    const scene = createScene({ scheduler: new RequestScheduler(accounts, () => nowMs) });
     const send = (): ReturnType<typeof createExchange> => {
       const sent = createExchange('POST', true);
       if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);

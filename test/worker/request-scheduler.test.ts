@@ -67,16 +67,6 @@ async function nextTurn(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-t.test('a few a turn pass, however many turns there are', async (t) => {
-  const { send, served, turns } = createScene();
-  for (let turn = 1; turn <= 20; turn += 1) {
-    send('alice', PASSING);
-    t.equal(served.length, turn * PASSING);
-    t.equal(turns.count, 0);
-    await nextTurn();
-  }
-});
-
 t.test('requests beyond those wait, and are served in order', async (t) => {
   const { send, served, turns } = createScene();
   send('alice', PASSING + SERVED_EACH_TURN);

@@ -247,7 +247,10 @@ export const serverSchemas = {
 export type ServerStatus = FromSchema<typeof status>;
 export type ServerTransport = FromSchema<typeof serverSaid.transport>;
 
-/** What people set on a server: the registry finds out everything else. For a new server, what is absent has its default; for an existing one, it stays. */
+/**
+ * What people set on a server: the registry finds out everything else. For a new server, what is absent has its default; for an existing
+ * one, it stays.
+ */
 export type ServerInput = InputFrom<Omit<typeof serverSaid, 'auth'>, 'name' | 'url'> & {
   readonly auth?: BackendAuth | null | undefined;
 };

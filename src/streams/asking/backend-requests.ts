@@ -129,7 +129,7 @@ export class BackendRequests {
   }
 
   /** How to translate the ids of a backend's tasks; `undefined` for a backend without tasks. */
-  taskForm(upstream: UpstreamSession): TaskOwnership | undefined {
+  taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined {
     if (!upstream.declares(ANY_TASK_CAPABILITY)) return undefined;
     const { backend } = upstream;
     return {
@@ -225,8 +225,8 @@ export class BackendRequests {
 
   /** The edits that bring the id of the task which a backend's message belongs to into the caller's form. */
   #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] | undefined {
-    const form = this.taskForm(upstream);
-    return form === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, form);
+    const ownership = this.taskOwnership(upstream);
+    return ownership === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, ownership);
   }
 
   /**
@@ -300,7 +300,7 @@ export class BackendRequests {
   }
 
   #withBareTask(outgoing: OutgoingMessage, message: AnswerSpans, upstream: UpstreamSession): OutgoingMessage {
-    const edit = bareTaskEdit(outgoing.body, message, upstream.backend, this.taskForm(upstream));
+    const edit = bareTaskEdit(outgoing.body, message, upstream.backend, this.taskOwnership(upstream));
     return withEdit(outgoing, edit);
   }
 
