@@ -41,7 +41,7 @@ class LineShares {
       this.#taken.clear();
     }
     const taken = this.#taken.get(who) ?? 0;
-    if (this.#left === 0 || (taken > 0 && taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR)) {
+    if (taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR) {
       this.#refused += 1;
       return false;
     }

@@ -123,7 +123,6 @@ export class SpanExporter {
       return;
     }
     this.#waiting.push(span);
-    if (this.#sending !== undefined) return;
     if (this.#waiting.length >= TRACE_SPANS_AT_ONCE_MAX) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), TRACE_EXPORT_INTERVAL_MS).unref();
   }

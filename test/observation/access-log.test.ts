@@ -1,9 +1,11 @@
 // The access log, written by a real relay with scripted backends: one line per request, without anybody's secrets.
 import t, { type Test } from 'tap';
 import type { AcceptedTypes, ExchangeRequest } from '../../src/exchange/exchange.js';
+import { RequestFigures } from '../../src/metrics/request-figures.js';
+import { LabelCounter } from '../../src/metrics/series.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
-import { subjectHash, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
+import { sessionHash, subjectHash, FAILURE_LOG_INTERVAL_MS } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog, PROBLEM_LINES_MAX } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
@@ -109,6 +111,8 @@ t.test('the line of a call says who called, what, where, and the outcome', async
   t.match(line, { ...WHO, method: 'tools/call', backend: 'b', tool: 'add', status: 200, callerGone: false });
   t.equal(line['requestBytes'], exchange.request.body.length);
   t.equal(line['bytes'], RESULT.length);
+  t.equal(line['session'], sessionHash(SESSION_ID));
+  t.notOk('requestId' in line, 'nobody gave it an id');
   t.type(line['durationMs'], 'number');
   t.ok(Number(line['durationMs']) >= 0 && Number(line['durationMs']) <= tookMs + 0.1, 'in milliseconds');
 });
@@ -216,6 +220,7 @@ t.test('a request that never reaches the relay has a line with the code of the r
   const common = { virtualHost: 'vh', method: 'POST', outcome: 'refused', requestId: 'r-1' };
   t.match(token, { ...common, status, refusal: code, cause: 'audience' });
   t.notOk('subject' in (token ?? {}), 'nobody knows who it is');
+  t.notOk('cause' in (config ?? {}), 'the code says it all');
   t.match(config, { ...common, status: 400, refusal: 'config-missing', subject: WHO.subject });
 });
 
@@ -337,7 +342,7 @@ t.test('without the option only faults and refusals have lines, the first of a k
   t.match(scene.only(t), { msg: 'request not served', outcome: 'fault', fault: 'http-status', backend: 'b', ...WHO });
 });
 
-t.test('a subject refused a thousand times leaves lines for others, and cannot fill the log', async (t) => {
+t.test('a subject refused again and again leaves lines for others, and cannot fill the log', async (t) => {
   const lines: string[] = [];
   let nowMs = 0;
   const watch = new RequestWatch(new AccessLog(logInto(lines), false, () => nowMs), undefined);
@@ -346,7 +351,7 @@ t.test('a subject refused a thousand times leaves lines for others, and cannot f
   const refuse = (subject: string): void => {
     for (const refusal of codes) watch.refused(request, 'vh', { refusal, subject });
   };
-  for (let n = 0; n < 1_000; n++) refuse(`flood-${n % 3}`);
+  for (let n = 0; n < 100; n++) refuse(`flood-${n % 3}`);
   const flooded = lines.length;
   t.ok(flooded > 10 && flooded < PROBLEM_LINES_MAX * 0.8, `${flooded} lines of three who flood`);
   refuse('late');
@@ -354,7 +359,7 @@ t.test('a subject refused a thousand times leaves lines for others, and cannot f
   t.ok(late.length > 3, 'who comes late has lines as well');
   t.ok(late.every(({ subject }) => subject === subjectHash('late')));
   t.ok(Number(late[0]?.['withoutRoom']) > 100, 'and what found no line is counted');
-  for (let n = 0; n < 2_000; n++) refuse(`another-${n}`);
+  for (let n = 0; n < PROBLEM_LINES_MAX; n++) refuse(`another-${n}`);
   t.equal(lines.length, PROBLEM_LINES_MAX);
   nowMs += FAILURE_LOG_INTERVAL_MS;
   refuse('later');
@@ -369,5 +374,84 @@ t.test('one subject does not hide that another fails in the same way', async (t)
   t.same(
     lines.map((line) => (JSON.parse(line) as Line)['subject']),
     [subjectHash('a'), subjectHash('b')],
+  );
+});
+
+t.test('a request that needs no relay has a line where all have one, or when it was not served', async (t) => {
+  const answered = {
+    ...{ requestId: 'r-1', subject: SUBJECT, method: 'GET', route: '/v1/servers', server: undefined },
+    ...{ composition: undefined, status: 503, durationMs: 1.26, requestBytes: 0, bytes: 2 },
+  } as const;
+  const [all, problems]: [string[], string[]] = [[], []];
+  const logs = [new AccessLog(logInto(all), true), new AccessLog(logInto(problems), false)];
+  const tell = (outcome: 'ok' | 'error' | 'refused' | 'fault', code: string, cause = '', subject = SUBJECT): void =>
+    logs.forEach((log) => log.answered({ ...answered, outcome, code, cause, subject }));
+  tell('ok', '');
+  tell('error', 'name-taken', '', '');
+  for (const cause of ['', 'expired', 'audience', 'expired']) tell('refused', 'token-invalid', cause);
+  for (const code of ['store-unreachable', 'internal', 'internal']) tell('fault', code);
+  const read = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line) as Line);
+  const told = (lines: readonly string[]): unknown[] =>
+    read(lines).map(({ outcome, error, refusal, fault, cause }) => [outcome, error ?? refusal ?? fault, cause]);
+  const refused = [undefined, 'expired', 'audience'].map((cause) => ['refused', 'token-invalid', cause]);
+  const faults = ['store-unreachable', 'internal'].map((code) => ['fault', code, undefined]);
+  t.same(told(problems), [...refused, ...faults], 'the first of each kind, whatever else was not served');
+  t.equal(all.length, 9);
+  const [ok = {}, error = {}] = read(all);
+  t.same(
+    ['error', 'refusal', 'cause', 'host', 'server', 'composition'].filter((name) => name in ok),
+    [],
+  );
+  t.match(ok, { requestId: 'r-1', subject: WHO.subject, route: '/v1/servers', status: 503, durationMs: 1.3 });
+  t.match(error, { outcome: 'error', error: 'name-taken' });
+  t.equal(error['subject'], '', 'nobody said who it was');
+  const WARN = 40;
+  t.same(
+    new Set(read(problems).flatMap(({ level, outcome }) => (level === WARN ? [outcome] : []))),
+    new Set(['fault']),
+  );
+});
+
+t.test('requests in flight and streams are counted until they end, or until another worker has them', async (t) => {
+  const refusalCounts = new LabelCounter('switchyard_refusals_total');
+  const figures = { requests: new RequestFigures(), refusals: refusalCounts, requestsInFlight: 0, streams: 0 };
+  const watch = new RequestWatch(undefined, figures);
+  const counted = (): number[] => [figures.requestsInFlight, figures.streams];
+  const begin = (method: 'GET' | 'POST'): RecordedExchange => {
+    const exchange = new RecordedExchange({ method });
+    watch.watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+    return exchange;
+  };
+  const [call, passedOn, stream, otherStream] = [begin('POST'), begin('POST'), begin('GET'), begin('GET')];
+  t.same(counted(), [2, 2]);
+  watch.leave(passedOn);
+  t.same(counted(), [1, 2]);
+  watch.leave(otherStream);
+  t.same(counted(), [1, 1]);
+  for (const exchange of [passedOn, otherStream]) {
+    watch.leave(exchange);
+    exchange.respond(200, '', '');
+  }
+  t.same(counted(), [1, 1], 'the other worker counts their ends');
+  stream.openStream();
+  stream.end();
+  t.same(counted(), [1, 0]);
+  call.respond(200, '', '');
+  t.same(counted(), [0, 0]);
+  const left = begin('POST');
+  left.isForgiving = true;
+  left.abort();
+  left.respond(200, '', '');
+  const ends = figures.requests.series().filter(({ name }) => name === 'switchyard_requests_total');
+  t.same(ends.map(({ labels, value }) => [labels[0], labels[3], value]).sort(), [
+    ['GET', 'ok', 1],
+    ['POST', 'gone', 1],
+    ['POST', 'ok', 1],
+  ]);
+  const timed = figures.requests.series().filter(({ name }) => name === 'switchyard_request_seconds');
+  t.same(
+    timed.map(({ labels }) => labels[0]),
+    ['POST'],
+    'a stream lasts as long as its client likes',
   );
 });

@@ -23,6 +23,7 @@ t.test('a request is found by its id until the ring has overwritten it', async (
       durationMs: 12.5,
     },
   ]);
+  t.match(recent.find('3'), [{ status: 200, durationMs: 12.5, backendMs: 10 }], 'wherever it is kept');
   keep(recent, '4');
   t.strictSame(recent.find('1'), []);
   t.equal(recent.find('4').length, 1);

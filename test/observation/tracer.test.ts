@@ -15,6 +15,7 @@ import {
 import { Tracer } from '../../src/observation/tracer.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
+import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
@@ -63,11 +64,13 @@ class Scene {
   readonly #relay: Relay;
   readonly #watch: RequestWatch;
 
-  constructor(t: Test, ratio: number) {
+  /** @param tracer one that sends its spans, in place of one that keeps them here. */
+  constructor(t: Test, ratio: number, tracer?: Tracer) {
     this.context = new ScriptedContext(t);
     const counts = { exported: 0, dropped: 0, failed: 0 };
     const exporter = { add: (span: Span) => void this.spans.push(span), counts, close: async () => undefined };
-    this.#watch = new RequestWatch(undefined, undefined, undefined, new Tracer(ratio, exporter, () => 0.5));
+    const kept = new Tracer(ratio, exporter, () => 0.5);
+    this.#watch = new RequestWatch(undefined, undefined, undefined, tracer ?? kept);
     this.#relay = new Relay({
       accounts: createAccounts(),
       http: this.context.http,
@@ -157,6 +160,24 @@ t.test('a prompt is requested by its bare name, which its span has, too', async 
   t.equal(completion.spans[0]?.attributes['gen_ai.prompt.name'], undefined);
 });
 
+t.test('an id that is a text is told without its quotes', async (t) => {
+  const scene = new Scene(t, 1);
+  for (const [id, told] of [
+    ['"a-1"', 'a-1'],
+    ['""', ''],
+    ['17', '17'],
+  ]) {
+    scene.spans.length = 0;
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"b-add"}}`);
+    scene.post('tools/call', {}, { body });
+    scene.context.http.last.json(`{"jsonrpc":"2.0","id":${id},"result":{"content":[]}}`);
+    t.same(
+      scene.spans.map(({ attributes }) => attributes['jsonrpc.request.id']),
+      [told, told],
+    );
+  }
+});
+
 t.test('a failed span says how', async (t) => {
   const rows: readonly (readonly [outcome: object, type: string, isError: boolean])[] = [
     [{ result: { content: [], isError: true } }, 'tool_error', true],
@@ -215,10 +236,16 @@ const SPAN: Span = {
 };
 const RESOURCE = { attributes: { 'service.name': 'switchyard' }, version: '1' };
 
+/** As much as is looked at of what a collector is told about one process. */
+interface Told {
+  readonly resource: { readonly attributes: readonly { readonly key: string; readonly value: object }[] };
+  readonly scopeSpans: readonly { readonly scope: object; readonly spans: object[] }[];
+}
+
 interface Collector {
   readonly url: string;
   readonly server: Server;
-  readonly bodies: { readonly resourceSpans: readonly { scopeSpans: readonly { spans: object[] }[] }[] }[];
+  readonly bodies: { readonly resourceSpans: readonly Told[] }[];
   status: number;
 }
 
@@ -283,6 +310,22 @@ t.test('a collector gets spans in OTLP’s JSON format', async (t) => {
   ]);
 });
 
+t.test('a process that ends sends its last spans, which say what program and which process they are of', async (t) => {
+  const collector = await startCollector(t);
+  const tracer = Tracer.of({ endpoint: collector.url, sampleRatio: 1 }, 'worker-3', logInto([]));
+  new Scene(t, 1, tracer);
+  await tracer.close(5_000);
+  t.match(tracer.counts, { exported: 1, dropped: 0, failed: 0 });
+  const [{ resource, scopeSpans }] = collector.bodies[0]!.resourceSpans as [Told];
+  t.match(scopeSpans[0]?.scope, { name: 'switchyard', version: PROGRAM_VERSION });
+  t.match(Object.fromEntries(resource.attributes.map(({ key, value }) => [key, Object.values(value)[0]])), {
+    'service.name': 'switchyard',
+    'service.version': PROGRAM_VERSION,
+    'service.instance.id': 'worker-3',
+    'process.pid': String(process.pid),
+  });
+});
+
 t.test('spans are sent in batches, and none for which there is room is lost', async (t) => {
   const collector = await startCollector(t);
   const exporter = new SpanExporter(collector.url, RESOURCE, logInto([]));
@@ -291,7 +334,9 @@ t.test('spans are sent in batches, and none for which there is room is lost', as
   await until(() => exporter.counts.exported === count, 'all of them arrive, unasked');
   const sizes = collector.bodies.map(({ resourceSpans }) => resourceSpans[0]?.scopeSpans[0]?.spans.length ?? 0);
   t.ok(sizes.every((size) => size <= TRACE_SPANS_AT_ONCE_MAX));
+  exporter.add(SPAN);
   await exporter.close(5_000);
+  t.equal(exporter.counts.exported, count + 1, 'nor one that comes later');
 });
 
 t.test('a collector that accepts nothing costs spans, which are counted, and nothing else', async (t) => {
@@ -311,9 +356,14 @@ t.test('a collector that accepts nothing costs spans, which are counted, and not
   refused.add(SPAN);
   await refused.close(5_000);
   t.match(refused.counts, { exported: 0, failed: 1 });
+  const last = new SpanExporter(refusing.url, RESOURCE, logInto([]));
+  for (let n = 0; n < 6 * TRACE_SPANS_AT_ONCE_MAX; n++) last.add(SPAN);
+  await last.close(4_000);
+  t.same(last.counts, { exported: 0, dropped: 0, failed: 6 * TRACE_SPANS_AT_ONCE_MAX }, 'at its end without a pause');
   t.match(JSON.parse(lines.at(-1) ?? '{}'), { reason: 'status 503', spans: 1, msg: 'spans could not be exported' });
   const closed = new SpanExporter('http://127.0.0.1:1/v1/traces', RESOURCE, logInto(lines));
   closed.add(SPAN);
   await closed.close(5_000);
   t.match(closed.counts, { exported: 0, failed: 1 });
+  t.match(JSON.parse(lines.at(-1) ?? '{}'), { reason: 'ECONNREFUSED' });
 });
