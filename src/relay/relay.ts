@@ -176,12 +176,7 @@ export class Relay {
     // A retired process uses even a stale session: the requests in flight here belong to that state.
     if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
       this.#inSession(caller, session, exchange);
-    else if (
-      session === undefined &&
-      method === 'POST' &&
-      this.#modernHandler !== undefined &&
-      body.includes(VERSION_WORD)
-    ) {
+    else if (session === undefined && method === 'POST' && body.includes(VERSION_WORD)) {
       this.#readFirst(caller, exchange, (message) => {
         if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
       });

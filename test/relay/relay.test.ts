@@ -80,15 +80,34 @@ t.test('where only the modern era is served, a session id opens nothing, whateve
     t.match(scene.request({ method, body: NOTHING }).answer, { status: 405, headers: ['allow', 'POST, OPTIONS'] });
 });
 
+const MODERN = {
+  ...{ jsonrpc: '2.0', id: 'm', method: 'tools/list' },
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+};
+
+t.test(
+  'in a session that is gone a modern message is still one, but not as the body of a DELETE or a GET',
+  async (t) => {
+    const scene = new RelayScene(t, virtualHostOf({ a: {} }));
+    const body = Buffer.from(JSON.stringify(MODERN));
+    for (const method of ['DELETE', 'GET'] as const) {
+      const { answer } = scene.request({ method, body, sessionId: 'gone' });
+      t.match([answer?.status, answer?.body.toString()], [404, /initialize again/]);
+    }
+    const { answer } = scene.request({ body, sessionId: 'gone' });
+    t.match([answer?.status, answer?.body.toString()], [400, /"id":"m".*mcp-protocol-version/i]);
+  },
+);
+
 t.test('a modern message is no member of a batch: it is refused, and the others are answered', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ a: {} })).open({}, undefined, '2025-03-26');
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const modern = { jsonrpc: '2.0', id: 'm', method: 'tools/list', params: { _meta } };
-  const body = Buffer.from(JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'ping' }, modern]));
+  const body = Buffer.from(JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'ping' }, MODERN]));
   const { answer } = scene.request({ body });
   const messages = JSON.parse(answer?.body.toString() ?? '') as { id: unknown }[];
   t.match(
