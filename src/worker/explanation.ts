@@ -144,7 +144,7 @@ function whyUnknown({ name: backend, prefix, curation, allowedNames }: CompiledB
   const entry = items?.byBareName.get(name)?.entry;
   const bareName = items === undefined ? name : bareNameOf(items, name);
   if (bareName !== undefined && allowedNames.tools?.has(bareName) === false) {
-    return `not allowed: "${bareName}" is not in allowed_tool_names of ${backend}, or its exposes has no tools`;
+    return `not allowed: this virtual host does not have the tool "${bareName}" of ${backend} (allowed_tool_names, exposes)`;
   }
   if (bareName === undefined && entry?.isHidden === false) {
     return `renamed: "${name}" of ${backend} has the name "${prefix}${entry.name}" here`;

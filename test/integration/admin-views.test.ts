@@ -140,7 +140,7 @@ t.test('the views of the admin listener', async (t) => {
       return worker.verdict;
     };
     t.match(await explained('calc-add'), /^allowed: a call goes to calc as "add"/);
-    t.match(await explained('calc-sub'), /^not allowed: "sub" is not in allowed_tool_names of calc/);
+    t.match(await explained('calc-sub'), /^not allowed: this virtual host does not have the tool "sub" of calc/);
     t.match(await explained('other-x'), /^unknown backend: .*available: calc, dead/);
     t.match(await explained('x', caller.subject, 'nowhere'), /no such virtual host/);
     t.match(await explained('x', 'nobody@example.com'), /no user config for this subject/);
@@ -156,7 +156,7 @@ t.test('the views of the admin listener', async (t) => {
       return output;
     };
     const why = ['explain', '--subject', caller.subject, '--virtual-host', caller.virtualHostId, '--tool', 'calc-sub'];
-    t.match(await told(...why), /^verdict +not allowed: "sub" is not in allowed_tool_names of calc/m);
+    t.match(await told(...why), /^verdict +not allowed: this virtual host does not have the tool "sub" of calc/m);
     t.match(JSON.parse(await told(...why, '--json')), { workers: [{ verdict: /^not allowed/ }, {}] });
     t.match(await told('explain', requestId), /^outcome +ok$/m);
     const { sessions } = JSON.parse(await told('sessions', '--subject', caller.subject, '--json')) as {

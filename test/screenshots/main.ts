@@ -1,6 +1,7 @@
 // `npm run screenshots`: each page of the console with the demo's data, as a picture in docs/console/. As far as the browser's drawing
 // allows, it is the same from run to run: ports and times are fixed. Exit status 1 when a picture is larger than a page should load.
-// `npm run screenshots -- --sizes DIRECTORY` takes each page whole, in three widths and both schemes, into that directory instead.
+// `npm run screenshots -- --sizes DIRECTORY` takes each page whole, in three widths and both schemes, into that directory instead; or
+// only the pages that are named, such as `overview`.
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -17,7 +18,7 @@ import { McpCaller } from '../support/mcp-caller.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
-const usage = `Usage: npm run screenshots [-- --sizes DIRECTORY]`;
+const usage = `Usage: npm run screenshots [-- --sizes DIRECTORY [PAGE …]]`;
 const DIRECTORY = join(projectRoot, 'docs', 'console');
 const SUBJECT = 'demo@example.com';
 /** Fixed, because they are visible in the pictures. */
@@ -32,18 +33,20 @@ const CALL_EVERY_MS = 50;
 interface Options {
   /** `undefined`: the pictures of the documentation. */
   readonly sizesDirectory: string | undefined;
+  /** `[]`: all. */
+  readonly pages: readonly string[];
 }
 
 await runProgram(usage, optionsOf, run);
 
 function optionsOf(words: readonly string[]): Options {
-  const [name, directory, ...more] = words;
-  if (name === undefined) return { sizesDirectory: undefined };
-  if (name !== '--sizes' || directory === undefined || more.length > 0) throw new Error('no such options');
-  return { sizesDirectory: directory };
+  const [name, directory, ...pages] = words;
+  if (name === undefined) return { sizesDirectory: undefined, pages };
+  if (name !== '--sizes' || directory === undefined) throw new Error('no such options');
+  return { sizesDirectory: directory, pages };
 }
 
-async function run({ sizesDirectory }: Options): Promise<number> {
+async function run({ sizesDirectory, pages }: Options): Promise<number> {
   const scope = new Scope();
   try {
     const { calculator, wordsmith, nobody } = PORTS;
@@ -73,7 +76,9 @@ async function run({ sizesDirectory }: Options): Promise<number> {
     const setting = { origin: controlPlane.origin, token, browser: await startBrowser(scope), compositionId };
     if (sizesDirectory === undefined) return (await takeAll(setting, documentation())) ? 0 : 1;
     for (const width of WIDTHS) {
-      for (const scheme of SCHEMES) await takeAll(setting, { directory: sizesDirectory, width, scheme, isWhole: true });
+      for (const scheme of SCHEMES) {
+        await takeAll(setting, { ...{ directory: sizesDirectory, width, scheme, pages }, isWhole: true });
+      }
     }
     return 0;
   } finally {
@@ -94,10 +99,12 @@ interface Look {
   readonly scheme: (typeof SCHEMES)[number];
   /** The whole page rather than a window of it, and the size in the name. */
   readonly isWhole: boolean;
+  /** `[]`: all. */
+  readonly pages: readonly string[];
 }
 
 function documentation(): Look {
-  return { directory: DIRECTORY, width: 1_440, scheme: 'light', isWhole: false };
+  return { directory: DIRECTORY, width: 1_440, scheme: 'light', isWhole: false, pages: [] };
 }
 
 /** @returns whether all pictures are small enough. */
@@ -113,7 +120,9 @@ async function takeAll({ origin, token, browser, compositionId }: Setting, look:
     `sessionStorage.setItem("switchyard.token", ${JSON.stringify(token)});
      localStorage.setItem("switchyard.gateway", "https://gateway.example.com/gw-rs")`,
   );
-  for (const { name, path, heading, prepare } of shots(compositionId)) {
+  const all = [...shots(compositionId), ...(look.isWhole ? further() : [])];
+  for (const { name, path, heading, prepare } of all) {
+    if (look.pages.length > 0 && !look.pages.includes(name)) continue;
     await page.goto(`${origin}/ui${path}`);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
     await prepare?.(page);
@@ -136,7 +145,7 @@ function shots(compositionId: string): readonly Shot[] {
     {
       ...{ name: 'overview', path: '/', heading: 'Overview' },
       prepare: async (page) => {
-        await page.getByText('1 of 1 respond').waitFor();
+        await page.getByText('all of them respond').waitFor();
         await page.getByText(/in the gateway itself/).waitFor();
         const points = page.locator('.spark polyline').first();
         await until(async () => ((await points.getAttribute('points')) ?? '').split(' ').length >= 4, 'a curve');
@@ -175,7 +184,7 @@ function shots(compositionId: string): readonly Shot[] {
       ...{ name: 'playground', path: '/playground?tool=wordsmith-reverse', heading: 'Playground' },
       prepare: async (page) => {
         await page.getByRole('button', { name: /wordsmith-reverse/ }).click();
-        await page.getByLabel('text needed').fill('a gateway between clients and servers');
+        await page.getByLabel('text required').fill('a gateway between clients and servers');
         await page.getByRole('button', { name: 'Call the tool' }).click();
         await page.getByRole('heading', { name: /^Answered/ }).waitFor();
       },
@@ -198,10 +207,42 @@ function shots(compositionId: string): readonly Shot[] {
       prepare: (page) =>
         page
           .getByRole('region', { name: 'Explanation' })
-          .getByText(/^not allowed/)
+          .getByText(/^This virtual host/)
           .waitFor(),
     },
     { name: 'audit', path: '/audit', heading: 'Audit' },
+  ];
+}
+
+/** What else there is to look at, but not to document. */
+function further(): readonly Shot[] {
+  return [
+    {
+      ...{ name: 'import', path: '/servers/import', heading: 'Import servers' },
+      prepare: async (page) => {
+        const servers = {
+          github: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer x' } },
+          calculator: { url: `http://127.0.0.1:${PORTS.calculator}/mcp` },
+          files: { command: 'npx', args: ['files'] },
+        };
+        await page.getByLabel('Paste it here').fill(JSON.stringify({ mcpServers: servers }, undefined, 2));
+        await page.getByRole('button', { name: /^Import/ }).waitFor();
+      },
+    },
+    {
+      name: 'change',
+      path: '/servers/notes',
+      heading: 'notes',
+      prepare: (page) => page.getByRole('button', { name: 'Change' }).click(),
+    },
+    { name: 'compose-new', path: '/compose/new', heading: 'New composition' },
+    {
+      ...{ name: 'palette', path: '/servers', heading: 'Servers' },
+      prepare: async (page) => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('option').first().waitFor();
+      },
+    },
   ];
 }
 

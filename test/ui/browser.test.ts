@@ -120,7 +120,7 @@ t.test('the console', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: /calculator-add/ }).focus();
     await page.keyboard.press('Enter');
-    await page.getByLabel('a needed').focus();
+    await page.getByLabel('a required').focus();
     await page.keyboard.type('19');
     await page.keyboard.press('Tab');
     await page.keyboard.type('23');
@@ -135,7 +135,7 @@ t.test('the console', async (t) => {
   await t.test('progress is shown as it arrives, and a call can be cancelled', async (t) => {
     const server = (await caller.get('/servers/wordsmith')).json() as { readonly id: string };
     await open(`/playground?server=${server.id}&tool=countdown`);
-    await page.getByLabel('from needed').fill('50');
+    await page.getByLabel('from required').fill('50');
     await page.getByRole('button', { name: 'Call the tool' }).click();
     await page.getByRole('progressbar').first().waitFor();
     await page.getByRole('button', { name: 'Cancel the request' }).click();
@@ -147,7 +147,7 @@ t.test('the console', async (t) => {
     const server = (await caller.get('/servers/asker')).json() as { readonly id: string };
     await open(`/playground?server=${server.id}&tool=greet`);
     await page.getByRole('button', { name: 'Call the tool' }).click();
-    await page.getByLabel('Your name needed').fill('Ada');
+    await page.getByLabel('Your name required').fill('Ada');
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
     await page.getByRole('heading', { name: /^Answered/ }).waitFor();
     t.match(await page.locator('.call').textContent(), 'accept: Ada');
@@ -164,7 +164,7 @@ t.test('the console', async (t) => {
     await page.getByRole('button', { name: /reverse/ }).waitFor({ state: 'detached' });
     await tabTo(page, /countdown/);
     await page.keyboard.press('Enter');
-    await tabTo(page, /^from needed$/);
+    await tabTo(page, /^from required$/);
     await page.keyboard.type('50');
     await page.keyboard.press('Enter');
     await page.getByRole('progressbar').first().waitFor();
@@ -183,7 +183,7 @@ t.test('the console', async (t) => {
     await tabTo(page, /^Call the tool$/);
     await page.keyboard.press('Enter');
     await page.getByRole('form', { name: 'The server asks' }).waitFor();
-    await tabTo(page, /^Your name needed$/);
+    await tabTo(page, /^Your name required$/);
     await page.keyboard.type('Grace');
     await tabTo(page, /^Answer$/);
     await page.keyboard.press('Space');
@@ -405,7 +405,11 @@ t.test('the console', async (t) => {
         (cell) => (globalThis as unknown as Styled).getComputedStyle(cell, '::before').content,
       ),
     );
-    t.same(named, ['"Status"', '"Tools"', '"Last seen"'], 'of it, only what has a value');
+    t.same(
+      named,
+      ['none', '"Tools"', '"Last seen"'],
+      'of it, only what has a value; the status says itself what it is',
+    );
     t.same(complaints.splice(0), []);
   });
 

@@ -87,7 +87,7 @@ t.test('the playground', async (t) => {
 
   await t.test('JSON arguments: faults are explained, and values carry over to the form and back', async (t) => {
     await open(`/playground?server=${id}&tool=echo`);
-    await page.getByLabel('text needed').fill('one');
+    await page.getByLabel('text required').fill('one');
     await button('JSON').click();
     const field = page.getByLabel('Arguments as JSON');
     t.same(JSON.parse(await field.inputValue()), { text: 'one' });
@@ -99,7 +99,7 @@ t.test('the playground', async (t) => {
     t.match(await page.getByRole('alert').textContent(), /must be a JSON object/);
     await field.fill('{"text":"two","size":7}');
     await button('Form').click();
-    t.equal(await page.getByLabel('text needed').inputValue(), 'two');
+    t.equal(await page.getByLabel('text required').inputValue(), 'two');
     await button('JSON').click();
     await field.fill('{"text":"3 \\u00e9","size":8,"more":[null]}');
     await button('Call the tool').click();
@@ -109,7 +109,7 @@ t.test('the playground', async (t) => {
 
   await t.test('the exact request and answer, the split of the time, and a working shell command appear', async (t) => {
     await open(`/playground?server=${id}&tool=echo`);
-    await page.getByLabel('text needed').fill(`it's $HOME "q"`);
+    await page.getByLabel('text required').fill(`it's $HOME "q"`);
     const sent = page.waitForRequest((request) => (request.postData() ?? '').includes('tools/call'));
     await button('Call the tool').click();
     const request = await sent;
@@ -142,7 +142,7 @@ t.test('the playground', async (t) => {
     await page.getByRole('button', { name: /studio-letter/ }).click();
     await button('Get the prompt').click();
     await page.getByText('Please check: to').waitFor();
-    await page.getByLabel('to needed').fill('Ada');
+    await page.getByLabel('to required').fill('Ada');
     await button('Get the prompt').click();
     await outcome('Answered');
     t.match(await told(), 'Dear Ada');
@@ -164,7 +164,7 @@ t.test('the playground', async (t) => {
     await page.getByRole('button', { name: /hang/ }).waitFor({ state: 'detached' });
     t.match(page.url(), `composition=${deskId}`);
     await page.getByRole('button', { name: /echo/ }).click();
-    await page.getByLabel('text needed').fill('desk');
+    await page.getByLabel('text required').fill('desk');
     await button('Call the tool').click();
     await outcome('Answered');
     t.match(await block('Request'), `/servers/${deskId}/mcp`);
@@ -212,7 +212,7 @@ t.test('the playground', async (t) => {
       );
       backend = await start();
       await page.getByRole('button', { name: /studio-echo/ }).click();
-      await page.getByLabel('text needed').fill('back');
+      await page.getByLabel('text required').fill('back');
       await until(async () => {
         await button('Call the tool').click();
         await page.getByRole('heading', { name: /^(?:Answered|Failed)$/ }).waitFor();
@@ -246,7 +246,7 @@ t.test('the playground', async (t) => {
       await page.getByRole('heading', { name: 'Compositions', level: 1 }).waitFor();
       await page.getByRole('link', { name: 'Playground' }).click();
       await page.getByRole('button', { name: /studio-echo/ }).click();
-      await page.getByLabel('text needed').fill('late');
+      await page.getByLabel('text required').fill('late');
       await page.evaluate('globalThis.mark = 2');
       const headers = { authorization: `Bearer ${authorization}` };
       await until(async () => (await fetch(`${controlPlane.origin}/whoami`, { headers })).status === 401, 'it ends');
@@ -258,9 +258,9 @@ t.test('the playground', async (t) => {
       await page.getByLabel('Token').waitFor();
       t.match(await page.getByRole('alert').textContent(), /expired/i);
       await signIn(page, caller.token ?? '');
-      await page.getByLabel('text needed').waitFor();
+      await page.getByLabel('text required').waitFor();
       t.equal(page.url(), url);
-      await page.getByLabel('text needed').fill('again');
+      await page.getByLabel('text required').fill('again');
       await button('Call the tool').click();
       await outcome('Answered');
       t.equal(await page.evaluate('globalThis.mark'), 2);

@@ -19,6 +19,27 @@ export function verdictsOf({ workers }: Explanation): readonly Statement[] {
   return together(workers.map(({ slot, verdict, error }) => ({ slot, words: verdict ?? error ?? '' })));
 }
 
+export interface Verdict {
+  readonly isAllowed: boolean;
+  readonly reason: string;
+  /** What a call gets; `''` when that is not said. */
+  readonly outcome: string;
+}
+
+/** The parts of a verdict's words: what it is, why, and what a call gets. */
+export function verdictParts(words: string): Verdict {
+  const [said = '', outcome = ''] = words.split('. A call gets ');
+  const reason = said.replace(/^(?:not )?allowed: (.)/, (_, first: string) => first.toUpperCase());
+  return { isAllowed: /(?:^|\. {2})allowed: /.test(said), reason, outcome };
+}
+
+/** What finds the tool among those of all servers: names begin with the server's, mostly. */
+export function searchFor(tool: string, { workers }: Explanation): string {
+  const names = workers.flatMap(({ backends }) => backends.map(({ name }) => name));
+  const owner = names.find((name) => tool.startsWith(`${name}-`));
+  return owner === undefined ? tool : `${owner} ${tool.slice(owner.length + 1)}`;
+}
+
 /** Irregularities in the user config. */
 export function odditiesOf({ workers }: Explanation): readonly Statement[] {
   return together(workers.map(({ slot, oddities = '' }) => ({ slot, words: oddities })));

@@ -1,6 +1,7 @@
 // A server's lists, as the composition page needs them: each tool and prompt is picked by its name, each resource by its URI, each resource
 // template by its URI template.
 import type { Server } from '../api/types.js';
+import { counted } from './counted.js';
 import type { JsonObject } from './schema-form.js';
 
 export const itemKinds = ['tools', 'prompts', 'resources'] as const;
@@ -86,4 +87,16 @@ export function argumentsOf(kind: ItemKind, told: JsonObject): readonly ItemArgu
       isRequired: needed.has(name),
       isText: typeof property === 'object' && property !== null && (property as JsonObject)['type'] === 'string',
     }));
+}
+
+/** What a server has, in words: its tools, and whatever else there is. */
+export function offerWords({ toolCount, promptCount, resourceCount, templateCount }: Server): string {
+  const counts = [
+    [toolCount, 'tools'],
+    [promptCount, 'prompts'],
+    [resourceCount, 'resources'],
+    [templateCount, 'templates of resources'],
+  ] as const;
+  const told = counts.filter(([count], index) => index === 0 || count !== 0);
+  return told.map(([count, kind]) => (count === undefined ? `? ${kind}` : counted(count, kind))).join(', ');
 }

@@ -22,6 +22,7 @@ import { settingsName } from '../model/client-settings.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
+import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
 import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
@@ -160,10 +161,12 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         {published !== undefined && (
           <div class="actions">
             <Link class="button" href={`/playground?composition=${published.value.id}`}>
+              <Icon name="playground" />
               Try it
             </Link>
             {isChangeable && (
               <button type="button" class="danger" onClick={() => setRemoving(true)}>
+                <Icon name="remove" />
                 Delete
               </button>
             )}
@@ -275,7 +278,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
 
 function changeWords(count: number, isNew: boolean): string {
   if (count === 0) return isNew ? 'Nothing is chosen yet' : 'Everything is published';
-  return count === 1 ? '1 change is not published' : `${count} changes are not published`;
+  return `${counted(count, 'changes')} not published`;
 }
 
 function whoseWords(composition: Composition): string {

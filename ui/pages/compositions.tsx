@@ -14,7 +14,7 @@ import { Icon } from '../parts/icon.js';
 import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
-import { Table, type Order, type Row } from '../parts/table.js';
+import { Table, type Column, type Order, type Row } from '../parts/table.js';
 
 export const useCompositions = () => useQuery('compositions', () => askAll<Composition>('/compositions'));
 
@@ -56,13 +56,13 @@ export function CompositionsPage(): JSX.Element {
   );
 }
 
-const COLUMNS = [
+const COLUMNS: readonly Column[] = [
   { name: 'Name', isSorted: true },
   { name: 'Contents' },
   { name: 'For', isSorted: true },
   { name: 'Team', isSorted: true },
   { name: 'Changed', isSorted: true },
-] as const;
+];
 
 function CompositionTable({ compositions }: { readonly compositions: readonly Composition[] }): JSX.Element {
   const [order, setOrder] = useState<Order>({ column: 'Name', isDown: false });
@@ -75,6 +75,10 @@ function CompositionTable({ compositions }: { readonly compositions: readonly Co
     return all.sort((a, b) => sign * compare(valueOf(a), valueOf(b)) || compare(a.name, b.name));
   }, [compositions, words, order]);
   const rows = useMemo(() => found.map(rowOf), [found]);
+  const columns = useMemo(() => {
+    const isTeamless = compositions.every(({ team }) => team === undefined);
+    return COLUMNS.map((column) => ({ ...column, isEmpty: column.name === 'Team' && isTeamless }));
+  }, [compositions]);
   return (
     <>
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -98,7 +102,7 @@ function CompositionTable({ compositions }: { readonly compositions: readonly Co
             <p>Search for the name of a composition, or of somebody who may use it.</p>
           </Empty>
         ) : (
-          <Table label="Table of compositions" {...{ columns: COLUMNS, rows, order }} onOrder={setOrder} />
+          <Table label="Table of compositions" {...{ columns, rows, order }} onOrder={setOrder} />
         )}
       </section>
     </>

@@ -118,12 +118,12 @@ function WhatThereIs({ version, servers, compositions }: Overview): JSX.Element 
             ))}
         </div>
       )}
-      <dl>
+      <dl class="there">
         {counts.map(([state, count]) => (
           <StateRow key={state} state={state} count={count} />
         ))}
-        <dt>Tools</dt>
-        <dd>{servers.reduce((sum, { toolCount }) => sum + toolCount, 0).toLocaleString()}</dd>
+        <dt class="first">Tools</dt>
+        <dd class="first">{servers.reduce((sum, { toolCount }) => sum + toolCount, 0).toLocaleString()}</dd>
         <dt>Compositions</dt>
         <dd>
           <Link href="/compose">{compositions.length}</Link>
@@ -148,7 +148,9 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
       <dt>
         <span class={count === 0 ? 'status' : `status ${state}`}>{state}</span>
       </dt>
-      <dd>{count === 0 ? 'no server' : <Link href={`/servers?status=${state}`}>{counted(count, 'servers')}</Link>}</dd>
+      <dd class={count === 0 ? 'none' : undefined}>
+        {count === 0 ? 'none' : <Link href={`/servers?status=${state}`}>{counted(count, 'servers')}</Link>}
+      </dd>
     </>
   );
 }

@@ -1,6 +1,6 @@
 // A preview of a server before it is registered.
 import type { JSX } from 'preact';
-import { counted } from '../model/counted.js';
+import { offerWords } from '../model/server-items.js';
 import { Empty } from '../parts/empty.js';
 import { Said } from '../parts/said.js';
 import type { Preview } from './server-form.js';
@@ -37,9 +37,10 @@ function Found({ preview: { server, tools } }: { readonly preview: Preview }): J
       ) : (
         <>
           <p>
-            It reports its name as <Said text={name} max={100} /> <Said text={version} max={40} />, and has{' '}
-            {counted(server.toolCount, 'tools')}, {counted(server.promptCount ?? 0, 'prompts')} and{' '}
-            {counted(server.resourceCount ?? 0, 'resources')}. The prefix of its tools is{' '}
+            <strong>
+              <Said text={name} max={100} /> <Said text={version} max={40} />
+            </strong>{' '}
+            has {offerWords(server)}. For clients, their names begin with{' '}
             <code>{server.curation?.prefix ?? server.name}-</code>
           </p>
           <ul class="names">

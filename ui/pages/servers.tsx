@@ -18,7 +18,7 @@ import { Said } from '../parts/said.js';
 import { Status } from '../parts/status.js';
 import { Since } from '../parts/since.js';
 import type { Selection } from '../parts/selection.js';
-import { Table, type Order, type Row } from '../parts/table.js';
+import { Table, type Column, type Order, type Row } from '../parts/table.js';
 import { BulkActions } from './servers/bulk.js';
 
 /** More rows than this make a browser slow; users with more servers search. */
@@ -90,6 +90,10 @@ function FoundServers({ servers, reload }: FoundProps): JSX.Element {
   const [rows, setRows] = useState(ROWS_MAX);
   const search = { words: params.get('search') ?? '', tag: params.get('tag') ?? '', state: params.get('status') ?? '' };
   const tags = useMemo(() => [...new Set(servers.flatMap((server) => server.tags))].sort(), [servers]);
+  const columns = useMemo(
+    () => COLUMNS.map((column) => ({ ...column, isEmpty: EMPTY[column.name]?.(servers) ?? false })),
+    [servers],
+  );
   const order: Order = { column: params.get('sort') ?? 'Name', isDown: params.get('down') === '1' };
   const found = useMemo(
     () =>
@@ -127,7 +131,12 @@ function FoundServers({ servers, reload }: FoundProps): JSX.Element {
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label>
           Search
-          <input type="search" value={search.words} onInput={(event) => change('search', event.currentTarget.value)} />
+          <input
+            type="search"
+            placeholder="name, address or tag"
+            value={search.words}
+            onInput={(event) => change('search', event.currentTarget.value)}
+          />
         </label>
         <label>
           Tag
@@ -152,9 +161,11 @@ function FoundServers({ servers, reload }: FoundProps): JSX.Element {
         <label class="narrow">
           Sort by
           <select value={order.column} onChange={(event) => changeAll({ sort: event.currentTarget.value, down: '' })}>
-            {COLUMNS.filter((column) => 'isSorted' in column).map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
+            {columns
+              .filter(({ isSorted, isEmpty }) => isSorted === true && isEmpty !== true)
+              .map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
           </select>
         </label>
       </form>
@@ -171,7 +182,7 @@ function FoundServers({ servers, reload }: FoundProps): JSX.Element {
         ) : (
           <Table
             label="Table of servers"
-            columns={COLUMNS}
+            columns={columns}
             rows={found.slice(0, rows).map(knownRow)}
             order={order}
             onOrder={({ column, isDown }) => changeAll({ sort: column, down: isDown ? '1' : '' })}
@@ -190,14 +201,20 @@ function FoundServers({ servers, reload }: FoundProps): JSX.Element {
   );
 }
 
-const COLUMNS = [
+const COLUMNS: readonly Column[] = [
   { name: 'Name', isSorted: true },
-  { name: 'Status', isSorted: true },
+  { name: 'Status', isSorted: true, isBeside: true },
   { name: 'Tools', isNumber: true, isSorted: true },
   { name: 'Belongs to', isSorted: true },
   { name: 'Tags' },
   { name: 'Last seen', isSorted: true },
-] as const;
+];
+
+/** Columns that some gateways have no use for. */
+const EMPTY: Readonly<Record<string, (servers: readonly Server[]) => boolean>> = {
+  'Belongs to': (servers) => servers.every(({ team, owner }) => team === undefined && owner === undefined),
+  Tags: (servers) => servers.every(({ tags }) => tags.length === 0),
+};
 
 function rowOf(server: Server): Row {
   const { id, name, url, lastError, toolCount, tags, lastSeen, team, owner } = server;

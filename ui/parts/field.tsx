@@ -4,6 +4,8 @@ import { useId } from 'preact/hooks';
 
 interface FieldProps {
   readonly label: string;
+  /** What a label that is repeated on a page is about: only read out, as the place shows it. */
+  readonly about?: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly help?: ComponentChildren;
@@ -12,7 +14,16 @@ interface FieldProps {
   readonly rows?: number;
 }
 
-export function Field({ label, value, onChange, help, type = 'text', isRequired, rows }: FieldProps): JSX.Element {
+export function Field({
+  label,
+  about,
+  value,
+  onChange,
+  help,
+  type = 'text',
+  isRequired,
+  rows,
+}: FieldProps): JSX.Element {
   const id = useId();
   const shared = {
     id,
@@ -24,7 +35,10 @@ export function Field({ label, value, onChange, help, type = 'text', isRequired,
   } as const;
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id}>
+        {label}
+        {about !== undefined && <span class="unseen"> {about}</span>}
+      </label>
       {rows === undefined ? (
         <input {...shared} type={type} onInput={(event) => onChange(event.currentTarget.value)} />
       ) : (

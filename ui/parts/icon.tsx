@@ -17,7 +17,7 @@ export function Logo(): JSX.Element {
   return (
     <svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" fill="currentColor" />
-      <g fill="none" stroke="var(--raised)" stroke-width="2.75" stroke-linecap="round">
+      <g fill="none" stroke="var(--fill-ink)" stroke-width="2.75" stroke-linecap="round">
         <path d="M6 10h20M6 22h20M9 22c7 0 7-12 14-12" />
       </g>
     </svg>

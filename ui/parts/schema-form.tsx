@@ -61,7 +61,7 @@ function SchemaField(props: FieldProps): JSX.Element {
   return (
     <div class="field">
       <label for={id}>
-        {name} {field.isRequired ? <span class="note">needed</span> : ''}
+        {name} {field.isRequired ? <span class="note">required</span> : ''}
       </label>
       <Input {...{ id, field, entry, onChange }} help={help} isFaulty={fault !== undefined} />
       <div id={help} class="note">

@@ -9,6 +9,10 @@ export interface Column {
   readonly isNumber?: boolean;
   /** The rows can be sorted by it. */
   readonly isSorted?: boolean;
+  /** In a card it is beside the head of the row, without its name. */
+  readonly isBeside?: boolean;
+  /** No row has anything in it. */
+  readonly isEmpty?: boolean;
 }
 
 export interface Row {
@@ -47,9 +51,9 @@ export function Table({ label, columns, rows, order, onOrder, selection, selecta
                 <SelectAllBox of={selection} ids={selectable} label={`Select all ${selectable.length}`} />
               </td>
             )}
-            {columns.map((column) => (
-              <ColumnHead key={column.name} {...{ column, order, onOrder }} />
-            ))}
+            {columns.map(
+              (column) => column.isEmpty !== true && <ColumnHead key={column.name} {...{ column, order, onOrder }} />,
+            )}
           </tr>
         </thead>
         <tbody role="rowgroup">
@@ -98,8 +102,8 @@ interface RowProps {
 
 /** Is drawn again only with another `Row`: a search would otherwise draw hundreds of them for each key. */
 class TableRow extends Component<RowProps> {
-  override shouldComponentUpdate({ row, selection }: RowProps): boolean {
-    return row !== this.props.row || selection !== this.props.selection;
+  override shouldComponentUpdate({ row, columns, selection }: RowProps): boolean {
+    return row !== this.props.row || columns !== this.props.columns || selection !== this.props.selection;
   }
 
   override render({ row: { key, name = key, cells }, columns, selection }: RowProps): JSX.Element {
@@ -110,13 +114,18 @@ class TableRow extends Component<RowProps> {
             <SelectBox of={selection} id={key} label={`Select ${name}`} />
           </td>
         )}
-        {columns.map(({ name: column, isNumber }, index) =>
-          index === 0 ? (
+        {columns.map(({ name: column, isNumber, isBeside, isEmpty }, index) =>
+          isEmpty === true ? undefined : index === 0 ? (
             <th key={column} role="rowheader" scope="row">
               {cells[index]}
             </th>
           ) : (
-            <td key={column} role="cell" data-label={column} class={isNumber === true ? 'number' : undefined}>
+            <td
+              key={column}
+              role="cell"
+              data-label={column}
+              class={isNumber === true ? 'number' : isBeside === true ? 'beside' : undefined}
+            >
               {cells[index]}
             </td>
           ),

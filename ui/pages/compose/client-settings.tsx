@@ -1,8 +1,9 @@
 // Clients' settings to copy, for the address at which they reach the gateway. The browser remembers the address, but never a token.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { clientSettings, endpointOf } from '../../model/client-settings.js';
+import { clientSettings, endpointOf, type ClientSettings } from '../../model/client-settings.js';
 import { announce } from '../../parts/announcements.js';
+import { Icon } from '../../parts/icon.js';
 import { Field } from '../../parts/field.js';
 import { CodeBlock } from '../../parts/said.js';
 
@@ -27,18 +28,37 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
       {url === undefined ? (
         <p class="note bad">This is not an http or https address.</p>
       ) : (
-        clientSettings(name, url).map(({ client, place, text }) => (
-          <details key={client}>
-            <summary>{client}</summary>
-            <p class="note">{place}</p>
-            <CodeBlock label={`Settings for ${client}`} text={text} />
-            <button type="button" onClick={() => void copy(text)}>
-              Copy the settings for {client}
-            </button>
-          </details>
-        ))
+        <ClientChoice settings={clientSettings(name, url)} />
       )}
     </section>
+  );
+}
+
+function ClientChoice({ settings }: { readonly settings: readonly ClientSettings[] }): JSX.Element {
+  const [chosen, setChosen] = useState('');
+  const shown = settings.find(({ client }) => client === chosen) ?? settings[0];
+  return (
+    <>
+      <div class="segments" role="group" aria-label="Client">
+        {settings.map(({ client }) => (
+          <button key={client} type="button" aria-pressed={client === shown?.client} onClick={() => setChosen(client)}>
+            {client}
+          </button>
+        ))}
+      </div>
+      {shown !== undefined && (
+        <>
+          <p class="note">{shown.place}</p>
+          <div class="copied">
+            <CodeBlock label={`Settings for ${shown.client}`} text={shown.text} />
+            <button type="button" onClick={() => void copy(shown.text)}>
+              <Icon name="copy" />
+              Copy<span class="unseen"> the settings for {shown.client}</span>
+            </button>
+          </div>
+        </>
+      )}
+    </>
   );
 }
 

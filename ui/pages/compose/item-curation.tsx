@@ -53,18 +53,21 @@ export function ItemCuration({ kind, item, curation, onChange, children }: Curat
       {wasOpened && (
         <>
           <Field
-            label={`Other name of ${name}`}
+            label="Other name"
+            about={`of ${name}`}
             value={said.name ?? ''}
             help="Shown after the server’s prefix. Empty: keep the original."
             onChange={(typed) => change({ ...said, name: words(typed) })}
           />
           <Field
-            label={`Other title of ${name}`}
+            label="Other title"
+            about={`of ${name}`}
             value={said.title ?? ''}
             onChange={(typed) => change({ ...said, title: words(typed) })}
           />
           <Field
-            label={`Other description of ${name}`}
+            label="Other description"
+            about={`of ${name}`}
             rows={3}
             value={said.description ?? ''}
             help={<LongSaid text={told['description'] ?? 'It has none of its own.'} max={200} />}
@@ -108,7 +111,8 @@ function ArgumentField({ argument, owner, said, onChange }: ArgumentProps): JSX.
   return (
     <div class="field argument">
       <label for={id}>
-        Argument {shown} of {owner}
+        Argument {shown}
+        <span class="unseen"> of {owner}</span>
       </label>
       <div class="filters">
         <select

@@ -5,6 +5,7 @@ import { Link } from 'wouter-preact';
 import type { Server } from '../../api/types.js';
 import { pickedOf, withItem, withPicked, type CompositionDraft } from '../../model/composition-draft.js';
 import { counted } from '../../model/counted.js';
+import { offerWords } from '../../model/server-items.js';
 import { pickedIn, pickerRows, withAllTools, type Picked, type PickerRow } from '../../model/picker-rows.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
@@ -26,8 +27,8 @@ const KIND_WORDS = { tools: '', prompts: 'prompt', resources: 'resource' } as co
 
 export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JSX.Element {
   const hintId = useId();
-  // A server's page leads here with its name.
-  const [text, setText] = useState(() => new URLSearchParams(location.search).get('server') ?? '');
+  // Other pages lead here with the name of a server or a tool.
+  const [text, setText] = useState(() => new URLSearchParams(location.search).get('search') ?? '');
   const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [used] = useState(() => new Set(draft.servers.map(({ name }) => name)));
   const words = useMemo(() => wordsIn(text), [text]);
@@ -193,7 +194,7 @@ function ServerRow({
       )}
       <span class="note">
         {count > 0 && `${count} of `}
-        {countWords(server)}
+        {offerWords(server)}
       </span>
     </div>
   );
@@ -248,16 +249,6 @@ function StateRow({ row: { server, fault }, tabIndex, lists }: StateRowProps): J
       )}
     </div>
   );
-}
-
-function countWords({ toolCount, promptCount = 0, resourceCount = 0, templateCount = 0 }: Server): string {
-  const counts = [
-    [toolCount, 'tools'],
-    [promptCount, 'prompts'],
-    [resourceCount + templateCount, 'resources'],
-  ] as const;
-  const there = counts.filter(([count], index) => index === 0 || count > 0);
-  return there.map(([count, kind]) => counted(count, kind)).join(', ');
 }
 
 /** Patterns choose the tools that a server has, and those that it will have. */

@@ -3,15 +3,19 @@ import type { JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
+import type { Composition } from '../../api/types.js';
 import type { Explanation } from '../../api/view-types.js';
 import {
   backendRowsOf,
   connectionWords,
   keptOf,
   odditiesOf,
+  searchFor,
   silenceWords,
+  verdictParts,
   verdictsOf,
   type BackendRow,
+  type Statement,
 } from '../../model/explanation.js';
 import { Icon } from '../../parts/icon.js';
 import { Loaded } from '../../parts/notices.js';
@@ -33,29 +37,50 @@ export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps
   const explanation = useQuery(path, async () => (await ask<Explanation>(path)).value);
   return (
     <Loaded query={explanation}>
-      {(read) => (
-        <div class="card" role="region" aria-label="Explanation">
-          <p>
-            <Said text={read.tool === '' ? 'All tools' : read.tool} /> for <Said text={read.subject} />
-          </p>
-          <Words explanation={read} />
-          <BackendTable rows={backendRowsOf(read)} />
-          <div class="actions">
-            {compositions.some(({ id }) => id === read.virtualHost) && (
-              <Link class="button" href={`/compose/${read.virtualHost}`}>
-                <Icon name="compose" />
-                Open the composition
-              </Link>
+      {(read) => {
+        const composition = compositions.find(({ id }) => id === read.virtualHost);
+        return (
+          <div class="explained" role="region" aria-label="Explanation">
+            {read.tool === '' && (
+              <h3>
+                All tools for <Said text={read.subject} />
+              </h3>
             )}
-            <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
-              <Icon name="refresh" />
-              Ask again
-            </button>
+            <Words explanation={read} />
+            <BackendTable rows={backendRowsOf(read)} />
+            <div class="actions">
+              {composition !== undefined && <Remedy {...{ composition, explanation: read }} />}
+              <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
+                <Icon name="refresh" />
+                Ask again
+              </button>
+            </div>
           </div>
-        </div>
-      )}
+        );
+      }}
     </Loaded>
   );
+}
+
+/** Where the composition lacks the tool, the page of the composition opens with a search for it. */
+function Remedy({ composition: { id, name }, explanation }: RemedyProps): JSX.Element {
+  const { tool } = explanation;
+  const isLacking = verdictsOf(explanation).some(({ words }) => words.startsWith('not allowed'));
+  const search = isLacking ? `?${new URLSearchParams({ search: searchFor(tool, explanation) }).toString()}` : '';
+  return (
+    <Link class={isLacking ? 'button main' : 'button'} href={`/compose/${id}${search}`}>
+      <Icon name={isLacking ? 'add' : 'compose'} />
+      <span>
+        {isLacking ? 'Add it to ' : 'Open '}
+        <Said text={name} max={60} />
+      </span>
+    </Link>
+  );
+}
+
+interface RemedyProps {
+  readonly composition: Composition;
+  readonly explanation: Explanation;
 }
 
 function Words({ explanation }: { readonly explanation: Explanation }): JSX.Element {
@@ -64,18 +89,8 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
   return (
     <>
       {silence !== '' && <p class="bad">{silence}</p>}
-      {verdictsOf(explanation).map(({ words, slots }) => (
-        <div key={words} class={`verdict${words.startsWith('allowed') ? ' yes' : ''}`}>
-          <div class="said-verdict">
-            <Icon name={words.startsWith('allowed') ? 'done' : 'close'} />
-            <LongSaid text={words} max={1_000} />
-          </div>
-          {slots.length > 0 && (
-            <p class="note">
-              {slots.length === 1 ? 'says process' : 'say processes'} {slots.join(', ')}
-            </p>
-          )}
-        </div>
+      {verdictsOf(explanation).map((statement) => (
+        <VerdictCard key={statement.words} {...{ explanation, statement }} />
       ))}
       {keptOf(explanation).map(({ words, slots }) => (
         <p key={words} class="bad">
@@ -96,6 +111,32 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
   );
 }
 
+interface VerdictProps {
+  readonly explanation: Explanation;
+  readonly statement: Statement;
+}
+
+function VerdictCard({ explanation: { subject, tool }, statement: { words, slots } }: VerdictProps): JSX.Element {
+  const { isAllowed, reason, outcome } = verdictParts(words);
+  return (
+    <div class={`verdict${isAllowed ? ' yes' : ''}`}>
+      <Icon name={isAllowed ? 'done' : 'close'} />
+      <div>
+        {tool !== '' && (
+          <h3>
+            <Said text={subject} max={100} /> {isAllowed ? 'can' : 'cannot'} use <Said text={tool} max={128} />
+          </h3>
+        )}
+        <LongSaid text={reason} max={1_000} />
+        <p class="note">
+          {outcome !== '' && `A call gets the error ${outcome}. `}
+          {slots.length > 0 && `${slots.length === 1 ? 'Says process' : 'Say processes'} ${slots.join(', ')}.`}
+        </p>
+      </div>
+    </div>
+  );
+}
+
 const COLUMNS = [
   { name: 'Backend' },
   { name: 'Process' },
@@ -106,10 +147,11 @@ const COLUMNS = [
 
 function BackendTable({ rows }: { readonly rows: readonly BackendRow[] }): JSX.Element | null {
   if (rows.length === 0) return null;
+  const isOne = new Set(rows.map(({ slot }) => slot)).size === 1;
   return (
     <Table
       label="Backends"
-      columns={COLUMNS}
+      columns={COLUMNS.map((column) => ({ ...column, isEmpty: isOne && column.name === 'Process' }))}
       rows={rows.map((row) => ({
         key: `${row.name} ${row.slot}`,
         cells: [

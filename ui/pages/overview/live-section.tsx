@@ -57,6 +57,10 @@ interface TilesProps {
 /** The share of failing requests from which on the figure is marked. */
 const FAILING_SHARE = 0.1;
 
+function perSecondWords(perSecond: number): string {
+  return perSecond === 0 ? 'none' : `${rateWords(perSecond)}/s`;
+}
+
 function failingShare({ requestsPerSecond, failuresPerSecond }: LiveReading): number {
   return requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
 }
@@ -72,13 +76,13 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         figure={`${figureOf(reading.callsPerSecond)} /s`}
         values={past.map((each) => each.callsPerSecond)}
       >
-        {requestsPerSecond === 0 ? 'no' : rateWords(requestsPerSecond)} requests of all kinds a second
+        {requestsPerSecond === 0 ? 'no requests' : `${rateWords(requestsPerSecond)} requests/s in all`}
       </Tile>
       <Tile name="Failures" figure={shareWords(share)} isBad={share >= FAILING_SHARE} values={past.map(failingShare)}>
-        {rateWords(failuresPerSecond)} failed and {rateWords(reading.refusalsPerSecond)} refused a second
+        {perSecondWords(failuresPerSecond)} failed, {perSecondWords(reading.refusalsPerSecond)} refused
       </Tile>
       <Tile name="Median time" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
-        {callP50Ms === null ? 'no calls lately' : 'half of the calls are faster'}
+        {callP50Ms === null ? 'no calls lately' : 'half of them are faster'}
       </Tile>
       <Tile name="99th percentile" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
         {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway itself`}
@@ -92,7 +96,7 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         isBad={listening < workers.length}
         values={past.map(({ workers: each }) => each.length)}
       >
-        {listening} of {workers.length} respond
+        {listening === workers.length ? 'all of them respond' : `${workers.length - listening} without response`}
       </Tile>
     </div>
   );
@@ -118,8 +122,8 @@ function Tile({ name, figure, isBad, values, children }: TileProps): JSX.Element
         {unit.length > 0 && <small> {unit.join(' ')}</small>}
       </dd>
       <dd class="more">
+        <span>{children}</span>
         <Spark values={values} />
-        {children}
       </dd>
     </dl>
   );
@@ -130,9 +134,11 @@ const HEIGHT = 32;
 
 /** The figures beside the chart say the same in text. */
 function Spark({ values }: { readonly values: readonly number[] }): JSX.Element {
+  const points = sparkPoints(values, WIDTH, HEIGHT);
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
-      <polyline points={sparkPoints(values, WIDTH, HEIGHT)} />
+      <polygon points={`0,${HEIGHT} ${points} ${WIDTH},${HEIGHT}`} />
+      <polyline points={points} />
     </svg>
   );
 }

@@ -28,8 +28,16 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
         <h2 id="outcome" ref={outcome} tabIndex={-1}>
           <span class={`status ${LOOKS[state.value]}`}>{STATE_WORDS[state.value]}</span>
         </h2>
-        {told.length > 0 && <p class="note">{told.join(', ')}</p>}
-        {split.value !== '' && <p class="note">Timed by the control plane: {split.value}</p>}
+        {told.length > 0 && (
+          <p class="note">
+            {told.join(', ')}
+            {split.value !== '' && (
+              <>
+                . <span>Timed by the control plane: {split.value}</span>
+              </>
+            )}
+          </p>
+        )}
       </div>
       {state.value === 'underway' && (
         <button

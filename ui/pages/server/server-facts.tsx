@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
-import { counted } from '../../model/counted.js';
+import { offerWords } from '../../model/server-items.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
 import { stateOf, type ServerState } from '../../model/server-state.js';
 import { authWords } from '../../model/server-draft.js';
@@ -115,14 +115,3 @@ const ERA_WORDS = {
   both: 'MCP with sessions, and without (2026-07-28)',
   unknown: 'not known yet',
 } as const;
-
-function offerWords({ toolCount, promptCount, resourceCount, templateCount }: Server): string {
-  const counts = [
-    [toolCount, 'tools'],
-    [promptCount, 'prompts'],
-    [resourceCount, 'resources'],
-    [templateCount, 'templates of resources'],
-  ] as const;
-  const told = counts.filter(([count], index) => index === 0 || count !== 0);
-  return told.map(([count, kind]) => (count === undefined ? `? ${kind}` : counted(count, kind))).join(', ');
-}

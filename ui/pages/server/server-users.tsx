@@ -26,7 +26,7 @@ export function ServerUsers({ server: { name } }: { readonly server: Server }): 
           return (
             <p class="note">
               No composition has any of it.{' '}
-              {isMaker && <Link href={`/compose/new?server=${encodeURIComponent(name)}`}>Compose one</Link>}
+              {isMaker && <Link href={`/compose/new?search=${encodeURIComponent(name)}`}>Compose one</Link>}
             </p>
           );
         }}
