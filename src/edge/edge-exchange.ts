@@ -332,7 +332,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   #onBodyWritable(offset: number): boolean {
     this.#watch?.noteProgress();
-    const hasRoom = this.#onProgress(this.#parts?.tryMore(offset) ?? 'room');
+    const hasRoom = this.#onProgress(this.#parts!.tryMore(offset));
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom;
   }
@@ -375,7 +375,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   #tryMoreOfBody(): boolean {
     const offset = this.#res.getWriteOffset();
-    const hasRoom = this.#onProgress(this.#parts?.tryAgain(offset) ?? 'room');
+    const hasRoom = this.#onProgress(this.#parts!.tryAgain(offset));
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom || this.#res.getWriteOffset() > offset;
   }

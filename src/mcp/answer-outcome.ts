@@ -58,7 +58,7 @@ const RETURN = 0x0d;
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');
-  return typeof code === 'number' && Number.isSafeInteger(code) ? code : 0;
+  return Number.isSafeInteger(code) ? (code as number) : 0;
 }
 
 function resultSaysError(json: string): boolean {

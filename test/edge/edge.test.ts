@@ -1,4 +1,7 @@
 // The listeners of a worker, the same with each HTTP library: which requests reach whom, what the edge answers by itself, and how it drains.
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:https';
+import { text } from 'node:stream/consumers';
 import t from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -12,6 +15,8 @@ import { canSharePort } from '../../src/edge/node-server.js';
 import type { EdgeContext } from '../../src/edge/edge-context.js';
 import { IncomingRequest } from '../../src/edge/incoming-request.js';
 import type { RequestHead } from '../../src/edge/request-head.js';
+import { createCertificates } from '../support/certificates.js';
+import { findFreePort } from '../support/free-port.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 import { edgeScene as scene, MCP, requestOf } from './edge-scene.js';
@@ -301,6 +306,10 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     kept.write(requestOf('POST', MCP));
     t.equal((await kept.readAnswer()).header('connection'), 'close', 'it is served, and ends');
     await drained;
+    const unused = await scene(t, listener, { drainNoticeMs: 60_000, drainTimeoutMs: 120_000 });
+    unused.edge.announceDrain();
+    await unused.edge.drain();
+    t.pass('without connections there is nothing to wait for');
     for (const times of [
       { drainNoticeMs: 100, drainTimeoutMs: 60_000 },
       { drainNoticeMs: 60_000, drainTimeoutMs: 200 },
@@ -317,6 +326,28 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
       t.equal(hasty.told.at(-1), `refused ${refusals.draining.code} POST`, 'the process may end at any time');
     }
   });
+
+  t.test(
+    `${listener}: the same is served over TLS on an address of its own, and is known to have come so`,
+    async (t) => {
+      const { authority, server } = createCertificates(t);
+      const port = await findFreePort();
+      const { handler, told, ask } = await scene(t, listener, {
+        tls: { address: { host: '127.0.0.1', port }, ...server },
+      });
+      handler.act = (exchange) => exchange.respond(200, 'text/plain', exchange.isTls ? 'over TLS' : 'in plain text');
+      t.equal((await ask('GET', MCP)).text, 'in plain text');
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        get({ host: '127.0.0.1', port, path: MCP, ca: authority.certificate, agent: false }, resolve).on(
+          'error',
+          reject,
+        );
+      });
+      t.equal(answer.statusCode, 200);
+      t.equal(await text(answer), 'over TLS');
+      t.same(told, ['request GET v', 'request GET v']);
+    },
+  );
 
   t.test(`${listener}: an address that is not of this machine is named`, async (t) => {
     await t.rejects(scene(t, listener, { address: { host: '192.0.2.1', port: 4_000 } }), {

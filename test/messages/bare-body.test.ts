@@ -1,7 +1,11 @@
 import t from 'tap';
+import type { ExchangeWatcher } from '../../src/exchange/exchange.js';
+import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { routeName } from '../../src/user-config/routing.js';
 import { bareNameBody } from '../../src/messages/bare-body.js';
+import { tracedMessage } from '../../src/messages/trace-passing.js';
+import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
@@ -16,9 +20,11 @@ function relayed(text: string, backendName: string): string {
   const before = Buffer.from(body);
   const result = bareNameBody(body, message, route);
   if (!body.equals(before)) throw new Error("the caller's bytes were changed");
-  const { start, end } = result.leftOut ?? { start: 0, end: 0 };
-  const { putIn = Buffer.alloc(0) } = result;
-  return Buffer.concat([result.body.subarray(0, start), putIn, result.body.subarray(end)]).toString();
+  return textOf(result);
+}
+
+function textOf({ body, leftOut = { start: 0, end: 0 }, putIn = Buffer.alloc(0) }: OutgoingMessage): string {
+  return Buffer.concat([body.subarray(0, leftOut.start), putIn, body.subarray(leftOut.end)]).toString();
 }
 
 function call(nameToken: string, argumentsText = '{}', members = ''): string {
@@ -96,4 +102,33 @@ t.test('agrees with JSON.parse on random names', async (t) => {
     if (result.params.name !== bareName) t.equal(result.params.name, bareName, printable(sent));
   }
   t.pass('300 names');
+});
+
+t.test('a trace in the message becomes that of the request to the backend, and nothing else changes', async (t) => {
+  const own = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const parent = own.replaceAll('b', 'c');
+  const large = `"${'x'.repeat(limits.readAtOnceBytesMax)}"`;
+  for (const [members, read] of [
+    [`"_meta":{"traceparent":"${parent}","n":1.0}`, parent],
+    [`"arguments":{"n":1.0}, "_meta" : {"n":1.0,"traceparent" : "${parent}" }`, parent],
+    [`"arguments":{"traceparent":"${parent}"},"_meta":{"n":1.0}`, ''],
+    ['"_meta":{"traceparent":7}', ''],
+    [`"_meta":"traceparent"`, ''],
+    [`"_meta":{"traceparent":"${parent}"},"arguments":{"t":${large}}`, ''],
+  ] as const) {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x",${members}}}`;
+    const body = Buffer.from(text);
+    const given: string[] = [];
+    const watcher: Pick<ExchangeWatcher, 'onSending'> = {
+      onSending: (inMessage) => {
+        given.push(inMessage);
+        return { traceparent: own, tracestate: '' };
+      },
+    };
+    const plan = { exchange: { request: { body } }, message: readClientMessage(body), metadata: { headers: [] } };
+    const sent = tracedMessage(watcher as ExchangeWatcher, plan as never, { body }, { bytes: body, start: 0, end: 0 });
+    t.same(given, [read], printable(members.slice(0, 100)));
+    t.equal(sent.trace?.traceparent, own, 'in a header in any case');
+    t.ok(textOf(sent) === (read === '' ? text : text.replace(parent, own)));
+  }
 });

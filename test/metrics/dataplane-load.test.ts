@@ -74,6 +74,19 @@ t.test('rates and times are of the interval, by method and by backend, the busie
   }
 });
 
+t.test('times are of what was answered in the interval, and after a restart there are none before it', async (t) => {
+  const slow = { method: 'tools/call', backend: 'b', count: 100, boundS: 1 };
+  const quick = { ...slow, count: 10, boundS: 0.01 };
+  const { methods, backends } = load(reading(0, [slow]), reading(1_000, [slow, quick]));
+  for (const [row] of [methods, backends]) {
+    t.match(row, { requestsPerSecond: 10 });
+    t.equal(row?.p50S?.toFixed(3), '0.005', 'what was slow before does not count');
+  }
+  const restarted = new Interval(reading(0, [slow]), reading(1_000, [{ ...slow, count: 1 }]));
+  t.equal(restarted.perSecond('switchyard_requests_total'), 0);
+  t.equal(restarted.quantile('switchyard_request_seconds', 0.5), undefined);
+});
+
 t.test('gauges are as they are now, and a worker has the figures that it reports', async (t) => {
   const before = reading(0, [], { switchyard_cpu_seconds_total: 3, switchyard_refusals_total: 5 });
   const now = reading(2_000, [], {

@@ -111,6 +111,23 @@ t.test('an origin that is never connected to is logged once, whichever config na
   t.equal(lines.length, BACKEND_OBSTACLES_LOGGED, 'not without bound');
 });
 
+t.test('tools that a list leaves out are logged once, and again when they are others', async (t) => {
+  const lines: string[] = [];
+  const log = new BackendLog(logInto(lines));
+  const virtualHost = virtualHostOf({ a: {}, b: {} });
+  const [a, b] = [backendOf(virtualHost, 'a'), backendOf(virtualHost, 'b')];
+  const [one, two] = ['one: too many headers', 'two: too many headers'] as const;
+  for (const tools of [[one], [one], [one, two], [one]]) log.onToolsLeftOut(a, tools);
+  log.onToolsLeftOut(b, [one]);
+  t.match(lines.map(parse), [
+    { level: 40, backend: 'a', origin: a.target.origin, tools: [one] },
+    { backend: 'a', tools: [one, two] },
+    { backend: 'a', tools: [one] },
+    { backend: 'b', tools: [one] },
+  ]);
+  t.equal(lines.length, 4);
+});
+
 t.test('settings of extensions that differ are logged once for each virtual host', async (t) => {
   const lines: string[] = [];
   const log = new BackendLog(logInto(lines));
