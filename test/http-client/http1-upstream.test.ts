@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { mock } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import {
   plainRequest,
@@ -11,6 +12,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequest,
 } from '../../src/http-client/http-upstream.js';
+import { BackendConnections } from '../../src/http-client/backend-connections.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
@@ -182,6 +184,19 @@ t.test('connections are kept, and as many are opened as there are calls at once'
   t.equal(backend.connections, 1);
   await Promise.all(Array.from({ length: 10 }, () => send(upstream, backend.origin).over()));
   t.equal(backend.connections, 10);
+});
+
+t.test('a burst of calls opens some connections at a time, and each call is answered', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  const { upstreamConnectingMax } = connectionBounds;
+  const connections = new BackendConnections({ connectTimeoutMs: 5_000 });
+  t.teardown(() => connections.close());
+  const calls = Array.from({ length: upstreamConnectingMax + 8 }, () => send(connections.calls, backend.origin));
+  t.same(connections.counts, { calls: upstreamConnectingMax, streams: 0, replies: 0 });
+  for (const call of calls) await call.over();
+  t.same(new Set(calls.map(({ status }) => status)), new Set([200]));
+  await send(connections.streams, backend.origin).over();
+  t.match(connections.counts, { streams: 1, replies: 0 }, 'each kind has connections of its own');
 });
 
 t.test('reads every framing of an answer', async (t) => {
@@ -369,6 +384,9 @@ t.test('a request that cannot be written is an unsent fault', async (t) => {
   for (const [name, { origin, kind }] of Object.entries(cases)) {
     const { fault } = await send(upstream, origin).over();
     t.same([fault?.kind, fault?.isUnsent], [kind, true], name);
+    if (kind !== 'tls-failed') continue;
+    t.match(fault, { logDetail: /./ }, 'the log says why');
+    t.equal(fault?.detail, undefined, 'and callers are not told');
   }
   const invalid = await send(upstream, plain.origin, { headers: ['x', 'a\nb'] }).over();
   t.equal(invalid.fault?.isUnsent, true, 'a header that cannot be sent');
@@ -430,6 +448,14 @@ t.test('an aborted call hears nothing more', async (t) => {
   t.equal(backend.requests.length, 1, 'a call that was aborted before it was written never left');
   unanswered.abort();
   await until(() => backend.openConnections <= 1, 'the cut connection');
+
+  backend.handler = (request) => request.json('{}');
+  await send(upstream, backend.origin).over();
+  const keptCount = backend.openConnections;
+  send(upstream, backend.origin).abort();
+  await turn();
+  t.equal((await send(upstream, backend.origin).over()).status, 200);
+  t.equal(backend.openConnections, keptCount, 'a kept connection serves the next call as well');
 
   backend.handler = async (request) => {
     const body = request.chunkedBody();

@@ -56,6 +56,21 @@ t.test('a message answered with a stream was taken, however long the stream stay
   t.same(scene.outcomes, [true], 'it is told once');
 });
 
+t.test('any other answer is read to its end, so that its connection serves the next request', async (t) => {
+  for (const [status, contentType] of [
+    [202, ''],
+    [200, 'application/json'],
+    [400, 'text/event-stream'],
+  ] as const) {
+    const scene = new Scene(t).send('POST');
+    const call = scene.context.http.last;
+    call.head(status, contentType);
+    t.same([scene.outcomes, call.isAborted], [[], false], `${status} ${contentType}`);
+    call.end();
+    t.same(scene.outcomes, [true], 'the backend has responded');
+  }
+});
+
 t.test('a message whose answer never ends was taken if its head says so', async (t) => {
   const scene = new Scene(t).send('POST');
   scene.context.http.last.head(202, '');
