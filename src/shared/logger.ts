@@ -107,7 +107,8 @@ const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_LOOK_MS = 5;
 
-class LogOutput {
+/** A process has one, for its standard output. */
+export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
   /** Lines are encoded here, so that a line needs no buffer of its own. */

@@ -1,7 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import t from 'tap';
-import { subjectHash } from '../../src/shared/logger.js';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { LogOutput, subjectHash } from '../../src/shared/logger.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
 
 t.test('a subject in a log line is the beginning of its SHA-256', async (t) => {
   for (const subject of ['alice', '', 'é', 'alice@example.com', 'x'.repeat(10_000)]) {
@@ -37,4 +41,61 @@ t.test('a fault of something outside has no stack trace in the log, and one of t
   const [one, two] = lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
   t.strictSame((one as { readonly err: unknown }).err, { type: 'OutsideFault', message: 'lost', name: 'OutsideFault' });
   t.match(two, { err: { message: 'wrong', stack: /at / } });
+});
+
+/** A pipe that is read when a test says so. */
+class Output {
+  readonly #path: string;
+  readonly #readEnd: number;
+  readonly output: LogOutput;
+  readonly dropped: number[] = [];
+  #got = Buffer.alloc(0);
+
+  constructor(t: Test) {
+    this.#path = join(createScratchDirectory(t), 'pipe');
+    t.equal(spawnSync('mkfifo', [this.#path]).status, 0);
+    this.#readEnd = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writeEnd = openSync(this.#path, constants.O_WRONLY);
+    this.output = new LogOutput(writeEnd, (lines) => this.dropped.push(lines));
+    t.teardown(() => closeSync(this.#readEnd));
+  }
+
+  /** Takes what the pipe holds. @returns all that was ever taken. */
+  read(): string {
+    const buffer = Buffer.alloc(PIPE_BYTES);
+    try {
+      this.#got = Buffer.concat([this.#got, buffer.subarray(0, readSync(this.#readEnd, buffer))]);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+    return this.#got.toString();
+  }
+}
+
+const PIPE_BYTES = 1024 * 1024;
+
+t.test('what a slow reader has not taken waits, and arrives whole, in order and once', async (t) => {
+  const slow = new Output(t);
+  const lines = Array.from({ length: 300 }, (_, number) => `${number} ${'x'.repeat(1_000)}\n`);
+  lines.push(`long ${'é'.repeat(100_000)}\n`, 'last\n');
+  for (const line of lines) slow.output.write(line);
+  t.ok(slow.read().length < lines.join('').length, 'not all of it fits');
+  await until(() => slow.read().endsWith('last\n'), 'the rest, unasked');
+  t.equal(slow.read(), lines.join(''));
+  t.same(slow.dropped, []);
+  slow.output.write('and on\n');
+  t.equal(slow.read(), `${lines.join('')}and on\n`, 'at once');
+});
+
+t.test('lines beyond what may wait are counted, and the count is told once lines are accepted again', async (t) => {
+  const stuck = new Output(t);
+  const line = `${'x'.repeat(9_999)}\n`;
+  const count = 300;
+  for (let number = 0; number < count; number += 1) stuck.output.write(line);
+  t.same(stuck.dropped, [], 'nobody would hear it');
+  void stuck.output.flush();
+  await until(() => stuck.read() !== '' && stuck.dropped.length > 0, 'the end of what waited');
+  t.equal(stuck.read().length, (count - stuck.dropped[0]!) * line.length, 'each line has arrived or is counted');
+  stuck.output.write(line);
+  t.equal(stuck.dropped.length, 1, 'and is counted once');
 });
