@@ -19,7 +19,7 @@ export async function chooseListener(options: DataplaneOptions): Promise<Listene
   if (options.listener !== 'node' && obstacle === undefined) {
     return { options: { ...options, listener: 'uws' }, warnings: [] };
   }
-  if (options.listener === 'uws') throw new StartFault(exitStatus.unavailable, obstacle ?? '', undefined);
+  if (options.listener === 'uws') throw new StartFault(exitStatus.unavailable, obstacle!, undefined);
   const warnings = obstacle === undefined ? [] : [`listening with node:http, which is slower: ${obstacle}`];
   const workerCount = canSharePort() ? options.workerCount : 1;
   if (workerCount < options.workerCount) {

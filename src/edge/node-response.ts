@@ -224,10 +224,9 @@ export class NodeResponse implements HttpResponse {
 
   #onClose(): void {
     if (this.#state === 'gone') return;
-    const wasEnded = this.#state === 'ended';
     this.#transition(this.#state, 'gone');
     this.#onAnswered();
-    if (!wasEnded) this.#onAborted?.();
+    this.#onAborted?.();
   }
 
   /** A body that trickles in may not hold its connection longer than one that has stopped. */

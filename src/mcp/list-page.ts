@@ -138,7 +138,7 @@ function readPage(
   if (spans === undefined) return INVALID;
   const isLast = cursor === MEMBER_ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
+  const apps = appNamesOn(bytes, spans);
   const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
   if (kind.name !== 'tools' || !hasMirrors(bytes)) {
     const mirrors = apps.length === 0 && !isMended ? undefined : { tools: [], invalid: [], apps, isMended };
@@ -170,7 +170,7 @@ const NO_PARAMS: readonly MirroredParam[] = [];
 
 /**
  * What the pages of apps call their server by: its own names of tools, and the URIs that these name. Nothing where no tool has a page:
- * servers with apps are known by their lists, as few declare the extension. @param spans of a list of tools.
+ * servers with apps are known by their lists, as few declare the extension.
  */
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];

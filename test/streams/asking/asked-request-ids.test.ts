@@ -124,6 +124,10 @@ t.test(
     const at = (nowMs: number, secret?: string): AskedRequestIds => idsOf(SESSION_ID, secret, () => nowMs);
     t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS)), 'one 7 task');
     t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS + 1)), 'lost', 'too late');
+    const askedAtMs = 7 * ANSWER_TIMEOUT_MS;
+    const later = textOf(at(askedAtMs).next({ upstream: one, backendId: Buffer.from('8'), asksForTask: false }));
+    t.equal(taken(upstreams, later, at(askedAtMs + ANSWER_TIMEOUT_MS)), 'one 8', 'its time is from when it was asked');
+    t.equal(taken(upstreams, later, at(askedAtMs + ANSWER_TIMEOUT_MS + 1)), 'lost');
     t.equal(taken(upstreams, id.replace('~0', '~z'), at(0)), 'lost', 'another time breaks the seal');
     t.equal(taken(upstreams, id.replace('~0', ''), at(0)), 'lost', 'as none does');
     t.equal(taken(upstreams, id.replace(':one:', ':two:'), at(0)), 'lost', 'and another backend');

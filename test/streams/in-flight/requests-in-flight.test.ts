@@ -31,12 +31,14 @@ class Scene {
     return new RequestsInFlight(this.account, this.slow);
   }
 
+  pass(ms: number): void {
+    this.#nowMs += ms;
+    this.deadlines.tick();
+  }
+
   /** Advances the clock until the slow requests have been called, once each. */
   waitUntilSlow(): void {
-    while (this.told.length === 0) {
-      this.#nowMs += 10;
-      this.deadlines.tick();
-    }
+    while (this.told.length === 0) this.pass(10);
   }
 }
 
@@ -134,6 +136,18 @@ t.test('the callback of a slow request may finish requests of other sessions, an
   scene.told.length = 0;
   scene.waitUntilSlow();
   t.same(scene.told, ['c'], 'again with the next turn');
+});
+
+t.test('a slow request is noticed however often others begin meanwhile', async (t) => {
+  const scene = new Scene(t);
+  begun(scene, scene.session(), 'a');
+  for (let ms = 0; ms < 2 * SLOW_MS; ms += 10) {
+    scene.pass(10);
+    const quick = scene.session();
+    for (const work of begun(scene, quick, 'quick')) quick.finish(work);
+  }
+  t.ok(scene.told.includes('a'));
+  t.notOk(scene.told.includes('quick'));
 });
 
 t.test('the end of a session ends at once what cannot wait and the first of the rest, and then the rest', async (t) => {
