@@ -1,5 +1,5 @@
-// Builds the console: ui/ becomes one script, one style sheet and one icon with hashed names, and the document that loads them, each with
-// a compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
+// Builds the console: ui/ becomes one script, parts of it that are loaded when they are needed, one style sheet and one icon with hashed
+// names, and the document that loads them, each with a compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
 import { buildSync } from 'esbuild';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
@@ -17,6 +17,8 @@ export function buildUi(directory) {
     entryPoints: ['ui/main.tsx', 'ui/style/icon.svg'],
     loader: { '.svg': 'copy' },
     entryNames: '[name]-[hash]',
+    chunkNames: 'part-[hash]',
+    splitting: true,
     outdir: join(directory, 'assets'),
     tsconfig: 'ui/tsconfig.json',
     bundle: true,
@@ -30,7 +32,9 @@ export function buildUi(directory) {
   let document = readFileSync(join(root, 'ui/index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
     writePacked(path, contents);
-    document = document.replace(PLACES[extname(path)], `/ui/assets/${basename(path)}`);
+    if (!basename(path).startsWith('part-')) {
+      document = document.replace(PLACES[extname(path)], `/ui/assets/${basename(path)}`);
+    }
   }
   writePacked(join(directory, 'index.html'), Buffer.from(document));
 }

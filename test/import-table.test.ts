@@ -204,7 +204,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
     'shared/dataplane-answers.ts',
   ],
   minisearch: 'lists/tool-catalogue.ts',
-  'jsonc-parser': 'cli/input-file.ts',
+  'jsonc-parser': 'cli/settings-text.ts',
   'smol-toml': 'cli/settings-text.ts',
   yaml: 'cli/settings-text.ts',
 };

@@ -1,6 +1,6 @@
 // What clients' settings look like: where in them servers are, and what members of a server are called. Each row of the two tables forgives
-// what some clients write in their own way. Types are checked in mcp-file.ts; docs/cli.md has the tables for people.
-import { isObject } from '../shared/index.js';
+// what some clients write in their own way. Types are checked in mcp-file.ts; docs/cli.md has the tables for people. The console reads
+// files with this one, too, so it imports nothing that needs Node.js.
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -141,5 +141,6 @@ function variablesOf(names: unknown, before = ''): Members {
 }
 
 function membersOf(value: unknown): Members | undefined {
-  return isObject(value) ? value : undefined;
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMap ? (value as Members) : undefined;
 }

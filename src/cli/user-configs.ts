@@ -18,7 +18,8 @@ import {
 } from '../user-config/index.js';
 import { CliFault, escapeUnprintableJson, type CommandResult, printable } from './command-result.js';
 import { addToAuditTrail, withStore } from './store-use.js';
-import { inputName, readInput, STANDARD_INPUT, faultOfJson } from './input-file.js';
+import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
+import { faultOfJson } from './settings-text.js';
 
 // The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
 // a query may be as good as a password.

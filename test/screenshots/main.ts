@@ -240,7 +240,7 @@ function further(): readonly Shot[] {
       ...{ name: 'palette', path: '/servers', heading: 'Servers' },
       prepare: async (page) => {
         await page.keyboard.press('Control+k');
-        await page.getByRole('option').first().waitFor();
+        await page.getByRole('dialog').getByRole('option').first().waitFor();
       },
     },
   ];

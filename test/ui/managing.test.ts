@@ -122,6 +122,7 @@ t.test('managing servers', async (t) => {
     };
     await page.getByLabel('Paste it here, or drop the file').fill(JSON.stringify({ mcpServers }));
     const planned = page.getByRole('list', { name: 'Servers of the file' }).getByRole('listitem');
+    await planned.getByText('five', { exact: true }).waitFor();
     t.match(await planned.allTextContents(), [/^one.*registered already/, /^four/, /^five/, /^cli.*runs as a command/]);
     t.match(await page.locator('main').textContent(), 'five-authorization');
     t.same(await axeFindings(page, 'all'), []);
@@ -131,7 +132,14 @@ t.test('managing servers', async (t) => {
     t.match(await stateOf('five'), { auth: { headers: { authorization: { secret: 'five-authorization' } } } });
     t.notMatch(sent.join(), 'hush-hush');
     await page.getByLabel('Paste it here, or drop the file').fill('{"mcpServers": 1');
-    t.match(await page.getByRole('alert').textContent(), /not JSON/);
+    await page
+      .getByRole('alert')
+      .getByText(/not JSON: at line 1, column/)
+      .waitFor();
+    await page.getByLabel('Paste it here, or drop the file').fill('[mcp_servers.six]\nurl = "http://127.0.0.1/"');
+    await planned.getByText('six').waitFor();
+    await page.getByLabel('Paste it here, or drop the file').fill('servers:\n  seven:\n    url: http://127.0.0.1/');
+    await planned.getByText('seven').waitFor();
   });
 
   await t.test('the palette opens by Ctrl+K, and goes to pages, servers, compositions and actions', async (t) => {

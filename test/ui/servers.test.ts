@@ -120,14 +120,14 @@ t.test('a table of servers is sorted by what its columns mean, and by name where
 });
 
 t.test('the servers of a settings file become registrations without any secret', async (t) => {
-  const read = (settings: unknown): readonly ImportedServer[] => {
+  const read = async (settings: unknown): Promise<readonly ImportedServer[]> => {
     const text = typeof settings === 'string' ? settings : JSON.stringify(settings);
-    const found = serversInSettings(text);
+    const found = await serversInSettings(text);
     if (typeof found === 'string') throw new Error(found);
     return found;
   };
   const headers = { Authorization: 'Bearer s3cr3t', 'X-Team': '1' };
-  const [server] = read({ mcpServers: { 'Git Hub': { type: 'http', url: 'https://x.example/mcp', headers } } });
+  const [server] = await read({ mcpServers: { 'Git Hub': { type: 'http', url: 'https://x.example/mcp', headers } } });
   t.same(server, {
     name: 'Git Hub',
     body: {
@@ -137,15 +137,23 @@ t.test('the servers of a settings file become registrations without any secret',
         headers: { Authorization: { secret: 'git-hub-authorization' }, 'X-Team': { secret: 'git-hub-x-team' } },
       },
     },
-    note: '',
+    note: 'has 2 headers, each a secret of its own: Authorization, X-Team',
     secrets: ['git-hub-authorization', 'git-hub-x-team'],
   });
-  t.match(read({ servers: { a: { url: 'https://x.example/sse' } } }), [{ body: { transport: 'SSE' } }], 'by custom');
-  t.match(read({ mcp: { servers: { a: { serverUrl: 'https://x/', disabled: true } } } }), [
+  t.match(
+    await read({ servers: { a: { url: 'https://x.example/sse' } } }),
+    [{ body: { transport: 'SSE' } }],
+    'by custom',
+  );
+  t.match(await read({ mcp: { servers: { a: { serverUrl: 'https://x/', disabled: true } } } }), [
     { body: { enabled: false } },
   ]);
-  t.match(read({ a: { httpUrl: 'https://x/' } }), [{ name: 'a', body: { url: 'https://x/' } }], 'without a place');
-  t.match(read('\ufeff{ // mine\n "mcpServers": { "a": { "url": "https://x//y", }, }, }'), [
+  t.match(
+    await read({ a: { httpUrl: 'https://x/' } }),
+    [{ name: 'a', body: { url: 'https://x/' } }],
+    'without a place',
+  );
+  t.match(await read('\ufeff{ // mine\n "mcpServers": { "a": { "url": "https://x//y", }, }, }'), [
     { body: { url: 'https://x//y' } },
   ]);
   for (const [said, why] of [
@@ -158,12 +166,41 @@ t.test('the servers of a settings file become registrations without any secret',
     [{}, /no URL/],
     ['x', /no object/],
   ] as const) {
-    const [refused] = read({ mcpServers: { a: said } });
+    const [refused] = await read({ mcpServers: { a: said } });
     t.match(refused, { body: undefined, note: why });
   }
-  t.match(serversInSettings('{'), /^This is not JSON/);
-  t.match(serversInSettings('{"a":1}'), /mcpServers/);
-  t.match(serversInSettings('{"mcpServers":{}}'), /names no server/);
+  t.match(await serversInSettings('{'), /^This is not JSON/);
+  t.match(await serversInSettings('{"a":1}'), /mcpServers/);
+  t.match(await serversInSettings('{"mcpServers":{}}'), /names no server/);
+  const codex = `# mine
+[mcp_servers.docs]
+url = "https://x.example/mcp"
+bearer_token_env_var = "DOCS_TOKEN"
+http_headers = { "X-Team" = "hush" }
+
+[mcp_servers.files]
+command = "npx"
+`;
+  t.match(await read(codex), [
+    {
+      name: 'docs',
+      body: {
+        auth: { headers: { 'X-Team': { secret: 'docs-x-team' }, Authorization: { secret: 'docs-authorization' } } },
+      },
+      note: /2 headers.*its Authorization is Bearer \$DOCS_TOKEN/,
+    },
+    { name: 'files', body: undefined, note: /runs as a command/ },
+  ]);
+  t.match(await read('mcpServers:\n  - name: docs\n    type: sse\n    url: https://x.example/\n'), [
+    { name: 'docs', body: { transport: 'SSE' } },
+  ]);
+  for (const [text, fault] of [
+    ['{\n  "mcpServers": {,\n}', /^This is not JSON: at line 2, column 18/],
+    ['[mcp_servers.docs]\nurl = https://x\n', /^This is not TOML: at line 2, column \d+/],
+    ['mcpServers:\n  a:\n    url: [\n', /^This is not YAML: at line [34], column \d+/],
+  ] as const) {
+    t.match(await serversInSettings(text), fault);
+  }
 });
 
 t.test('the palette finds by each word, and the closest name comes first', async (t) => {

@@ -1,5 +1,7 @@
-// The servers in a client's settings (`mcpServers`, `servers`, `mcp.servers`, `context_servers`), as they would be registered. As in
-// `switchyard servers import`, values of headers stay in the browser: each header becomes the name of a secret that somebody has to set.
+// The servers in a client's settings (JSON, TOML or YAML), as they would be registered, read by the same code as by `switchyard servers
+// import`. As there, values of headers stay where they are: each header becomes the name of a secret that somebody has to set.
+import { serversIn, type SettingsServer } from '../../src/cli/client-settings.js';
+import { readSettings } from '../../src/cli/settings-text.js';
 import type { Auth } from '../api/types.js';
 
 export interface ImportedServer {
@@ -20,46 +22,23 @@ export interface ImportBody {
   readonly enabled?: boolean;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-const PLACES = [['mcpServers'], ['servers'], ['mcp', 'servers'], ['mcp_servers'], ['context_servers']] as const;
 const SECRET_CHARS_MAX = 60;
 
-/** @returns the servers, or in words why there are none to read. */
-export function serversInSettings(text: string): readonly ImportedServer[] | string {
-  const settings = objectIn(text);
-  if (typeof settings === 'string') return settings;
-  const found = PLACES.map((path) => memberAt(settings, path)).filter((each) => each !== undefined);
-  // A file that is nothing but the servers themselves.
-  const servers = found.length > 0 ? found : Object.values(settings).some(looksLikeServer) ? [settings] : [];
-  if (servers.length === 0)
+/** @returns the servers, or in words why there are none to read: with line and column where the text is wrong. */
+export async function serversInSettings(text: string): Promise<readonly ImportedServer[] | string> {
+  const { fault, value, language } = { value: undefined, ...(await readSettings(text)) };
+  if (fault !== undefined) return `This is not ${language}: ${fault}`;
+  if (!isObject(value)) return `This is ${language}, but no object`;
+  // A file may be nothing but the servers themselves.
+  const isBare = Object.values(value).some(looksLikeServer);
+  const servers = serversIn(value) ?? (isBare ? serversIn({ mcpServers: value }) : undefined);
+  if (servers === undefined)
     return 'There is no member mcpServers or servers: is this the settings file of an MCP client?';
-  const entries = servers.flatMap((each) => Object.entries(each));
-  if (entries.length === 0) return 'The file names no server';
-  return entries.map(([name, said]) => importedServer(name, said));
-}
-
-function objectIn(text: string): Members | string {
-  try {
-    const value: unknown = JSON.parse(withoutComments(text));
-    return isObject(value) ? value : 'This is JSON, but no object';
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
-/** Editors' files have comments and commas at the ends of lists; texts in quotes stay as they are. */
-function withoutComments(text: string): string {
-  const bare = text
-    .replace(/^\uFEFF/, '')
-    .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, (_, quoted: string | undefined) => quoted ?? ' ');
-  return bare.replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_, quoted: string | undefined) => quoted ?? '');
-}
-
-function memberAt(settings: Members, path: readonly string[]): Members | undefined {
-  let value: unknown = settings;
-  for (const name of path) value = isObject(value) ? value[name] : undefined;
-  return isObject(value) ? value : undefined;
+  if (servers.length === 0) return 'The file names no server';
+  // Projects of one file often have the same servers.
+  const byName = new Map(servers.toReversed().map((server) => [server.name, server]));
+  const taken = new Set<string>();
+  return [...byName.values()].toReversed().map(({ name, said }) => importedServer(name, said, taken));
 }
 
 function looksLikeServer(value: unknown): boolean {
@@ -68,10 +47,11 @@ function looksLikeServer(value: unknown): boolean {
   );
 }
 
-function importedServer(name: string, said: unknown): ImportedServer {
+function importedServer(name: string, said: SettingsServer['said'], taken: Set<string>): ImportedServer {
   const refused = (note: string): ImportedServer => ({ name, body: undefined, note, secrets: [] });
-  if (!isObject(said)) return refused('is no object that describes a server');
-  const url = said['url'] ?? said['serverUrl'] ?? said['httpUrl'];
+  if (said === undefined) return refused('is no object that describes a server');
+  const { url, type, conflict, disabled } = said;
+  if (typeof conflict === 'string') return refused(`has two members for its ${conflict}, which differ: keep one`);
   if (url === undefined && said['command'] !== undefined) {
     return refused(
       'runs as a command on one machine, not at an address: "switchyard servers import" says how to give it one',
@@ -80,19 +60,24 @@ function importedServer(name: string, said: unknown): ImportedServer {
   if (typeof url !== 'string') return refused('has no URL');
   const fault = urlFault(url);
   if (fault !== '') return refused(fault);
-  const type = said['type'] ?? said['transport'] ?? said['transportType'];
   const transport = transportOf(url, type);
   if (transport === undefined) return refused('has a type that is neither http nor sse');
-  const headers = isObject(said['headers']) ? Object.keys(said['headers']) : [];
-  const secrets = headers.map((header) => secretName(`${name}-${header}`));
+  // A header whose value is elsewhere, such as in a variable of the environment.
+  const elsewhere = membersOf(said['elsewhere']);
+  const headers = Object.keys({ ...membersOf(said['headers']), ...elsewhere });
+  const secrets = headers.map((header) => freshName(`${name}-${header}`, taken));
   const references = headers.map((header, index) => [header, { secret: secrets[index] ?? '' }] as const);
-  const isOff = said['disabled'] === true || said['enabled'] === false;
+  const notes = [
+    disabled === true && 'is disabled in the file, and stays so',
+    headers.length > 1 && `has ${headers.length} headers, each a secret of its own: ${headers.join(', ')}`,
+    ...Object.entries(elsewhere).map(([header, words]) => `its ${header} is ${String(words)}`),
+  ].filter((note) => note !== false);
   const body: ImportBody = {
     ...{ name, url, transport },
     ...(headers.length > 0 && { auth: { type: 'headers', headers: Object.fromEntries(references) } }),
-    ...(isOff && { enabled: false }),
+    ...(disabled === true && { enabled: false }),
   };
-  return { name, body, note: isOff ? 'is disabled in the file, and stays so' : '', secrets };
+  return { name, body, note: notes.join('; '), secrets };
 }
 
 /** Where a file leaves it open, the URL says it by custom. */
@@ -119,11 +104,19 @@ function urlFault(text: string): string {
   return isSecret ? 'has what looks like a secret in its URL, where everybody would see it: put it into a header' : '';
 }
 
-function secretName(text: string): string {
+function freshName(text: string, taken: Set<string>): string {
   const letters = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
-  return letters.replaceAll(/^-+|-+$/g, '').slice(0, SECRET_CHARS_MAX) || 'secret';
+  const base = letters.replaceAll(/^-+|-+$/g, '').slice(0, SECRET_CHARS_MAX) || 'secret';
+  let name = base;
+  for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
+  taken.add(name);
+  return name;
 }
 
-function isObject(value: unknown): value is Members {
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

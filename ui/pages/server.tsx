@@ -136,17 +136,18 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
       return `${server.name} is gone`;
     });
   const isBusy = underway !== '';
+  const isWell = server.status === 'active' && server.reachable;
   const isChangeable = mayChange(useCaller(), server);
   return (
     <>
       <div class="actions">
-        <Link class="button main" href={`/playground?server=${server.id}`}>
+        <Link class={isWell ? 'button main' : 'button'} href={`/playground?server=${server.id}`}>
           <Icon name="playground" />
           Try its tools
         </Link>
         {isChangeable && (
           <>
-            <button type="button" disabled={isBusy} onClick={() => void refresh()}>
+            <button type="button" class={isWell ? '' : 'main'} disabled={isBusy} onClick={() => void refresh()}>
               <Icon name="refresh" />
               {underway === 'refresh' ? 'Probing it …' : 'Refresh'}
             </button>

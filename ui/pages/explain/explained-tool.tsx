@@ -46,10 +46,12 @@ export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps
                 All tools for <Said text={read.subject} />
               </h3>
             )}
-            <Words explanation={read} />
+            <Words explanation={read} composition={composition} />
             <BackendTable rows={backendRowsOf(read)} />
             <div class="actions">
-              {composition !== undefined && <Remedy {...{ composition, explanation: read }} />}
+              {composition !== undefined && verdictsOf(read).length === 0 && (
+                <Remedy {...{ composition, explanation: read }} />
+              )}
               <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
                 <Icon name="refresh" />
                 Ask again
@@ -60,6 +62,12 @@ export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps
       }}
     </Loaded>
   );
+}
+
+interface WordsProps {
+  readonly explanation: Explanation;
+  /** `undefined`: the virtual host is none that can be opened here. */
+  readonly composition: Composition | undefined;
 }
 
 /** Where the composition lacks the tool, the page of the composition opens with a search for it. */
@@ -83,14 +91,14 @@ interface RemedyProps {
   readonly explanation: Explanation;
 }
 
-function Words({ explanation }: { readonly explanation: Explanation }): JSX.Element {
+function Words({ explanation, composition }: WordsProps): JSX.Element {
   const hosts = explanation.workers.find(({ virtualHosts }) => virtualHosts !== undefined)?.virtualHosts;
   const silence = silenceWords(explanation.silent);
   return (
     <>
       {silence !== '' && <p class="bad">{silence}</p>}
       {verdictsOf(explanation).map((statement) => (
-        <VerdictCard key={statement.words} {...{ explanation, statement }} />
+        <VerdictCard key={statement.words} {...{ explanation, statement, composition }} />
       ))}
       {keptOf(explanation).map(({ words, slots }) => (
         <p key={words} class="bad">
@@ -111,12 +119,12 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
   );
 }
 
-interface VerdictProps {
-  readonly explanation: Explanation;
+interface VerdictProps extends WordsProps {
   readonly statement: Statement;
 }
 
-function VerdictCard({ explanation: { subject, tool }, statement: { words, slots } }: VerdictProps): JSX.Element {
+function VerdictCard({ explanation, statement: { words, slots }, composition }: VerdictProps): JSX.Element {
+  const { subject, tool } = explanation;
   const { isAllowed, reason, outcome } = verdictParts(words);
   return (
     <div class={`verdict${isAllowed ? ' yes' : ''}`}>
@@ -133,6 +141,7 @@ function VerdictCard({ explanation: { subject, tool }, statement: { words, slots
           {slots.length > 0 && `${slots.length === 1 ? 'Says process' : 'Say processes'} ${slots.join(', ')}.`}
         </p>
       </div>
+      {composition !== undefined && <Remedy {...{ composition, explanation }} />}
     </div>
   );
 }

@@ -44,6 +44,11 @@ export function CredentialFields({ draft, known, change }: CredentialProps): JSX
       ))}
       {draft.credentials === 'headers' && (
         <>
+          {known?.includes(', ') === true && (
+            <p class="note bad">
+              This replaces {known}: a form has one header, the interface and imports have several.
+            </p>
+          )}
           {field('headerName', 'Header', { isRequired: true })}
           {field('secretName', 'Name of the secret', { isRequired: true, help: SECRET_HELP })}
         </>

@@ -1,13 +1,13 @@
 // Registers the servers of a client's settings file: shows first what each becomes, then what became of each.
 import type { JSX } from 'preact';
-import { useId, useMemo, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { ask } from '../../api/api.js';
+import { ask, faultWords } from '../../api/api.js';
 import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
 import { counted } from '../../model/counted.js';
 import { mayMake } from '../../model/permission.js';
-import { serversInSettings, type ImportBody, type ImportedServer } from '../../model/settings-file.js';
+import type { ImportBody, ImportedServer } from '../../model/settings-file.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
 import { Fault } from '../../parts/notices.js';
@@ -31,7 +31,8 @@ export function ImportPage(): JSX.Element {
         <div>
           <h1>Import servers</h1>
           <p class="note">
-            From the settings of Claude, Cursor, VS Code and other clients. You see first what would be registered.
+            From the settings of Claude, Cursor, VS Code, Codex and other clients: JSON, TOML or YAML. You see first
+            what would be registered.
           </p>
         </div>
       </div>
@@ -52,7 +53,7 @@ function Import(): JSX.Element {
   const [text, setText] = useState('');
   const [fault, setFault] = useState('');
   const [outcomes, setOutcomes] = useState<readonly Outcome[]>();
-  const read = useMemo(() => (text.trim() === '' ? [] : serversInSettings(text)), [text]);
+  const read = useSettings(text);
   const taken = new Set((known.value ?? []).map(({ name }) => name));
   const listed = typeof read === 'string' ? [] : read;
   const ready = listed.flatMap(({ name, body }) => (body === undefined || taken.has(name) ? [] : [body]));
@@ -106,7 +107,7 @@ function Import(): JSX.Element {
           Choose a file
           <input
             type="file"
-            accept=".json,.jsonc,application/json"
+            accept=".json,.jsonc,.toml,.yaml,.yml,application/json"
             onChange={({ currentTarget }) => void take(currentTarget.files?.[0])}
           />
         </label>
@@ -156,6 +157,28 @@ function Import(): JSX.Element {
       </section>
     </div>
   );
+}
+
+/** What the text says, or why it says nothing. What reads it is loaded here alone. */
+function useSettings(text: string): readonly ImportedServer[] | string {
+  const [read, setRead] = useState<readonly ImportedServer[] | string>([]);
+  useEffect(() => {
+    let isOver = false;
+    const reading =
+      text.trim() === ''
+        ? Promise.resolve([])
+        : import('../../model/settings-file.js').then(({ serversInSettings }) => serversInSettings(text));
+    reading.catch(faultWords).then(
+      (found) => {
+        if (!isOver) setRead(found);
+      },
+      () => {},
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [text]);
+  return read;
 }
 
 async function register(body: ImportBody): Promise<string> {
