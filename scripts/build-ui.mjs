@@ -1,7 +1,7 @@
 // Builds the console: ui/ becomes one script, parts of it that are loaded when they are needed, one style sheet and one icon with hashed
 // names, and the document that loads them, each with a compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
 import { buildSync } from 'esbuild';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -45,4 +45,5 @@ function writePacked(path, contents) {
   writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildUi(resolve(root, process.argv[2] ?? 'dist/ui'));
+if (realpathSync(process.argv[1] ?? '.') === fileURLToPath(import.meta.url))
+  buildUi(resolve(root, process.argv[2] ?? 'dist/ui'));

@@ -296,7 +296,6 @@ export class Connect {
   }
 
   async #faultOf(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
-    if (error instanceof ControlPlaneFault) return error;
     const { isDenied, isClientUnknown, words } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');

@@ -213,6 +213,15 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
   t.equal(await countOf(), 1);
 });
 
+t.test('a state that was never given out ends no consent, and one that was ends it once', async (t) => {
+  const end = async (query: URLSearchParams): Promise<string> => faultOf(connect.end(query, BROWSER));
+  for (const state of ['', 'made-up', 'x'.repeat(100_000)])
+    t.match(await end(new URLSearchParams({ code: 'c', state, iss: origin })), /^400 .*no consent in progress/);
+  const query = await callback('ivan');
+  t.match(await faultOf(connect.end(query, 'another browser')), /^403 .*another browser/);
+  t.match(await end(query), /^410 .*already completed/);
+});
+
 t.test('a refusal that is compressed, unasked, says only that nothing is there', async (t) => {
   refusedWith = { 'content-encoding': 'gzip' };
   t.teardown(() => (refusedWith = {}));

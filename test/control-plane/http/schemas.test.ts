@@ -15,3 +15,10 @@ t.test('the document tells the bounds that the registry and the compositions kee
     subjects: { maxItems: limits.compositionSubjectsMax, items: { maxLength: limits.storeKeyBytesMax } },
   });
 });
+
+t.test('the document tells which credentials a server may have, and that no secret is given with them', async (t) => {
+  const { auth } = schemas.ServerInput.properties;
+  t.match(auth, { type: ['null', 'object'], required: ['type'], description: /never given here/ });
+  t.same(auth.properties.type.enum, ['headers', 'oauth2-client-credentials', 'oauth2-user']);
+  t.same(schemas.RefreshReport.properties.durationMs, { type: 'number', minimum: 0 });
+});
