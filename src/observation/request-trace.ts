@@ -48,7 +48,7 @@ export class RequestTrace {
 
   /** @param random below `ratio`, a request without a parent is recorded. */
   constructor(traceparent: string, tracestate: string, ratio: number, random: number) {
-    this.parent = traceparent === '' ? undefined : readTraceParent(traceparent);
+    this.parent = readTraceParent(traceparent);
     this.state = this.parent === undefined ? '' : fitTraceState(tracestate);
     this.isSampled = this.parent?.isSampled ?? random < ratio;
   }
@@ -77,7 +77,7 @@ export class RequestTrace {
   }
 
   #adopt(inMessage: string): void {
-    const parent = inMessage === '' ? undefined : readTraceParent(inMessage);
+    const parent = readTraceParent(inMessage);
     if (parent === undefined) return;
     this.parent = parent;
     this.isSampled = parent.isSampled;
