@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HostPolicy, type HostPolicyOptions, HOST_VERDICTS_MAX } from '../../src/shared/host-policy.js';
+import { HostPolicy, type HostPolicyOptions, HOST_VERDICTS_MAX, refusedHost } from '../../src/shared/host-policy.js';
 import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 
 function policy(options: Partial<HostPolicyOptions> = {}): HostPolicy {
@@ -11,7 +11,16 @@ function check(options: Partial<HostPolicyOptions>, host: string, origin = ''): 
   return policy(options).check(host, origin)?.code;
 }
 
-const loopbackHosts = ['localhost', 'LocalHost:8001', '127.0.0.1', '127.1.2.3:80', '[::1]', '[::1]:8001', 'localhost:'];
+const loopbackHosts = [
+  'localhost',
+  'LocalHost:8001',
+  '127.0.0.1',
+  '127.1.2.3:80',
+  '127.10.200.30',
+  '[::1]',
+  '[::1]:8001',
+  'localhost:',
+];
 const otherHosts = [
   '',
   'gateway.example',
@@ -20,6 +29,9 @@ const otherHosts = [
   'example.localhost',
   '127.0.0.1.example',
   '128.0.0.1',
+  '127.0.0.1000',
+  '1127.0.0.1',
+  '127.0.0',
   '0.0.0.0',
   '10.0.0.1',
   '[::2]',
@@ -98,7 +110,9 @@ t.test('allowed origins are exact, and admitted on any host', async (t) => {
   }
 });
 
-t.test('the host is judged first', async (t) => {
+t.test('the host is judged first, and the log names it only where it is the reason', async (t) => {
+  t.equal(refusedHost(policy().check('evil.example', '')!, 'evil.example'), 'evil.example');
+  t.equal(refusedHost(policy().check('localhost', 'https://evil.example')!, 'localhost'), undefined);
   t.equal(check({}, 'evil.example', 'https://evil.example'), 'host-refused');
 });
 

@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { LogOutput, subjectHash } from '../../src/shared/logger.js';
+import { LOG_RETRY_MS, LogOutput, subjectHash } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
@@ -46,7 +47,7 @@ t.test('a fault of something outside has no stack trace in the log, and one of t
 /** A pipe that is read when a test says so. */
 class Output {
   readonly #path: string;
-  readonly #readEnd: number;
+  #readEnd: number;
   readonly output: LogOutput;
   readonly dropped: number[] = [];
   #got = Buffer.alloc(0);
@@ -54,10 +55,22 @@ class Output {
   constructor(t: Test) {
     this.#path = join(createScratchDirectory(t), 'pipe');
     t.equal(spawnSync('mkfifo', [this.#path]).status, 0);
-    this.#readEnd = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK);
+    this.#readEnd = this.#open();
     const writeEnd = openSync(this.#path, constants.O_WRONLY);
     this.output = new LogOutput(writeEnd, (lines) => this.dropped.push(lines));
     t.teardown(() => closeSync(this.#readEnd));
+  }
+
+  #open(): number {
+    return openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK);
+  }
+
+  leave(): void {
+    closeSync(this.#readEnd);
+  }
+
+  comeBack(): void {
+    this.#readEnd = this.#open();
   }
 
   /** Takes what the pipe holds. @returns all that was ever taken. */
@@ -93,9 +106,29 @@ t.test('lines beyond what may wait are counted, and the count is told once lines
   const count = 300;
   for (let number = 0; number < count; number += 1) stuck.output.write(line);
   t.same(stuck.dropped, [], 'nobody would hear it');
-  void stuck.output.flush();
+  let isFlushed = false;
+  const flushed = stuck.output.flush().then(() => (isFlushed = true));
+  await turn();
+  t.equal(isFlushed, false, 'a process that ends waits for the reader');
   await until(() => stuck.read() !== '' && stuck.dropped.length > 0, 'the end of what waited');
   t.equal(stuck.read().length, (count - stuck.dropped[0]!) * line.length, 'each line has arrived or is counted');
+  await flushed;
   stuck.output.write(line);
   t.equal(stuck.dropped.length, 1, 'and is counted once');
+});
+
+t.test('while the reader is gone lines are lost and counted, and the next reader is told how many', async (t) => {
+  const left = new Output(t);
+  left.output.write('one\n');
+  t.equal(left.read(), 'one\n');
+  left.leave();
+  for (const line of ['two\n', 'three\n']) left.output.write(line);
+  const lostAtMs = performance.now();
+  await left.output.flush();
+  t.ok(performance.now() - lostAtMs < 500, 'nothing waits for a reader that is gone');
+  left.comeBack();
+  await until(() => performance.now() - lostAtMs > LOG_RETRY_MS, 'the end of the pause');
+  left.output.write('four\n');
+  t.equal(left.read(), 'one\nfour\n');
+  t.same(left.dropped, [2]);
 });
