@@ -167,8 +167,6 @@ const NOTHING = Buffer.alloc(0);
 
 const SENTINEL_START = '=?base64?';
 const SENTINEL_END = '?=';
-/** Canonical, padding included: of two spellings of one value an intermediary may recognise only one. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -176,9 +174,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
-  if (!BASE64.test(base64)) return undefined;
   const bytes = Buffer.from(base64, 'base64');
-  // Decoding ignores unused bits of the last character, so values that differ only in them are refused here.
+  // Decoding is lenient, and of two spellings of one value an intermediary may recognise only one.
   if (bytes.toString('base64') !== base64) return undefined;
   try {
     return utf8.decode(bytes);

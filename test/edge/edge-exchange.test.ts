@@ -157,6 +157,39 @@ both('a caller that goes away in the middle of a body is noticed once', async (t
   t.equal(aborts, 1);
 });
 
+both('nobody is told of a caller that goes away before it has read a whole answer', async (t, startEdge) => {
+  let aborts = 0;
+  const edge = await startEdge(t, (exchange) => {
+    exchange.onAbort = () => (aborts += 1);
+    exchange.respond(200, 'application/json', large);
+  });
+  const socket = ask(t, edge);
+  await until(() => edge.context.openCount === 1, 'the request');
+  socket.destroy();
+  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  t.equal(aborts, 0);
+});
+
+both(
+  'events whose length is known are not to be kept by caches or proxies, as a stream is not',
+  async (t, startEdge) => {
+    const events = Buffer.from('data: 1\n\n');
+    const edge = await startEdge(t, (exchange) => {
+      exchange.openBody('text/event-stream', events.length);
+      exchange.write(events);
+      exchange.end();
+    });
+    const { head, body } = await answerOf(ask(t, edge));
+    for (const line of [
+      /content-type: text\/event-stream/i,
+      /cache-control: no-cache, no-transform/i,
+      /x-accel-buffering: no/i,
+    ])
+      t.match(head, line);
+    t.ok(body.equals(events));
+  },
+);
+
 both('a body shorter than its declared length is a broken invariant', async (t, startEdge) => {
   let fault: unknown;
   const edge = await startEdge(t, (exchange) => {

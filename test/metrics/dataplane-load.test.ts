@@ -82,6 +82,9 @@ t.test('times are of what was answered in the interval, and after a restart ther
     t.match(row, { requestsPerSecond: 10 });
     t.equal(row?.p50S?.toFixed(3), '0.005', 'what was slow before does not count');
   }
+  const medium = { ...slow, count: 30, boundS: 0.1 };
+  const { p50S } = load(reading(0, []), reading(1_000, [quick, medium])).methods[0]!;
+  t.equal(p50S?.toFixed(3), '0.040', 'a third of the way through the second bucket');
   const restarted = new Interval(reading(0, [slow]), reading(1_000, [{ ...slow, count: 1 }]));
   t.equal(restarted.perSecond('switchyard_requests_total'), 0);
   t.equal(restarted.quantile('switchyard_request_seconds', 0.5), undefined);
