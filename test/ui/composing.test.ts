@@ -165,6 +165,12 @@ t.test('composing and registering', async (t) => {
     const settings = (await page.getByLabel('Settings for Claude Desktop').textContent()) ?? '';
     t.match(settings, `${controlPlane.origin}/servers/${id}/mcp`);
     t.match(settings, 'mcp-remote');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: controlPlane.origin });
+    await page.getByRole('button', { name: 'Cursor', exact: true }).click();
+    await page.getByRole('button', { name: 'Copy the settings for Cursor' }).click();
+    await page.getByText(/^Copied\. It contains no token/).waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    t.equal(copied, await page.getByLabel('Settings for Cursor').textContent());
     t.notMatch(await page.content(), caller.token ?? '', 'no token is on the page');
     await page.getByLabel(/^Many tools/).check();
     await page.getByText('its tools are searched').waitFor();

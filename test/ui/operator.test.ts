@@ -165,6 +165,26 @@ t.test('the pages for operators', async (t) => {
     t.equal(await changes.count(), 55);
   });
 
+  await t.test('a tool that a composition lacks is added from its explanation, and withdrawn again', async (t) => {
+    await open(`/explain?virtualHost=${deskId}&tool=calc-sub`);
+    await page.getByRole('heading', { name: 'alice@example.com cannot use calc-sub' }).waitFor();
+    await page.getByRole('link', { name: 'Add it to desk' }).click();
+    const sub = page.getByRole('checkbox', { name: 'sub', exact: true });
+    for (const [act, verdict] of [
+      [() => sub.check(), 'alice@example.com can use calc-sub'],
+      [() => sub.uncheck(), 'alice@example.com cannot use calc-sub'],
+    ] as const) {
+      await act();
+      await page.getByRole('button', { name: 'Publish' }).click();
+      await page.getByText('Everything is published').waitFor();
+      await open(`/explain?virtualHost=${deskId}&tool=calc-sub`);
+      await page.getByRole('heading', { name: verdict }).waitFor();
+      await open(`/compose/${deskId}?search=calc+sub`);
+    }
+    await open('/audit');
+    t.same(complaints.splice(0), []);
+  });
+
   await t.test('a lost store is reported in words, and the list continues without a reload', async (t) => {
     await redis.kill();
     await page.getByRole('button', { name: 'Show', exact: true }).click();
