@@ -1,4 +1,5 @@
 export { BodyCollector, addPiece, shortLivedMemory } from './body-collector.js';
+export { type Edit, type Insertion, addInOrder, edited, insertion, partsOf } from './edits.js';
 export {
   EventStreamParser,
   type LargeEventHandler,

@@ -1,13 +1,14 @@
 // What a request for a single backend is made of (relayed-request.ts), and what its era changes in how it is served: one object for each
 // modern request (modern/modern-rules.ts), and one for all legacy requests. The code that serves requests asks this object and knows no
 // eras. Hot path.
+import type { Edit } from '../bytes/index.js';
 import type { BackendMessage, ClientMessage, Era } from '../mcp/index.js';
 import type { RpcError } from '../shared/index.js';
 import type { IdSpan, UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../http-client/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 import { answerError, type ResultExtras, type Exchange } from '../exchange/index.js';
-import type { Edit, ReadArguments } from '../messages/index.js';
+import type { ReadArguments } from '../messages/index.js';
 import type { ListMerger } from '../lists/index.js';
 import type { Session } from '../session/index.js';
 import type { Gate } from './gate.js';

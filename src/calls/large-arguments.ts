@@ -1,11 +1,18 @@
 // Reads the arguments of a large call that must be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces
 // in which it will be sent, without joining them. Cold path: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
-import { ESCAPE_BYTES_MAX, stringValue, jsonKind, type JsonScanner, readings, type Scan } from '../bytes/index.js';
+import {
+  ESCAPE_BYTES_MAX,
+  stringValue,
+  jsonKind,
+  type JsonScanner,
+  readings,
+  type Scan,
+  partsOf,
+} from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import {
-  partsOf,
   MirroredPaths,
   type KeyText,
   scalarText,

@@ -12,13 +12,13 @@ import {
   errorCodeIn,
   isToolError,
 } from '../mcp/index.js';
-import { isNumberIdAsText, type Scan } from '../bytes/index.js';
+import { isNumberIdAsText, type Scan, partsOf } from '../bytes/index.js';
 import { type Deadline, wakeScheduler, joined } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/index.js';
-import { withEdit, partsOf, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
+import { withEdit, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
 import { argumentsToRead, readArguments } from './large-arguments.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
 import { upstreamFault, type UpstreamFault, faultReason, type OutgoingMessage } from '../http-client/index.js';

@@ -1,7 +1,7 @@
 // Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
 // everything between one name and the next. Hot path.
+import type { Insertion } from '../bytes/index.js';
 import { bodyMemory } from '../fair/index.js';
-import type { Insertion } from '../messages/index.js';
 
 const COMMA = Buffer.from(',');
 /** Up to this length, copying byte by byte is faster than a call. */

@@ -1,7 +1,18 @@
 // Merges the items of all backends into one sorted list (decisions 2.5). An item is copied as bytes, with the backend's prefix inserted
 // into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
 // loop and in the list thread. Hot path.
-import { encodeEvent, stringValue, cutsOf, isKey, JsonScanner, jsonKind } from '../bytes/index.js';
+import {
+  encodeEvent,
+  stringValue,
+  cutsOf,
+  isKey,
+  JsonScanner,
+  jsonKind,
+  type Insertion,
+  insertion,
+  edited,
+  type Edit,
+} from '../bytes/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import {
@@ -22,11 +33,7 @@ import {
   callersUri,
   uriInsertion,
   uriPrefix,
-  type Insertion,
   type UriPrefix,
-  insertion,
-  partsOf,
-  type Edit,
 } from '../messages/index.js';
 import { writeItems, type MergedItem } from './item-writer.js';
 
@@ -237,7 +244,7 @@ function withEntry(
       edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
     else edits.push(insertion({ at: at - start, putIn }));
   }
-  const changed = Buffer.concat(partsOf(item, edits));
+  const changed = edited(item, edits);
   return { key, bytes: changed, start: 0, end: changed.length, insertions: NO_INSERTIONS };
 }
 

@@ -22,7 +22,7 @@ import {
   type PageMirrors,
   type ToolMirrors,
 } from './tool-mirrors.js';
-import { withReadableSchemas } from './tool-schemas.js';
+import { withReadableItems } from './readable-items.js';
 
 /**
  * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
@@ -128,10 +128,12 @@ function readPage(
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const mended =
-    kind.name === 'tools' && !isMended ? withReadableSchemas(bytes, tape, list, era === 'modern') : undefined;
-  const again = mended && readBackendMessage(mended, ANSWER_DEPTH);
-  if (mended !== undefined && again !== undefined) return readPage(mended, again, kind, era, true);
+  const mended = isMended ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
+  if (mended !== undefined) {
+    const again = readBackendMessage(mended, ANSWER_DEPTH);
+    // Of more members than are read, with those that were added.
+    return again === undefined ? INVALID : readPage(mended, again, kind, era, true);
+  }
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);

@@ -36,7 +36,7 @@ export interface PageMirrors {
   readonly invalid: readonly string[];
   /** What apps call the server by (list-page.ts). */
   readonly apps?: readonly string[];
-  /** Whether schemas of its tools were mended (tool-schemas.ts). */
+  /** Whether items of it were mended (readable-items.ts). */
   readonly isMended?: boolean;
 }
 

@@ -1,7 +1,7 @@
 // The one change made to a request's bytes: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own
 // (decisions 2.6). A few requests also have a task id or curated arguments changed. Hot path.
+import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
-import { addInOrder, type Edit } from './edits.js';
 import type { NameRoute } from '../user-config/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import type { UriRoute } from './uris.js';

@@ -8,11 +8,11 @@ import {
   stringValue,
   JsonScanner,
   jsonKind,
+  type Edit,
 } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { caseFolded, type CuratedItem } from '../user-config/index.js';
-import type { Edit } from './edits.js';
 
 /** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
 const ARGUMENT_DEPTH = 3;

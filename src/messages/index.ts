@@ -1,6 +1,5 @@
 export { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
 export { curatedArguments } from './curated-call.js';
-export { type Edit, addInOrder, insertion, partsOf } from './edits.js';
 export { type ListChange, type ListenFilter, filterJson, listChanges, readListenFilter } from './listen-filter.js';
 export {
   type KeyText,
@@ -21,7 +20,6 @@ export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } fro
 export { tracedMessage } from './trace-passing.js';
 export { type UnavailableBackend, missingBackend, unavailableMeta } from './unavailable.js';
 export {
-  type Insertion,
   MatchedUri,
   type UriPrefix,
   type UriRoute,

@@ -1,12 +1,11 @@
 // The parameters of a call that the mirror repeats: read from the arguments as they go to the backend, and compared with the headers
 // that the call came with (M13). Warm path: only for calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
-import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX } from '../bytes/index.js';
+import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX, partsOf } from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
 import { headerIn, limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import { headText } from '../upstream/index.js';
-import { partsOf } from './edits.js';
 
 // Finds the parameters of a call that the mirror repeats, in one walk over the arguments that reads each key once, however many
 // parameters the tool has. Callers choose the keys of arguments, and backends the parameters of tools: looking for each parameter

@@ -1,7 +1,7 @@
 // Converts a request from a client with a session for a modern backend, which has none: the envelope is added to `_meta`, and the
 // client's answers where the backend has asked for input. No other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
-import { stringValue, JsonScanner } from '../bytes/index.js';
+import { stringValue, JsonScanner, type Edit, partsOf } from '../bytes/index.js';
 import {
   type ClientMessage,
   readClientMessage,
@@ -13,7 +13,6 @@ import {
 import { limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import { withEdits } from './bare-body.js';
-import { type Edit, partsOf } from './edits.js';
 
 const NOTHING = Buffer.alloc(0);
 

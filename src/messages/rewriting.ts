@@ -1,7 +1,7 @@
 // Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
 // bytes stay where they are, and are not copied. Hot path: most answers need no change.
+import { insertion, partsOf, type Edit } from '../bytes/index.js';
 import { NO_SPANS, NUMBERS_PER_PLACE, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
-import { insertion, partsOf, type Edit } from './edits.js';
 import { callersTaskEdits, type TaskOwnership } from './task-ids.js';
 import type { IdSpan } from '../upstream/index.js';
 import { uriInsertion, uriPrefix } from './uris.js';

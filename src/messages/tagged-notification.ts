@@ -1,8 +1,7 @@
 // A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
 // any id that it had there; all other bytes stay. Cold path.
-import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind, partsOf } from '../bytes/index.js';
 import type { BackendMessage } from '../mcp/index.js';
-import { partsOf } from './edits.js';
 
 export const SUBSCRIPTION_ID_KEY = 'io.modelcontextprotocol/subscriptionId';
 

@@ -1,7 +1,7 @@
 // Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added downstream and removed upstream,
 // both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
 // that the client runs for a backend have the client's own ids, which pass unchanged.
-import { findStringMember, stringValue } from '../bytes/index.js';
+import { findStringMember, stringValue, type Edit } from '../bytes/index.js';
 import {
   type BackendMessage,
   type ClientMessage,
@@ -11,7 +11,6 @@ import {
   NUMBERS_PER_PLACE,
 } from '../mcp/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import type { Edit } from './edits.js';
 
 /** Tells apart the tasks of one backend, and those that the client runs for it. */
 export interface TaskOwnership {

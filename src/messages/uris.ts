@@ -1,6 +1,6 @@
 // Resource URIs as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
 // MCP Apps require that scheme. `user-config/routing.ts` defines how the backend's name is written.
-import { endOfPrefix } from '../bytes/index.js';
+import { endOfPrefix, type Insertion } from '../bytes/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
 // Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
@@ -97,11 +97,6 @@ export function isTemplate(text: string): boolean {
 const UI = 'ui://';
 
 /** Bytes to insert into a message. */
-export interface Insertion {
-  readonly at: number;
-  readonly putIn: Buffer;
-}
-
 export interface UriRoute {
   readonly backend: CompiledBackend;
   /** The URI as the backend knows it. */

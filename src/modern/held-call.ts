@@ -6,6 +6,7 @@
 //   asking ──the backend wants no answer any more──> served
 //   held ──the backend has answered all the same──> answered
 //   served, asking, held, answered ──answered, given up or taken──> over
+import { edited } from '../bytes/index.js';
 import { readBackendMessage, type ClientMessage } from '../mcp/index.js';
 import type { Account, Deadline } from '../fair/index.js';
 import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
@@ -22,7 +23,6 @@ import {
   CallerlessExchange,
 } from '../exchange/index.js';
 import type { BackendRequests } from '../streams/index.js';
-import { partsOf } from '../messages/index.js';
 import { type HoldableRequest, nameKindOf } from '../calls/index.js';
 import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
@@ -275,7 +275,7 @@ export class HeldCall {
     }
     exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
     const putIn = id.bytes.subarray(id.start, id.end);
-    const body = Buffer.concat(partsOf(message, [{ start: own.idStart, end: own.idEnd, putIn }]));
+    const body = edited(message, [{ start: own.idStart, end: own.idEnd, putIn }]);
     if (status === 200) answer(exchange, body);
     else exchange.respond(status, 'application/json', body);
   }

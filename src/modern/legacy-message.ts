@@ -1,8 +1,9 @@
 // A modern client's request in the form that a legacy backend wants: with an id and a progress token of the gateway's, and without the
 // envelope and what a retry brings for the gateway. Servers that know both eras go by the envelope before they look at the session.
+import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
-import { addInOrder, type Edit, withEditsFor } from '../messages/index.js';
+import { withEditsFor } from '../messages/index.js';
 
 const NOTHING = Buffer.alloc(0);
 const QUOTE = 0x22;

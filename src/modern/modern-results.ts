@@ -1,9 +1,8 @@
 // The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
 // added to a backend's result where they are missing.
-import { findMember, isKey, isStringEqual, JsonScanner, jsonKind } from '../bytes/index.js';
+import { findMember, isKey, isStringEqual, JsonScanner, jsonKind, type Edit } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes } from '../shared/index.js';
 import type { BackendMessage, Era } from '../mcp/index.js';
-import type { Edit } from '../messages/index.js';
 import { NO_EDITS } from '../calls/index.js';
 
 // A backend of 2025-11-25 whose user must first open an address in a browser answers with an error (-32042). Clients of MCP 2026-07-28 do

@@ -16,13 +16,12 @@ import {
   PROTOCOL_VERSION_KEY,
   type ModernEnvelope,
 } from '../mcp/index.js';
-import { readStringMember, stringValue } from '../bytes/index.js';
+import { readStringMember, stringValue, edited } from '../bytes/index.js';
 import { errorsToBackends, rpcErrors, type RpcError, limits } from '../shared/index.js';
 import { withModernHead, type OutgoingMessage } from '../http-client/index.js';
 import { type OwnRequestIds, type IdSpan, type UpstreamSession, modernHead } from '../upstream/index.js';
 import { idSpanOf, type ResultExtras, type Exchange } from '../exchange/index.js';
 import {
-  partsOf,
   type ReadArguments,
   mirrorDisagreement,
   paramHeaders,
@@ -248,7 +247,7 @@ export class ModernRules implements EraRules {
     const { exchange, message } = this.#present;
     if (message.progressTokenStart === -1) return undefined;
     const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
-    return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
+    return edited(bytes, [{ start, end, putIn }]);
   }
 
   onUnoffered(method: string, mode: string): void {

@@ -1,19 +1,10 @@
 // Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
 // ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
-import { findStringMember, stringValue } from '../bytes/index.js';
+import { findStringMember, stringValue, insertion, partsOf, type Edit } from '../bytes/index.js';
 import { type BackendMessage, taskPlace } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import {
-  insertion,
-  partsOf,
-  type Edit,
-  belongsToTask,
-  callersTaskEdits,
-  type TaskOwnership,
-  uriInsertion,
-  uriPrefix,
-} from '../messages/index.js';
+import { belongsToTask, callersTaskEdits, type TaskOwnership, uriInsertion, uriPrefix } from '../messages/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';

@@ -9,7 +9,7 @@ import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
 function page(names: readonly string[], nextCursor?: string): string {
-  const tools = names.map((name) => ({ name }));
+  const tools = names.map((name) => ({ name, inputSchema: { type: 'object' } }));
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools, nextCursor } });
 }
 
@@ -18,14 +18,14 @@ function open(t: Test, ...names: readonly string[]): RelayScene {
 }
 
 function read(exchange: RecordedExchange): {
-  result?: { tools: { name: string }[]; _meta?: unknown };
+  result?: { tools?: { name: string }[]; _meta?: unknown };
   error?: unknown;
 } {
   return JSON.parse(exchange.answer?.body.toString() ?? '{}') as ReturnType<typeof read>;
 }
 
 function names(list: ReturnType<typeof read>): string[] | undefined {
-  return list.result?.tools.map(({ name }) => name);
+  return list.result?.tools?.map(({ name }) => name);
 }
 
 function unavailable(reason: string): unknown {
@@ -52,7 +52,7 @@ t.test(
     t.notMatch(scene.http.last.text, /cursor/, "cursors were the lost session's");
     t.equal(scene.http.last.header('mcp-session-id'), 'second');
     scene.http.last.json(page(['new']));
-    t.same(read(list).result?.tools, [{ name: 'b-new' }]);
+    t.same(names(read(list)), ['b-new']);
   },
 );
 
@@ -69,7 +69,7 @@ t.test('a backend that loses its session twice during one list is missing from i
   scene.http.last.json(initializeResult, 'third');
   scene.http.last.empty();
   scene.http.last.json(page(['x']));
-  t.same(read(next).result?.tools, [{ name: 'b-x' }]);
+  t.same(names(read(next)), ['b-x']);
 });
 
 t.test('of a list without an end its beginning is listed, and named as cut', async (t) => {
@@ -219,30 +219,34 @@ t.test('with --list-cache a list is asked for once while nothing is different fo
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method }));
     const exchange = scene.request({ body, ...parts });
     if (lists() > before) scene.http.last.json(page([name]).replace('tools', method.replace('/list', '')));
-    return `${lists() - before} ${JSON.stringify(read(exchange).result?.tools ?? read(exchange).result)}`;
+    return `${lists() - before} ${
+      read(exchange)
+        .result?.tools?.map(({ name }) => name)
+        .join() ?? JSON.stringify(read(exchange).result)
+    }`;
   };
-  t.equal(list('one'), '1 [{"name":"b-one"}]');
-  t.equal(list('two'), '0 [{"name":"b-one"}]');
-  t.equal(list('two', { sessionId: 'a-session-2' }), '0 [{"name":"b-one"}]', 'another session of the same client');
-  t.equal(list('two', { sessionId: 'a-session-3' }), '1 [{"name":"b-two"}]', 'a client that can be asked for more');
+  t.equal(list('one'), '1 b-one');
+  t.equal(list('two'), '0 b-one');
+  t.equal(list('two', { sessionId: 'a-session-2' }), '0 b-one', 'another session of the same client');
+  t.equal(list('two', { sessionId: 'a-session-3' }), '1 b-two', 'a client that can be asked for more');
   const tenant = (value: string): Partial<ExchangeRequest> => ({ passthroughHeaders: ['x-tenant', value] });
-  t.equal(list('three', tenant('7')), '1 [{"name":"b-three"}]');
-  t.equal(list('four', tenant('8')), '1 [{"name":"b-four"}]');
-  t.equal(list('five', tenant('7')), '0 [{"name":"b-three"}]');
+  t.equal(list('three', tenant('7')), '1 b-three');
+  t.equal(list('four', tenant('8')), '1 b-four');
+  t.equal(list('five', tenant('7')), '0 b-three');
   t.match(list('p', {}, 'prompts/list'), /^1 /);
 
   const call = scene.post('tools/call', { name: 'b-x' }, 9);
   scene.http.last
     .head(200, 'text/event-stream')
     .data('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
-  t.equal(list('six'), '1 [{"name":"b-six"}]', 'the backend has said that it is another');
+  t.equal(list('six'), '1 b-six', 'the backend has said that it is another');
   t.match(list('p', {}, 'prompts/list'), /^0 /, 'and nothing of prompts');
   t.equal(call.outcome, 'streaming');
 
   scene.context.advance(59_000);
-  t.equal(list('seven'), '0 [{"name":"b-six"}]');
+  t.equal(list('seven'), '0 b-six');
   scene.context.advance(2_000);
-  t.equal(list('seven'), '1 [{"name":"b-seven"}]');
+  t.equal(list('seven'), '1 b-seven');
 
   const { virtualHost } = scene;
   const narrower = virtualHostOf({ b: { passthrough_headers: ['x-tenant'], allowed_tool_names: ['other'] } });
@@ -252,7 +256,7 @@ t.test('with --list-cache a list is asked for once while nothing is different fo
   scene.relay.handle({ subject: 'alice', virtualHost: { ...narrower, id: virtualHost.id } }, exchange);
   t.equal(lists(), before + 1, 'another config');
   scene.http.last.json(page(['seven', 'other']));
-  t.same(read(exchange).result?.tools, [{ name: 'b-other' }]);
+  t.same(names(read(exchange)), ['b-other']);
 });
 
 t.test('without --list-cache every list is asked for', async (t) => {
@@ -260,6 +264,6 @@ t.test('without --list-cache every list is asked for', async (t) => {
   for (const name of ['one', 'two']) {
     const list = scene.post('tools/list', {}, name);
     scene.http.last.json(page([name]));
-    t.same(read(list).result?.tools, [{ name: `b-${name}` }]);
+    t.same(names(read(list)), [`b-${name}`]);
   }
 });

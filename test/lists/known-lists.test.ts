@@ -19,7 +19,7 @@ function bytesOf(id: string, result: string, isIdLast = false): Buffer {
 }
 
 function listOf(...names: readonly string[]): string {
-  return JSON.stringify({ tools: names.map((name) => ({ name })) });
+  return JSON.stringify({ tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) });
 }
 
 /** Reads in two pieces, since answers come in pieces. */
@@ -91,7 +91,7 @@ t.test('the same lists are not merged again, whatever the request is called', as
     frame: { head: '{"id":1,"result":', form: 'message' },
   };
   const first = known.merge(job, rulesText);
-  t.equal(first.bytes.toString(), '{"tools":[{"name":"a-y"},{"name":"bb-x"},{"name":"bb-y"}]}}');
+  t.equal(first.bytes.toString(), listOf('a-y', 'bb-x', 'bb-y') + '}');
   const again = known.merge({ ...job, frame: { head: '{"id":2,"result":', form: 'message' } }, rulesText);
   t.equal(again.bytes, first.bytes);
   t.ok(again.isKnown);
@@ -142,8 +142,8 @@ t.test('a merged list counts with the pages that it was made of, however little 
 t.test('an answer that with the positions of its items takes more than 16 MiB is not kept', async (t) => {
   const known = new KnownLists();
   const item = `{"name":"${'x'.repeat(90)}"}`;
-  const list = `{"tools":[${`${item},`.repeat(120_000)}${item}]}`;
-  const [first, again] = ['1', '2'].map((id) => pageOf(read(known, bytesOf(id, list), id)));
+  const list = `{"prompts":[${`${item},`.repeat(120_000)}${item}]}`;
+  const [first, again] = ['1', '2'].map((id) => pageOf(read(known, bytesOf(id, list), id, listKinds.prompts)));
   t.ok(first!.bytes.length < 16 * 1_048_576 && first!.bytes.length + first!.spans.byteLength > 16 * 1_048_576);
   t.ok(again !== first);
 });

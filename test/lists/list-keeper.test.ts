@@ -11,7 +11,7 @@ function pieces(...texts: readonly string[]): Uint8Array[] {
 }
 
 function answer(...names: readonly string[]): string {
-  const tools = names.map((name) => ({ name }));
+  const tools = names.map((name) => ({ name, inputSchema: { type: 'object' } }));
   return JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools, nextCursor: 'c' } });
 }
 
@@ -36,7 +36,8 @@ t.test('an answer in pieces becomes a page, pages become a list, and the list is
   const parts = [{ backend: 0, pages: [1] }];
   const { bytes, unreachable } = keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME });
   t.same(unreachable, []);
-  t.equal(takeAll(keeper, 2, bytes), `${FRAME.head}{"tools":[{"name":"b-x"},{"name":"b-y"}]}}`);
+  const tools = ['b-x', 'b-y'].map((name) => ({ name, inputSchema: { type: 'object' } }));
+  t.equal(takeAll(keeper, 2, bytes), `${FRAME.head}${JSON.stringify({ tools })}}`);
   t.throws(() => keeper.next({ key: 2, memory: new Uint8Array(3) }), 'the list is not kept longer');
   t.throws(() => keeper.merge({ key: 3, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
 });

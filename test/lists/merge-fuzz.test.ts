@@ -38,7 +38,7 @@ type Value = Record<string, unknown>;
 interface Item {
   readonly text: string;
   readonly key: string;
-  readonly name: string | undefined;
+  readonly name: string;
 }
 
 /** What each backend lists, in pages, and what of it is allowed; `allowed` is absent when all is. */
@@ -63,12 +63,12 @@ function randomItem(random: Random, kind: Kind): Item {
     const meta = random.chance(0.8)
       ? [`"_meta":${members(random, ...ui, ...flat, '"x":{"resourceUri":"ui://x"}')}`]
       : [];
-    return { text: members(random, `"name":"${name}"`, '"resourceUri":"ui://x"', ...meta), key: name, name };
+    const own = [`"name":"${name}"`, '"inputSchema":{"type":"object"}', '"resourceUri":"ui://x"'];
+    return { text: members(random, ...own, ...meta), key: name, name };
   }
   const key = randomUri(random);
-  const name = random.chance(0.7) ? random.pick(ITEM_NAMES) : undefined;
-  const own = [`"${KINDS[kind].key}":${markedToken(random, key)}`, '"icons":[{"uri":"a:1"}]'];
-  if (name !== undefined) own.push(`"name":"${name}"`);
+  const name = random.pick(ITEM_NAMES);
+  const own = [`"${KINDS[kind].key}":${markedToken(random, key)}`, '"icons":[{"uri":"a:1"}]', `"name":"${name}"`];
   return { text: members(random, ...own), key, name };
 }
 

@@ -24,6 +24,9 @@ function read(result: string): ListAnswer {
   return readListAnswer(answerWith(result), ID, listKinds.tools);
 }
 
+const OBJECT = '{"type":"object"}';
+const SCHEMA = `"inputSchema":${OBJECT}`;
+
 interface PageTexts {
   readonly tools: string[];
   readonly nameTokens: string[];
@@ -49,9 +52,11 @@ function cover({ bytes, spans }: ListPage, from: number, to: number): string[] {
 }
 
 void t.test('reads tools and cursor', async (t) => {
-  const answer = read('{"tools":[{"name":"a"}, {"title":"x","n\\u0061me":"\\u0062"}],"nextCursor":"c\\n","_meta":{}}');
+  const answer = read(
+    `{"tools":[{"name":"a",${SCHEMA}}, {"title":"x","n\\u0061me":"\\u0062",${SCHEMA}}],"nextCursor":"c\\n","_meta":{}}`,
+  );
   t.same(textsOf(answer), {
-    tools: ['{"name":"a"}', '{"title":"x","n\\u0061me":"\\u0062"}'],
+    tools: [`{"name":"a",${SCHEMA}}`, `{"title":"x","n\\u0061me":"\\u0062",${SCHEMA}}`],
     nameTokens: ['"a"', '"\\u0062"'],
     nextCursor: 'c\n',
   });
@@ -72,8 +77,6 @@ void t.test('a tool with a name too long to call is left out; a cursor that is t
   t.equal(textsOf(read(`{"tools":[],"nextCursor":"${cursor}"}`))?.nextCursor, cursor);
   t.equal(read(`{"tools":[],"nextCursor":"${cursor}c"}`).kind, 'invalid');
 });
-
-const OBJECT = '{"type":"object"}';
 
 void t.test(
   'what is not said to be an object is listed as one, since clients refuse a whole list for it',
@@ -157,22 +160,54 @@ void t.test(
       ['results without a type', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object","$id":"x"}'],
     ];
     for (const [what, members, listed] of rows) {
-      t.same(textsOf(read(`{"tools":[{"name":"a",${members}}]}`))?.tools, [`{"name":"a",${listed}}`], what);
+      const tool = (text: string): string => `{"name":"a",${text.includes('inputSchema') ? '' : `${SCHEMA},`}${text}}`;
+      t.same(textsOf(read(`{"tools":[${tool(members)}]}`))?.tools, [tool(listed)], what);
+      if (!members.includes('inputSchema')) continue;
       t.same(textsOf(read(`{"tools":[{${members},"name":"a"}]}`))?.tools, [`{${listed},"name":"a"}`], what);
     }
+    t.same(
+      textsOf(read('{"tools":[{"name":"a"},{"name":"b" ,"title":null}]}'))?.tools,
+      [`{"name":"a",${SCHEMA}}`, `{"name":"b" ,"title":"b",${SCHEMA}}`],
+      'no arguments at all',
+    );
     for (const schema of ['null', '{"type":"array"}', '[]', '{"type":"array","properties":[]}']) {
-      const tools = `[{"name":"a","outputSchema":${schema},"n":1.0},{"outputSchema":${schema},"name":"b"}]`;
-      const listed = ['{"name":"a","n":1.0}', '{"name":"b"}'];
+      const tools = `[{${SCHEMA},"name":"a","outputSchema":${schema},"n":1.0},{"outputSchema":${schema},"name":"b",${SCHEMA}}]`;
+      const listed = [`{${SCHEMA},"name":"a","n":1.0}`, `{"name":"b",${SCHEMA}}`];
       t.same(textsOf(read(`{"tools":${tools}}`))?.tools, listed, `results by ${schema} are not checked`);
     }
-    const answered = answerWith('{"tools":[{"name":"a","outputSchema":{"type":"array"}}]}');
-    t.same(textsOf(readListAnswer(answered, ID, listKinds.tools, 'bridged'))?.tools, ['{"name":"a"}']);
+    const answered = answerWith(`{"tools":[{"name":"a",${SCHEMA},"outputSchema":{"type":"array"}}]}`);
+    t.same(textsOf(readListAnswer(answered, ID, listKinds.tools, 'bridged'))?.tools, [`{"name":"a",${SCHEMA}}`]);
     const modern = readListAnswer(answered, ID, listKinds.tools, 'modern');
     t.same(
       textsOf(modern)?.tools,
-      ['{"name":"a","outputSchema":{"type":"array"}}'],
+      [`{"name":"a",${SCHEMA},"outputSchema":{"type":"array"}}`],
       'without sessions, results may be of any type',
     );
+  },
+);
+
+void t.test(
+  'what is null in prompts and resources is left out, and a resource without a name has its URI as one',
+  async (t) => {
+    const listed = (kind: 'prompts' | 'resources' | 'templates', items: string): ListAnswer =>
+      readListAnswer(answerWith(`{"${listKinds[kind].member}":[${items}]}`), ID, listKinds[kind]);
+    const prompt =
+      '{"name":"a","title":null,"arguments":[{"name":"x","description":null,"required":null},{"title":null,"name":"y"}],"x":null}';
+    t.same(textsOf(listed('prompts', `${prompt},{"name":"b","description":null, "arguments":null}`))?.tools, [
+      '{"name":"a","arguments":[{"name":"x"},{"name":"y"}],"x":null}',
+      '{"name":"b"}',
+    ]);
+    const resource = '{"uri":"a:1","mimeType":null,"size":null,"annotations":{"audience":null,"priority":1}}';
+    t.same(textsOf(listed('resources', `${resource},{"name":null,"uri":"a:2"}`))?.tools, [
+      '{"uri":"a:1","annotations":{"priority":1},"name":"a:1"}',
+      '{"uri":"a:2","name":"a:2"}',
+    ]);
+    const templates = listed('templates', '{"uriTemplate":"a:{x}","description":null}');
+    t.same(textsOf(templates)?.tools, ['{"uriTemplate":"a:{x}","name":"a:{x}"}']);
+    t.match(templates, { mirrors: { isMended: true } }, 'and it is told');
+    const right = '{"name":"a","_meta":{"title":null},"arguments":[{"name":"null"}]}';
+    const answer = listed('prompts', right);
+    t.same([textsOf(answer)?.tools, answer.kind === 'page' && answer.mirrors], [[right], undefined], 'nothing to mend');
   },
 );
 
@@ -354,8 +389,8 @@ t.test('of a tool with a page for apps, its links and what apps call it by are t
   };
   t.same(apps(linked, ...others), ['ui://a', 'ui://b', 'shown', 'both']);
   t.same(apps('{"name":"o","_meta":{"openai/outputTemplate":"ui://c"}}', odd), ['ui://c', 'o', 'odd']);
-  t.same(apps(...others, odd), undefined, 'nothing where none has a page');
-  t.same(apps('{"name":"a","_meta":"ui://a"}', '{"name":"b","_meta":7}'), undefined);
+  t.same(apps(...others, odd), [], 'nothing where none has a page');
+  t.same(apps('{"name":"a","_meta":"ui://a"}', '{"name":"b","_meta":7}'), []);
   t.same(apps('{"name":"a","_meta":[{"ui":{"resourceUri":"ui://a"}}]}'), []);
   const prompts = readListAnswer(answerWith(`{"prompts":[${linked}]}`), ID, listKinds.prompts);
   t.equal(prompts.kind === 'page' && prompts.mirrors, undefined, 'nor for what is no tool');

@@ -5,7 +5,7 @@ import { readBackendMessage, readClientMessage, type BackendMessage } from '../.
 import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
 import { taskPlace } from '../../src/mcp/task-places.js';
 import { withEdit } from '../../src/messages/bare-body.js';
-import { partsOf } from '../../src/messages/edits.js';
+import { partsOf } from '../../src/bytes/edits.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { bareTaskEdit, belongsToTask, callersTaskEdits, type TaskOwnership } from '../../src/messages/task-ids.js';
 import { limits } from '../../src/shared/limits.js';

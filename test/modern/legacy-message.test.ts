@@ -2,7 +2,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { withEdit } from '../../src/messages/bare-body.js';
-import { partsOf } from '../../src/messages/edits.js';
+import { partsOf } from '../../src/bytes/edits.js';
 import { legacyMessage } from '../../src/modern/legacy-message.js';
 import { limits } from '../../src/shared/limits.js';
 import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';

@@ -270,7 +270,7 @@ t.test('a listed tool keeps every byte that the config does not change', async (
 });
 
 t.test('a tool that cannot be shown is reported by name', async (t) => {
-  const tool = (name: string): string => `{"name":"${name}"}`;
+  const tool = (name: string): string => `{"name":"${name}","inputSchema":{"type":"object"}}`;
   const backends = { b: { prefix: '', tools: { a: { name: 'z' }, h: { hidden: true } } }, c: {} };
   const { text, unreachable } = listed(backends, { b: ['a', 'z', 'h', 'H', 'c-x', 'ok'].map(tool), c: [tool('x')] });
   t.equal(text, ['c-x', 'ok', 'z'].map(tool).join());

@@ -212,10 +212,11 @@ t.test("a backend's answer to initialize", async (t) => {
 });
 
 t.test('a list of tools', async (t) => {
+  const SCHEMA = '"inputSchema":{"type":"object"}';
   const small = (count: number): string =>
-    `[${Array.from({ length: count }, (_, index) => `{"name":"${(index * 7_919) % 1e6}"}`).join()}]`;
+    `[${Array.from({ length: count }, (_, index) => `{"name":"${(index * 7_919) % 1e6}",${SCHEMA}}`).join()}]`;
   const tools = {
-    'small ones, on the event loop': small(LIST_BYTES_INLINE_MAX / 20),
+    'small ones, on the event loop': small(LIST_BYTES_INLINE_MAX / 52),
     'small ones, in the thread': small(40_000),
     'one large one': `[{"name":"x","description":"${'é'.repeat(8 * MIB)}"}]`,
   };

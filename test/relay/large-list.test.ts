@@ -18,7 +18,7 @@ const BULK = 'x'.repeat(2 * LIST_BYTES_INLINE_MAX);
 const PIECE_CHARS = 50_000;
 
 function tool(name: string, bulk = BULK): string {
-  return `{"n":1.0,"name":"${name}","description":"${bulk}"}`;
+  return `{"n":1.0,"name":"${name}","inputSchema":{"type":"object"},"description":"${bulk}"}`;
 }
 
 function answerWith(tools: readonly string[], cursor?: string): string {

@@ -460,6 +460,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       tools: [
         { name: 'untyped', inputSchema: { properties: {} }, outputSchema: { $id: 'x' } },
         { name: 'none', inputSchema: null, outputSchema: null },
+        { name: 'unsaid' },
         { name: 'listing', inputSchema: {}, outputSchema: { type: 'array' } },
         {
           name: 'php',
@@ -478,7 +479,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
     const { tools, counted } = await use(client, 'odd-');
     t.same({ tools: tools.filter((name) => expected.tools.includes(name)), counted }, expected, 'through the gateway');
-    t.equal(tools.length, 7, 'the others are listed, too');
+    t.equal(tools.length, 8, 'the others are listed, too');
   });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {

@@ -19,18 +19,11 @@ import {
   type ClientMessage,
   taskPlace,
 } from '../../mcp/index.js';
-import { findMember, readStringMember, JsonScanner, idKey } from '../../bytes/index.js';
+import { findMember, readStringMember, JsonScanner, idKey, partsOf, type Edit } from '../../bytes/index.js';
 import type { Account, Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits, refusals, type Refusal, errorsToBackends, KIB, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
-import {
-  withEdit,
-  partsOf,
-  type Edit,
-  bareTaskEdit,
-  callersTaskEdits,
-  type TaskOwnership,
-} from '../../messages/index.js';
+import { withEdit, bareTaskEdit, callersTaskEdits, type TaskOwnership } from '../../messages/index.js';
 import { AskedRequestIds, type AskedRequest } from './asked-request-ids.js';
 import { ClientTasks } from './client-tasks.js';
 import type { ClientIntroduction, SessionShare, UpstreamSession, UpstreamSessionRecord } from '../../upstream/index.js';

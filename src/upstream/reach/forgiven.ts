@@ -10,9 +10,10 @@ export const FORGIVEN = {
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',
-  'tool-schema':
-    'of a listed tool: a schema that is not said to be of an object, `null`, and an empty list for a map or the other way round: ' +
-    'listed as what is meant, or left out for results, since clients would refuse the tools of all backends',
+  'list-item':
+    'of a listed item: a missing schema of arguments, a schema that is not said to be of an object, a missing name of a resource, ' +
+    '`null`, and an empty list for a map or the other way round: ' +
+    'listed as what is meant, or left out, since clients would refuse the items of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;

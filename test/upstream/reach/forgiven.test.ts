@@ -11,8 +11,8 @@ const AS_TEXT = RESULT.replace('7', '"7"');
 
 type Answer = (call: ScriptedCall, next: () => ScriptedCall) => unknown;
 
-/** Of requests of every kind; `tool-schema` is about lists (mcp/list-page.test.ts). */
-const answers: Readonly<Record<Exclude<Forgiven, 'tool-schema'>, Answer>> = {
+/** Of requests of every kind; `list-item` is about lists (mcp/list-page.test.ts). */
+const answers: Readonly<Record<Exclude<Forgiven, 'list-item'>, Answer>> = {
   heartbeat: (call) => call.head(200, 'text/event-stream').data(`event: ping\ndata: x\n\ndata: ${RESULT}\n\n`).end(),
   status: (call) => call.json(RESULT, '', 201),
   'id-as-text': (call) => call.json(AS_TEXT),
@@ -46,7 +46,7 @@ function outcomeOf(t: Test, answer: Answer): { ended: string; forgiven: unknown 
 }
 
 t.test('each thing that is forgiven leads to the answer, and is counted at its origin', async (t) => {
-  t.same([...Object.keys(answers), 'tool-schema'], Object.keys(FORGIVEN));
+  t.same([...Object.keys(answers), 'list-item'], Object.keys(FORGIVEN));
   for (const [what, answer] of Object.entries(answers)) {
     t.same(outcomeOf(t, answer), { ended: 'answer', forgiven: { [what]: 1 } }, what);
   }

@@ -1,9 +1,13 @@
 // Edits that replace some bytes of a message, without copying the others.
-import type { Insertion } from './uris.js';
 
 export interface Edit {
   readonly start: number;
   readonly end: number;
+  readonly putIn: Buffer;
+}
+
+export interface Insertion {
+  readonly at: number;
   readonly putIn: Buffer;
 }
 
@@ -24,14 +28,32 @@ export function insertion({ at, putIn }: Insertion): Edit {
 
 /** @param edits in any order; no two of them overlap. @returns the parts of the resulting message. */
 export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
-  const ordered: Edit[] = [];
-  for (const edit of edits) addInOrder(ordered, edit);
   const parts: Buffer[] = [];
   let at = 0;
-  for (const { start, end, putIn } of ordered) {
+  for (const { start, end, putIn } of inOrder(edits)) {
     parts.push(bytes.subarray(at, start), putIn);
     at = end;
   }
   parts.push(bytes.subarray(at));
   return parts;
+}
+
+/** As `partsOf`, in memory of its own: for many edits, each of which would be two parts. */
+export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
+  const grown = edits.reduce((sum, { start, end, putIn }) => sum + putIn.length - (end - start), bytes.length);
+  const whole = Buffer.allocUnsafe(grown);
+  let [from, to] = [0, 0];
+  for (const { start, end, putIn } of inOrder(edits)) {
+    to += bytes.copy(whole, to, from, start);
+    to += putIn.copy(whole, to);
+    from = end;
+  }
+  bytes.copy(whole, to, from);
+  return whole;
+}
+
+function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  const ordered: Edit[] = [];
+  for (const edit of edits) addInOrder(ordered, edit);
+  return ordered;
 }

@@ -1,44 +1,96 @@
-// The schemas of listed tools. MCP has nothing but objects as arguments, and as results of servers with sessions, but many servers do not
-// say so. Official clients refuse a whole list for it: all tools of all backends. Hot path: most schemas show their type at once; a page is
-// written anew only if one does not.
-import { MEMBER_ABSENT, cutsOf, findMember, isStringEqual, JsonScanner, jsonKind } from '../bytes/index.js';
-
-interface Mend {
-  readonly start: number;
-  readonly end: number;
-  readonly putIn: string;
-}
+// Listed items as clients can read them. MCP has nothing but objects as arguments, and as results of servers with sessions, but many servers
+// do not say so, and many write `null` for what is missing. Official clients refuse a whole list for it: that of all backends. Hot path: most
+// schemas show their type at once, and few pages have a `null`; a page is written anew only for such an item.
+import {
+  MEMBER_ABSENT,
+  cutsOf,
+  edited,
+  findMember,
+  isStringEqual,
+  insertion,
+  JsonScanner,
+  jsonKind,
+  type Edit,
+} from '../bytes/index.js';
+import type { ListKind } from './list-kinds.js';
 
 const schemaTape = new JsonScanner();
 
 /**
  * @param tape that of the page, with the members of its items.
- * @param list its array of tools.
+ * @param list its array of items.
  * @param isAny whether results may be of any type: neither the backend nor its client has sessions.
  * @returns the page as clients can read it; `undefined` where they can.
  */
-export function withReadableSchemas(
+export function withReadableItems(
   bytes: Buffer,
   tape: JsonScanner,
   list: number,
+  kind: ListKind,
   isAny: boolean,
 ): Buffer | undefined {
-  const mends: Mend[] = [];
+  const mends: Edit[] = [];
+  if (kind.name === 'tools') noteTools(mends, bytes, tape, list, isAny);
+  else if (kind.name !== 'tasks') noteOthers(mends, bytes, tape, list, kind);
+  return mends.length === 0 ? undefined : edited(bytes, mends);
+}
+
+function noteTools(mends: Edit[], bytes: Buffer, tape: JsonScanner, list: number, isAny: boolean): void {
   const isOdd = hasOddMembers(bytes);
   const past = tape.next(list);
   for (let tool = list + 1; tool < past; tool = tape.next(tool)) {
-    if (tape.kind(tool) !== jsonKind.object) return undefined;
+    if (tape.kind(tool) !== jsonKind.object) return;
     if (mayLeaveUnsaid(tape, tool)) noteUnsaid(mends, 0, bytes, tape, tool, UNSAID, nameOf(bytes, tape, tool));
     noteHints(mends, bytes, tape, tool);
     const input = findMember(tape, bytes, tool, 'inputSchema');
     if (input > 0) noteSchema(mends, bytes, tape, input, isOdd, tape.start(input), OBJECT_SCHEMA);
+    else if (input === MEMBER_ABSENT) addMember(mends, tape, tool, ARGUMENTS_UNSAID);
     const output = findMember(tape, bytes, tool, 'outputSchema');
     if (output < 0 || (isAny && tape.kind(output) === jsonKind.object)) continue;
     // Without it the results are not checked. With any other one, a client would expect them to be of it.
     for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
       noteSchema(mends, bytes, tape, output, isOdd, start, '', end);
   }
-  return mends.length === 0 ? undefined : mended(bytes, mends);
+}
+
+/** Behind the item's other members; an item without any has no key, and is refused. */
+function addMember(mends: Edit[], tape: JsonScanner, item: number, putIn: Buffer): void {
+  const isEmpty = tape.next(item) === item + 1;
+  if (!isEmpty) mends.push(insertion({ at: tape.end(item) - 1, putIn }));
+}
+
+/** `null` for a member of prompts and resources, or of their arguments and annotations, is one that is missing; a name, the key. */
+function noteOthers(mends: Edit[], bytes: Buffer, tape: JsonScanner, list: number, { key }: ListKind): void {
+  const hasNull = bytes.includes(NULL);
+  const past = tape.next(list);
+  for (let item = list + 1; item < past; item = tape.next(item)) {
+    if (tape.kind(item) !== jsonKind.object) return;
+    const name = findMember(tape, bytes, item, 'name');
+    const known = findMember(tape, bytes, item, key);
+    if (known > 0 && (name === MEMBER_ABSENT || (name > 0 && tape.kind(name) === jsonKind.null)))
+      addMember(mends, tape, item, Buffer.concat([NAME, bytes.subarray(tape.start(known), tape.end(known))]));
+    if (!hasNull) continue;
+    cutNulls(mends, 0, bytes, tape, item);
+    for (const member of ['arguments', 'annotations']) {
+      const found = findMember(tape, bytes, item, member);
+      if (found < 0) continue;
+      const from = tape.start(found);
+      const text = bytes.subarray(from, tape.end(found));
+      if (!text.includes(NULL) || !schemaTape.scan(text, 2)) continue;
+      cutNulls(mends, from, text, schemaTape, 0);
+      for (let inner = 1; inner < schemaTape.next(0); inner = schemaTape.next(inner))
+        cutNulls(mends, from, text, schemaTape, inner);
+    }
+  }
+}
+
+/** @param offset of the text on the page. @param object what is not an object has no such members. */
+function cutNulls(mends: Edit[], offset: number, text: Buffer, tape: JsonScanner, object: number): void {
+  if (tape.kind(object) !== jsonKind.object) return;
+  const unsaid = UNSAID_OF_OTHERS.map((name) => findMember(tape, text, object, name));
+  const isUnsaid = (member: number): boolean => tape.kind(member) === jsonKind.null && unsaid.includes(member);
+  for (const { start, end } of cutsOf(tape, object, isUnsaid))
+    mends.push({ start: offset + start, end: offset + end, putIn: NOTHING });
 }
 
 /**
@@ -46,7 +98,7 @@ export function withReadableSchemas(
  * @param start,end what is put in place of a schema that cannot be one of an object.
  */
 function noteSchema(
-  mends: Mend[],
+  mends: Edit[],
   bytes: Buffer,
   tape: JsonScanner,
   schema: number,
@@ -65,11 +117,11 @@ function noteSchema(
   const type = isObject ? findMember(schemaTape, text, 0, 'type') : NONE;
   if (type === MEMBER_ABSENT) {
     const more = schemaTape.count > 1 ? ',' : '';
-    mends.push({ start: from + 1, end: from + 1, putIn: `"type":"object"${more}` });
+    mends.push(insertion({ at: from + 1, putIn: Buffer.from(`"type":"object"${more}`) }));
   } else if (type === NONE || !isObjectType(text, type)) {
     const isOneOf = type !== NONE && putIn !== '' && hasObject(text, type);
-    if (!isOneOf) return void mends.push({ start, end, putIn });
-    mends.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: '"object"' });
+    if (!isOneOf) return void mends.push({ start, end, putIn: Buffer.from(putIn) });
+    mends.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: OBJECT });
   }
   if (isOddItself) noteUnsaid(mends, from, text, schemaTape, 0, UNSAID_IN_SCHEMAS);
 }
@@ -86,7 +138,7 @@ function hasObject(text: Buffer, type: number): boolean {
  * @param name what a title says that is not there.
  */
 function noteUnsaid(
-  mends: Mend[],
+  mends: Edit[],
   offset: number,
   text: Buffer,
   tape: JsonScanner,
@@ -99,7 +151,7 @@ function noteUnsaid(
     if (found < 0) continue;
     const isOther = OTHER_FORM[tape.kind(found)] === putIn;
     if (isOther || tape.kind(found) === jsonKind.null)
-      mends.push({ start: offset + tape.start(found), end: offset + tape.end(found), putIn });
+      mends.push({ start: offset + tape.start(found), end: offset + tape.end(found), putIn: Buffer.from(putIn) });
   }
 }
 
@@ -119,7 +171,7 @@ function nameOf(bytes: Buffer, tape: JsonScanner, tool: number): string {
   return name > 0 ? bytes.toString('utf8', tape.start(name), tape.end(name)) : '""';
 }
 
-function noteHints(mends: Mend[], bytes: Buffer, tape: JsonScanner, tool: number): void {
+function noteHints(mends: Edit[], bytes: Buffer, tape: JsonScanner, tool: number): void {
   const annotations = findMember(tape, bytes, tool, 'annotations');
   if (annotations < 0 || tape.kind(annotations) !== jsonKind.object) return;
   const from = tape.start(annotations);
@@ -133,16 +185,6 @@ function isObjectType(text: Buffer, type: number): boolean {
   if (type < 0) return true;
   const [start, end] = [schemaTape.start(type), schemaTape.end(type)];
   return schemaTape.kind(type) === jsonKind.string && isStringEqual(text, start, end, 'object');
-}
-
-function mended(bytes: Buffer, mends: readonly Mend[]): Buffer {
-  const parts: Buffer[] = [];
-  let at = 0;
-  for (const { start, end, putIn } of mends.toSorted((one, other) => one.start - other.start)) {
-    parts.push(bytes.subarray(at, start), Buffer.from(putIn));
-    at = end;
-  }
-  return Buffer.concat([...parts, bytes.subarray(at)]);
 }
 
 /** Whether the schema's bytes show its type: as the last member, or behind others at the beginning that are short texts. */
@@ -195,6 +237,7 @@ function pastText(bytes: Buffer, at: number): number {
 }
 
 const NULL = Buffer.from('null');
+const NOTHING = Buffer.alloc(0);
 const EMPTY_BYTES = 2;
 const OTHER_FORM: Readonly<Record<number, string>> = { [jsonKind.array]: '{}', [jsonKind.object]: '[]' };
 /** A member, and what it says where it is not there; a title, the name. */
@@ -206,6 +249,11 @@ const UNSAID: readonly Unsaid[] = [
   ['icons', '[]'],
   ['execution', '{}'],
   ['_meta', '{}'],
+];
+/** Of prompts, resources and templates, their arguments and annotations. */
+const UNSAID_OF_OTHERS = [
+  ...['name', 'title', 'description', 'mimeType', 'size', 'icons', '_meta', 'annotations', 'arguments'],
+  ...['required', 'audience', 'priority', 'lastModified'],
 ];
 const UNSAID_HINTS: readonly Unsaid[] = [
   ['title'],
@@ -224,12 +272,12 @@ const ODD_MEMBERS = [
   { name: Buffer.from('required"'), first: 0x5b },
 ];
 const OBJECT_SCHEMA = '{"type":"object"}';
+const ARGUMENTS_UNSAID = Buffer.from(`,"inputSchema":${OBJECT_SCHEMA}`);
+const NAME = Buffer.from(',"name":');
 const NONE = -3;
 const LEADING_MEMBERS_MAX = 3;
 const TEXT_BYTES_MAX = 128;
 const [SPACE, QUOTE, COMMA, COLON, BACKSLASH] = [0x20, 0x22, 0x2c, 0x3a, 0x5c];
-const [TYPE, OBJECT, LAST] = ['"type"', '"object"', '"type":"object"}'].map((text) => Buffer.from(text)) as [
-  Buffer,
-  Buffer,
-  Buffer,
-];
+const TYPE = Buffer.from('"type"');
+const OBJECT = Buffer.from('"object"');
+const LAST = Buffer.from('"type":"object"}');

@@ -1,10 +1,13 @@
 // Edits of a message: new bytes are put in, and every other byte stays as it was.
 import t from 'tap';
-import { insertion, partsOf, type Edit } from '../../src/messages/edits.js';
+import { edited as whole, insertion, partsOf, type Edit } from '../../src/bytes/edits.js';
 import { Random } from '../support/random.js';
 
 function edited(text: string, edits: readonly Edit[]): string {
-  return Buffer.concat(partsOf(Buffer.from(text, 'latin1'), edits)).toString('latin1');
+  const bytes = Buffer.from(text, 'latin1');
+  const joined = Buffer.concat(partsOf(bytes, edits));
+  t.ok(whole(bytes, edits).equals(joined), 'the same as one');
+  return joined.toString('latin1');
 }
 
 function edit(start: number, end: number, text: string): Edit {
