@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { Compositions } from '../src/control-plane/compositions/compositions.js';
 import { Directory } from '../src/control-plane/registry/directory.js';
 import type { Probe } from '../src/control-plane/prober/prober.js';
-import { NO_LISTS, toolListOf } from '../src/control-plane/records/server-lists.js';
+import { NO_LISTS, toolListOf } from '../src/control-plane/records/server-record.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/table/store-options.js';
 import { limits } from '../src/shared/limits.js';

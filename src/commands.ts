@@ -372,7 +372,7 @@ export const commands = {
     summary: 'copy the embedded store, also while it is in use, to an empty directory',
     options: { from: storePath },
     operands: ['directory'],
-    load: async () => (await import('./cli/store-copy.js')).copyStore,
+    load: async () => (await import('./cli/store-use.js')).copyStore,
   }),
   completion: command({
     summary: 'print a shell completion script: bash, zsh or fish',

@@ -55,7 +55,7 @@ async function sayWhatWouldBe(
   options: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
 ): Promise<number> {
-  const { embeddedObstacle } = await import('./store/embedded-obstacle.js');
+  const { embeddedObstacle } = await import('./store/check-embedded.js');
   const { store } = options;
   const obstacle = store.kind === 'embedded' ? embeddedObstacle(store.path) : undefined;
   if (obstacle !== undefined) {

@@ -200,7 +200,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
     'user-config/',
     'cli/',
     'control-plane/prober/',
-    'control-plane/http/view-schemas.ts',
+    'control-plane/http/schemas.ts',
     'shared/dataplane-answers.ts',
   ],
   minisearch: 'lists/tool-catalogue.ts',
@@ -338,7 +338,6 @@ const MUTUAL: readonly (readonly string[])[] = [
   ['http-client/http1-call.ts', 'http-client/http1-connection.ts'],
   // A part and its whole.
   ['calls/dispatch/batch-part.ts', 'calls/dispatch/batch.ts'],
-  ['streams/in-flight/requests-in-flight.ts', 'streams/in-flight/slow-requests.ts'],
   ['modern/held-call.ts', 'modern/held-calls.ts'],
   ['streams/caller-stream.ts', 'streams/stream-keeper.ts'],
   // A watched request tells the watch of its end, which tells the log and the tracer about the request.

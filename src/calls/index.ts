@@ -1,5 +1,4 @@
-export { Dispatcher } from './dispatch/dispatcher.js';
-export { tryPassOn } from './dispatch/passing-on.js';
+export { Dispatcher, tryPassOn } from './dispatch/dispatcher.js';
 export { answerToolError } from './find-tools.js';
 export { whenOpened } from './opening-request.js';
 export {

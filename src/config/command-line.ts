@@ -4,6 +4,11 @@ import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { closestName } from './closest-name.js';
 import { PROGRAM_VERSION } from '../shared/index.js';
 import {
+  environmentVariable,
+  fallbackText,
+  isValueOptional,
+  optionsOf,
+  type Option,
   DEFAULT_COMMAND,
   groups,
   operandAsWritten,
@@ -11,10 +16,9 @@ import {
   type CommandDeclarations,
   type CommandWords,
   type SourcedText,
-} from './command.js';
+} from './option.js';
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
-import { OptionFaults } from './faults.js';
-import { environmentVariable, fallbackText, isValueOptional, optionsOf, type Option } from './option.js';
+import { OptionFaults } from './values.js';
 
 /** `--help` and `--version` produce an answer whatever else is on the line. */
 export type CommandLine<Name extends string> =

@@ -1,12 +1,23 @@
 // Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
 // single command stand in its row (commands.ts).
-import { isSecretName, readSecretLocation, SECRET_NAME_RULE, type SecretLocation } from './secret-name.js';
+import {
+  oneOf,
+  parseBaseUrl,
+  parseDigest,
+  parseListenAddress,
+  parseSwitch,
+  parseText,
+  parseTexts,
+  InvalidValue,
+  isSecretName,
+  readSecretLocation,
+  SECRET_NAME_RULE,
+  type SecretLocation,
+} from './values.js';
 import { TOKEN_VARIABLE } from './environment.js';
-import { InvalidValue } from './faults.js';
 import { option, optionsOf, required, section, type Schema, type ValuesOf, type OptionReader } from './option.js';
 import { secretsKeyFile } from './table/backend-options.js';
 import { storeOptions } from './table/store-options.js';
-import { oneOf, parseBaseUrl, parseDigest, parseListenAddress, parseSwitch, parseText, parseTexts } from './values.js';
 
 export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
 

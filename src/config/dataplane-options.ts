@@ -1,9 +1,14 @@
 // The dataplane's options, in the form in which all code after start-up sees them: checked, with defaults, frozen; plain data that is sent
 // to the workers in one IPC message. Times are in milliseconds, sizes in bytes, and files have been read. This file says which options
 // there are; what each of them is, is in table/, by topic.
-import { type ValueOf, type ValuesOf, section } from './option.js';
-import { answerOptions, eraOptions } from './table/answer-options.js';
-import { connectionOptions, upstreamOptions, upstreamMode } from './table/backend-options.js';
+import { type ValueOf, type ValuesOf, section, type CommandWords } from './option.js';
+import {
+  connectionOptions,
+  upstreamOptions,
+  upstreamMode,
+  answerOptions,
+  eraOptions,
+} from './table/backend-options.js';
 import { listenerOptions, requestCheckOptions, slowReaderTimeout, addressOption } from './table/listener-options.js';
 import {
   processOptions,
@@ -14,11 +19,12 @@ import {
   registryOptions,
 } from './table/process-options.js';
 import { shareOptionsOf, composerOptions } from './table/share-options.js';
-import { storeOptions } from './table/store-options.js';
-import { protectedResourceOptions, tokenOptions, roleClaimOptions } from './table/token-options.js';
+import { storeOptions, type RedisLocation, type StoreOptions } from './table/store-options.js';
+import { protectedResourceOptions, tokenOptions, roleClaimOptions, hasKeys } from './table/token-options.js';
 import { signInOptions } from './table/sign-in-options.js';
+import { existsSync } from 'node:fs';
 
-export type { IssuerKeySource } from './issuer-key-sources.js';
+export type { IssuerKeySource } from './table/token-options.js';
 export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
 export type { ListenAddress } from './values.js';
 
@@ -78,3 +84,41 @@ export const controlPlaneOptions = {
 export type ControlPlaneOptions = ValuesOf<typeof controlPlaneOptions>;
 export type ComposerShares = ValuesOf<typeof composerOptions>;
 export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
+
+// `--check` of the two planes: describes what would start, before anything is opened or started. By then the options, keys and files have
+// been read successfully. Cold path.
+
+/**
+ * Text for a person. It shows no secrets, as these are in files and options hold only their paths.
+ * @param listeners which there are, and where.
+ */
+export function describeStart(
+  { command, given }: CommandWords,
+  { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
+  listeners: Readonly<Record<string, string>>,
+): string {
+  const lines = [`The ${command} would start:`];
+  for (const [what, where] of Object.entries(listeners)) lines.push(`  ${what.padEnd(16)}${where}`);
+  lines.push(`  ${'user configs'.padEnd(16)}${storeInWords(store)}`);
+  if (!hasKeys(token))
+    lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
+  const set = [...given].flatMap(([name, { text, variable }]) => {
+    if (name === 'check' || text === '') return [];
+    return [`  --${name} ${text}${variable === undefined ? '' : `  (from ${variable})`}`];
+  });
+  lines.push(
+    set.length === 0 ? 'All options have their defaults.' : 'These options are set, all others have their defaults:',
+  );
+  return [...lines, ...set, ''].join('\n');
+}
+
+function redisInWords(place: RedisLocation): string {
+  if ('nodes' in place) return `a Redis Cluster, with ${place.nodes.length} nodes given`;
+  if ('sentinels' in place) return `the Redis named ${place.name} at ${place.sentinels.length} Sentinels`;
+  return `the Redis at ${place.host}:${place.port}`;
+}
+
+function storeInWords(store: StoreOptions): string {
+  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not contacted`;
+  return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which does not exist and would be created'}`;
+}

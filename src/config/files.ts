@@ -3,7 +3,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/index.js';
-import { InvalidValue } from './faults.js';
+import { InvalidValue } from './values.js';
 import type { Option, OptionReader } from './option.js';
 import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, ACCEPTED_KEY_KINDS, tryRead } from './verification-keys.js';
 

@@ -19,13 +19,19 @@ export {
   adminClientOptions,
 } from './command-options.js';
 export {
+  type Schema,
+  type ValuesOf,
+  isValueOptional,
+  option,
+  optionsOf,
+  required,
   type CommandDeclaration,
   type CommandDeclarations,
   type CommandWords,
   DEFAULT_COMMAND,
   type Request,
   groups,
-} from './command.js';
+} from './option.js';
 export {
   type AnswerOptions,
   type ComposerShares,
@@ -42,25 +48,9 @@ export {
   type UpstreamOptions,
   controlPlaneOptions,
   dataplaneOptions,
+  describeStart,
 } from './dataplane-options.js';
 export { childEnvironment, operatorName, serviceManager, workerEnvironment } from './environment.js';
-export { InvalidValue, OptionFaults } from './faults.js';
-export { UnreadableFile, readTokenJwks, readTokenPublicKey, readTokenSecret } from './files.js';
-export { type IssuerKeySource, isKeyUrl } from './issuer-key-sources.js';
-export { closestName } from './closest-name.js';
-export { type Schema, type ValuesOf, isValueOptional, option, optionsOf, required } from './option.js';
-export { readRequest } from './read-request.js';
-export {
-  HOSTS_FILE_SUFFIX,
-  SECRET_NAME_RULE,
-  type SecretLocation,
-  isSecretName,
-  isSecretValue,
-  readSecretLocation,
-} from './secret-name.js';
-export { describeStart } from './start-check.js';
-export { type RedisLocation, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
-export { type Role, hasKeys, isRoleEnough, mintingOptions, roles } from './table/token-options.js';
 export {
   type ListenAddress,
   PORT_MAX,
@@ -73,7 +63,28 @@ export {
   parseText,
   parseTexts,
   wholeNumber,
+  InvalidValue,
+  OptionFaults,
+  HOSTS_FILE_SUFFIX,
+  SECRET_NAME_RULE,
+  type SecretLocation,
+  isSecretName,
+  isSecretValue,
+  readSecretLocation,
 } from './values.js';
+export { UnreadableFile, readTokenJwks, readTokenPublicKey, readTokenSecret } from './files.js';
+export {
+  type Role,
+  hasKeys,
+  isRoleEnough,
+  mintingOptions,
+  roles,
+  type IssuerKeySource,
+  isKeyUrl,
+} from './table/token-options.js';
+export { closestName } from './closest-name.js';
+export { readRequest } from './read-request.js';
+export { type RedisLocation, type StoreOptions, storeOptions, storePath } from './table/store-options.js';
 export {
   ALGORITHMS,
   type VerificationKey,

@@ -1,7 +1,5 @@
 // Reads what a command is asked: its options from the texts given for them or their defaults, and its operands. Collects every fault, so
 // that all of them are reported at once.
-import type { CommandDeclaration, CommandWords, Request } from './command.js';
-import { InvalidValue, OptionFaults } from './faults.js';
 import {
   environmentVariable,
   isOption,
@@ -10,8 +8,11 @@ import {
   type Option,
   type OptionReader,
   type Schema,
+  type CommandDeclaration,
+  type CommandWords,
+  type Request,
 } from './option.js';
-import { deepFreeze } from './values.js';
+import { deepFreeze, InvalidValue, OptionFaults } from './values.js';
 
 interface Asked<Options extends Schema, Names extends readonly string[]> extends Pick<CommandDeclaration, 'check'> {
   readonly options: Options;

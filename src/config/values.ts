@@ -1,7 +1,6 @@
 // Parsers of option values: each turns a text into a typed value, or throws InvalidValue with what the option expects. None reads files.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { limits } from '../shared/index.js';
-import { InvalidValue } from './faults.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -275,4 +274,57 @@ export function parseList<Item>(text: string, parseItem: (item: string) => Item)
 /** Also true for an IPv4 address, which has the form of a host name. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
+}
+
+// Faults in the options and how they are reported: all at once, each with its option and what to do. A value is never repeated in a
+// message, because it may be a secret in the wrong place.
+
+/** Thrown by a value's parser. The message continues after the option's name: "expects …", "cannot be read …". */
+export class InvalidValue extends Error {
+  override readonly name = 'InvalidValue';
+}
+
+/** Thrown once, with all faults of a command line and its environment. */
+export class OptionFaults extends Error {
+  override readonly name = 'OptionFaults';
+  /** One line each, starting with the option's name. */
+  readonly faults: readonly string[];
+
+  /** @param advice one sentence that says where to read more. */
+  constructor(faults: readonly string[], advice: string) {
+    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
+    super([`${count} in the command line and environment:`, ...faults.map((fault) => `  ${fault}`), advice].join('\n'));
+    this.faults = faults;
+  }
+}
+
+// Secrets by name, in a directory and in the store: where one is, and which names and values they may have.
+
+/** Excludes paths out of the directory, and hidden files. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+/** Appended to the name of a secret's file: the file that lists the hosts it may be sent to. */
+export const HOSTS_FILE_SUFFIX = '.hosts';
+
+/** The rule in words, to follow a name. */
+export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
+
+export function isSecretName(name: string): boolean {
+  return name.length <= limits.secretNameCharsMax && NAME.test(name) && !name.endsWith(HOSTS_FILE_SUFFIX);
+}
+
+export type SecretLocation = { readonly secret: string } | { readonly file: string };
+
+/** @param text `secret:<name>` or `file:<name>`; `undefined` for any other. */
+export function readSecretLocation(text: string): SecretLocation | undefined {
+  const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
+  if (kind === undefined || !isSecretName(name)) return undefined;
+  return kind === 'secret' ? { secret: name } : { file: name };
+}
+
+/** Header values that every server accepts: one line of ASCII without surrounding spaces. */
+const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+
+export function isSecretValue(text: string): boolean {
+  return VALUE.test(text);
 }

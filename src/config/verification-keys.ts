@@ -2,7 +2,7 @@
 // key is used (RFC 8725 section 3.1). Cold path: at start-up, and when a file has changed.
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { limits } from '../shared/index.js';
-import { InvalidValue } from './faults.js';
+import { InvalidValue } from './values.js';
 
 // The types of keys that sign tokens, and the algorithms of each. All others are refused at start-up, so that a key which no token can
 // match is never taken for a working one.

@@ -19,7 +19,7 @@ import { AdminListener } from './dataplane/admin-listener.js';
 import { LiveFigures } from './dataplane/live-figures.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/routes/console-routes.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
-import { RateLimiter } from './http/rate-limiter.js';
+import { RateLimiter } from './http/control-plane-admission.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './registry/directory.js';
 import { CredentialedProber, ProbeThread } from './prober/probe-thread.js';

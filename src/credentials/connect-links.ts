@@ -1,8 +1,9 @@
 // Links to the pages of the control plane where a user consents, in a browser, to a backend's access. Each link contains a ticket for one
 // user and one backend. Cold path: made when a caller is told that consent is missing.
-import type { SecretKeys } from './secrets/secret-keys.js';
-import { sealTicket } from './secrets/connect-ticket.js';
+import { type SecretKeys, openValue, sealValue } from './secrets/secret-keys.js';
 import type { UserAuth, UpstreamTarget } from '../user-config/index.js';
+import { randomBytes } from 'node:crypto';
+import { limits } from '../shared/index.js';
 
 /** A backend as its user knows it, by name. */
 export interface NamedBackend {
@@ -26,4 +27,46 @@ export class ConnectLinks {
     const ticket = sealTicket<UserAuth>(this.#keys, { subject, backendName: name, origin, path, auth }, Date.now());
     return ticket && `${this.#connectUrl}/connect/${encodeURIComponent(name)}?ticket=${ticket}`;
   }
+}
+
+// The ticket in a connect link: on whose behalf a browser comes to the control plane, and for which backend. Made by
+// the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
+
+export interface ConnectTicket<Auth> {
+  /** Valid for one start: see the control plane. */
+  readonly id: string;
+  readonly subject: string;
+  readonly backendName: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly auth: Auth;
+  /** Wall clock, ms. */
+  readonly expiresAtMs: number;
+}
+
+type OpenedTicket<Auth> =
+  | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
+  | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
+
+const USE = 'connect ticket';
+const ID_BYTES = 16;
+
+/** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
+export function sealTicket<Auth>(
+  keys: SecretKeys,
+  said: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,
+  nowMs: number,
+): string | undefined {
+  if (keys.first === undefined) return undefined;
+  const id = randomBytes(ID_BYTES).toString('base64url');
+  const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.personMsMax };
+  const text = sealValue(keys, USE, ticket);
+  return text.length <= limits.connectTicketCharsMax ? text : undefined;
+}
+
+export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): OpenedTicket<Auth> {
+  const isShort = text.length <= limits.connectTicketCharsMax;
+  const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, USE, text) : undefined;
+  if (ticket === undefined) return { kind: 'failed', reason: 'forged' };
+  return nowMs < ticket.expiresAtMs ? { kind: 'opened', ticket } : { kind: 'failed', reason: 'expired' };
 }

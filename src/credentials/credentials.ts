@@ -5,7 +5,7 @@ import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http
 import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
-import { userGrantKey } from './user-refresh.js';
+import { userGrantKey } from './user-tokens.js';
 
 /** Where the headers come from. @param metadata of the request that will carry them. */
 interface CredentialSource {

@@ -1,13 +1,11 @@
-export { ConnectLinks } from './connect-links.js';
+export { ConnectLinks, type ConnectTicket, openTicket } from './connect-links.js';
 export { Credentials } from './credentials.js';
 export { oauthAnswer, errorCodeText } from './oauth-answer.js';
 export { type OAuthSourceMeans, createCredentials } from './oauth-source.js';
-export type { Secrets } from './secrets.js';
-export { type ConnectTicket, openTicket } from './secrets/connect-ticket.js';
+export { type Secrets, StoredSecrets } from './secrets.js';
 export type { SecretOrigins } from './secrets/sealed-secret.js';
 export { SecretKeys, openText, openValue, sealText, sealValue } from './secrets/secret-keys.js';
 export { SecretRecords, resealGrants } from './secrets/secret-records.js';
-export { StoredSecrets } from './secrets/stored-secrets.js';
 export {
   CLIENT_PREFIX,
   type ClientAuthentication,
@@ -19,4 +17,4 @@ export {
   keyHashOf,
 } from './secrets/user-grants.js';
 export { clientAuth } from './token-endpoint.js';
-export { authenticationOf, renewedGrant, secretOfClient, userGrantKey } from './user-refresh.js';
+export { authenticationOf, renewedGrant, secretOfClient, userGrantKey } from './user-tokens.js';

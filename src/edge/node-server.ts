@@ -8,6 +8,10 @@ import { limits, refusals, type Refusal } from '../shared/index.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import { statusLine } from './answer-head.js';
+import type { MessageMemories } from '../fair/index.js';
+import type { EdgeContext } from './edge-context.js';
+import { EdgeExchange } from './edge-exchange.js';
+import { readHead } from './request-head.js';
 
 /** Time for one `--listener node` request to arrive, from its first byte to its last. After that, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;
@@ -170,4 +174,42 @@ function refuse(socket: Socket, status: number, refusal?: Refusal): void {
   ];
   for (let index = 0; index < headers.length; index += 2) head.push(`${headers[index]}: ${headers[index + 1]}`);
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+// Exchanges over another server of `node:http`, which has read the head and decides who may ask, for the control plane. Headers that were
+// set on the response before are sent with it. A caller that reads slowly is waited for.
+
+export class NodeExchanges {
+  readonly #context: EdgeContext;
+
+  constructor(
+    parts: Pick<EdgeContext, 'deadlines' | 'bodyBytesMax' | 'streamKeepAliveMs' | 'logger'>,
+    memories: MessageMemories,
+  ) {
+    this.#context = {
+      ...parts,
+      requestMemory: memories.requests,
+      answerMemory: memories.answers,
+      // The other server has made it.
+      requestIds: { of: (given) => given },
+      // Requests are few here.
+      isTraced: true,
+      isCopiedAtOnce: false,
+      slowReaderTimeoutMs: Infinity,
+      isDraining: false,
+      gets: new Set(),
+      openCount: 0,
+      onIdle: undefined,
+    };
+  }
+
+  /** A method that the relay does not know is to be refused. */
+  open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
+    const { method = '' } = message;
+    const head = readHead(new NodeRequest(message, method, undefined));
+    head.requestId = requestId;
+    const answering = new NodeResponse(message, response, () => {});
+    const known = method === 'GET' || method === 'DELETE' ? method : 'POST';
+    return new EdgeExchange(this.#context, answering, false, known, head, method === 'HEAD');
+  }
 }

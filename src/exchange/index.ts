@@ -14,6 +14,10 @@ export {
   idSpanOf,
   refuse,
   resultMessage,
+  hasReadableId,
+  refuseMessage,
+  refuseUnread,
+  withRequestId,
 } from './answers.js';
 export {
   type AcceptedTypes,
@@ -34,6 +38,5 @@ export {
 export { combinedHeader, mirrorIn, mirrorOfVersion } from './mirror-headers.js';
 export { metadataFor } from './passthrough.js';
 export { EventPieces } from './piece-source.js';
-export { hasReadableId, refuseMessage, refuseUnread, withRequestId } from './refused-message.js';
 export { PieceSender } from './piece-sender.js';
 export { type ServedEras, checkTransport, eraOfMessage, newSessionOrRequest } from './transport.js';

@@ -1,11 +1,4 @@
 export { type Account, Accounts, type ShareTable } from './accounts.js';
-export { AnswerRoom } from './answer-room.js';
-export { closeIdleForNew } from './connection-limit.js';
-export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
-export { FairCache } from './fair-cache.js';
-export { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
-export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
-export { ListNode } from './list-node.js';
 export {
   type MessageHold,
   type MessageMemories,
@@ -13,7 +6,14 @@ export {
   type RoomWaiter,
   createMessageMemories,
   noWaiter,
+  AnswerRoom,
 } from './message-memory.js';
+export { closeIdleForNew } from './connection-limit.js';
+export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
+export { FairCache } from './fair-cache.js';
+export { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
+export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
+export { ListNode } from './list-node.js';
 export { LoadShedder, SESSION_BYTES_EACH } from './load-shedder.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';

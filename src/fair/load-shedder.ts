@@ -8,8 +8,7 @@
 import type { Account, Accounts, ShareName } from './accounts.js';
 import { refusals, type Refusal, KIB } from '../shared/index.js';
 import { Quota } from './quota.js';
-import type { Overload } from './overload.js';
-import { overloadBounds } from './overload-bounds.js';
+import { type Overload, overloadBounds } from './overload.js';
 
 /**
  * Estimate of what a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions; resident memory

@@ -3,8 +3,7 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFileSync } from 'node:fs';
-import type { Overload, OverloadSample } from './overload.js';
-import { overloadBounds } from './overload-bounds.js';
+import { type Overload, type OverloadSample, overloadBounds } from './overload.js';
 
 // How long this thread has been ready to run while others had the processor, as counted by Linux.
 // Stays 0 where that is not counted, as on other systems. Cold path: read a few times a second.

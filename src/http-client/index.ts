@@ -20,8 +20,6 @@ export { AddressGuard } from './names/address-guard.js';
 export { Names } from './names/names.js';
 export { type FileRead, WatchedFile } from './names/watched-file.js';
 export { OneWayRequests } from './one-way-requests.js';
-export { movedTarget } from './redirect-words.js';
-export { isInterimStatus } from './response-parser.js';
 export {
   type BackendRefusal,
   type UpstreamFault,
@@ -38,5 +36,7 @@ export {
   redirectFault,
   upstreamFault,
   versionsFault,
+  movedTarget,
 } from './upstream-fault.js';
+export { isInterimStatus } from './response-parser.js';
 export { type FetchedRequest, upstreamFetch } from './upstream-fetch.js';

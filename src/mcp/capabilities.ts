@@ -105,7 +105,7 @@ export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
 
 /**
  * A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own
- * (session/extra-capabilities.ts).
+ * (session/initialize.ts).
  */
 export interface ExtraCapability {
   readonly name: string;

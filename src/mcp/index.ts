@@ -60,6 +60,5 @@ export {
   severityOf,
 } from './protocol-versions.js';
 export { readResultType } from './result-type.js';
-export { taskIds, taskPlace } from './task-places.js';
+export { NO_SPANS, NUMBERS_PER_PLACE, type PlaceSpans, uriPlace, uris, taskIds, taskPlace } from './uri-places.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';
-export { NO_SPANS, NUMBERS_PER_PLACE, type PlaceSpans, uriPlace, uris } from './uri-places.js';

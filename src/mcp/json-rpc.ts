@@ -19,8 +19,7 @@ import {
 } from '../bytes/index.js';
 import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { RELATED_TASK } from './task-places.js';
-import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans } from './uri-places.js';
+import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {

@@ -2,8 +2,7 @@
 // resource URIs or task ids, to find these. Cold path except for large messages.
 import { backendMessageIn, BACKEND_MESSAGE_DEPTH, type BackendMessage } from './json-rpc.js';
 import { readings, type Scan } from '../bytes/index.js';
-import { taskIds } from './task-places.js';
-import { leadingFilter, NO_SPANS, uris } from './uri-places.js';
+import { leadingFilter, NO_SPANS, uris, taskIds } from './uri-places.js';
 
 type LargeMessageReader = (message: BackendMessage | undefined) => void;
 

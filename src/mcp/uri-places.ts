@@ -1,4 +1,4 @@
-// Finds resource URIs in a backend's response, and task ids in its messages (task-places.ts), only at the places that MCP defines. Most
+// Finds resource URIs in a backend's response, and task ids in its messages, only at the places that MCP defines. Most
 // messages contain none, which one native search tells. The others are scanned once more, and only what leads to such a place is recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
@@ -194,3 +194,27 @@ function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
     endOfPrefix(bytes, start, end, 'https:', 'caseless') === -1
   );
 }
+
+// The places of task ids in a backend's message. Few backends have tasks, and only their messages are searched.
+
+/** The member of `_meta` that says which task a message belongs to. */
+export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
+
+/** Places of a task id: the task that a call has become, the task that a message is about, the task that a message belongs to. */
+export const taskPlace = { created: 1, own: 2, related: 4 } as const;
+
+function idAt(place: number) {
+  return ['taskId', { place }] as const;
+}
+
+const ABOUT = [
+  idAt(taskPlace.own),
+  ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskPlace.related)] }]] }],
+] as const;
+
+export const taskIds = new Places('"taskId"', ['\\u006', '\\u007', '\\u0049'], {
+  members: [
+    ['result', { members: [...ABOUT, ['task', { members: [idAt(taskPlace.created)] }]] }],
+    ['params', { members: ABOUT }],
+  ],
+});

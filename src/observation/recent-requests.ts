@@ -5,21 +5,13 @@ import { limits } from '../shared/index.js';
 /** Recent requests that a worker can look up by their ids. Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
 
-export interface RecentRequest {
-  readonly requestId: string;
-  readonly subject: string;
-  readonly virtualHost: string;
-  readonly method: string;
-  readonly backend: string;
-  readonly tool: string;
-  readonly outcome: string;
-  readonly detail: string | number;
-  readonly status: number;
-  readonly durationMs: number;
-  /** -1 when no backend was asked. */
-  readonly backendMs: number;
-  readonly endedAtMs: number;
-}
+const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
+const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
+
+/** `backendMs` is -1 when no backend was asked. */
+export type RecentRequest = Readonly<
+  Record<(typeof TEXTS)[number], string> & Record<(typeof NUMBERS)[number], number> & { detail: string | number }
+>;
 
 /** A ring buffer with one column per field. */
 export class RecentRequests {
@@ -86,6 +78,4 @@ export class RecentRequests {
   }
 }
 
-const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
-const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
 type Columns = [string[], string[], string[], string[], string[], string[], string[]];

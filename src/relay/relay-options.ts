@@ -1,13 +1,27 @@
 // The options and dependencies of a relay.
 import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
-import type { StoredSecrets, UserGrants } from '../credentials/index.js';
+import { type StoredSecrets, type UserGrants, Credentials, createCredentials } from '../credentials/index.js';
 import type { SessionDirectory, SessionMeans } from '../session/index.js';
-import { withReserve, type Accounts, type ShareTable, type DeadlineWheel, type MessageMemory } from '../fair/index.js';
+import {
+  withReserve,
+  type Accounts,
+  type ShareTable,
+  type DeadlineWheel,
+  type MessageMemory,
+  createMessageMemories,
+} from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
-import type { HttpUpstream } from '../http-client/index.js';
-import type { BackendEndpoints, BackendFaultHandler } from '../upstream/index.js';
+import { type HttpUpstream, OneWayRequests } from '../http-client/index.js';
+import {
+  BackendEndpoints,
+  type BackendFaultHandler,
+  BackendLog,
+  OwnRequestIds,
+  type UpstreamContext,
+} from '../upstream/index.js';
 import type { ReadHost } from '../user-config/index.js';
 import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
+import { listsChangedBy, type ListMerger } from '../lists/index.js';
 
 /** The shares of a process, from its options. Each keeps a part for subjects that hold little. */
 export function shareTable(options: ShareOptions): ShareTable {
@@ -56,4 +70,30 @@ export interface RelayOptions {
   /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;
+}
+
+// Builds the one context that all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
+
+/** @param merger is notified of list changes. */
+export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
+  const { http, deadlines, upstream } = options;
+  const nowMs = (): number => deadlines.nowMs();
+  const credentials = createCredentials(upstream, options);
+  return {
+    http,
+    streams: options.streams ?? http,
+    deadlines,
+    options: upstream,
+    oneWayRequests: new OneWayRequests(http, deadlines),
+    replies: new OneWayRequests(options.replies ?? http, deadlines, http),
+    ids: new OwnRequestIds(),
+    credentialsOf: (backend, subject) => Credentials.of(backend.auth, backend, subject, credentials),
+    endpoints:
+      options.endpoints ??
+      new BackendEndpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
+    answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
+    nowMs,
+    onChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),
+    log: new BackendLog(options.logger, undefined, options.onBackendFault),
+  };
 }

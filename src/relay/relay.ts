@@ -46,8 +46,7 @@ import {
   ModernHandler,
   httpStatusOf,
 } from '../modern/index.js';
-import { createUpstreamContext } from './create-upstream-context.js';
-import type { RelayOptions } from './relay-options.js';
+import { type RelayOptions, createUpstreamContext } from './relay-options.js';
 import { SlowRequests } from '../streams/index.js';
 import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext } from '../upstream/index.js';
 

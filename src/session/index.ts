@@ -1,13 +1,18 @@
 export { Adoption } from './adoption.js';
-export { allowListHash } from './allow-list-hash.js';
+export { allowListHash } from './subscriptions.js';
 export { clientsNotification } from './backend-notifications.js';
 export { ConfigRounds } from './config-rounds.js';
 export { SessionDirectory } from './directory/session-directory.js';
 export { type FarewellCount, Farewells } from './farewells.js';
-export { mergeGreetings, openUpstreams } from './initialize.js';
+export {
+  mergeGreetings,
+  openUpstreams,
+  backendOfMethod,
+  backendsNotYetHeard,
+  type OpeningMeans,
+  openSession,
+} from './initialize.js';
 export { lowerLogLevel, trySetLogLevel } from './log-level.js';
-export { backendOfMethod, backendsNotYetHeard } from './extra-capabilities.js';
-export { type OpeningMeans, openSession } from './open-session.js';
 export { openStream } from './open-stream.js';
 export { cancelRequest, tellPeersAnswered } from './peer-messages.js';
 export { LEASE_SHARE_OF_FREE, tryAdmit } from './request-room.js';

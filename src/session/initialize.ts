@@ -1,25 +1,35 @@
 // `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
 // patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (decisions 2.3): unavailable backends are named,
 // and tried again when needed.
-import type { UpstreamContext } from '../upstream/index.js';
-import { metadataFor } from '../exchange/index.js';
+import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
+import {
+  metadataFor,
+  answer,
+  answerError,
+  refuse,
+  resultMessage,
+  type Exchange,
+  type Caller,
+} from '../exchange/index.js';
 import {
   capabilitiesJson,
   capability,
   type ClientMessage,
   LATEST_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
+  type ExtraCapability,
+  type Era,
 } from '../mcp/index.js';
 import { MEMBER_ABSENT, MEMBER_AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
-import { limits, PROGRAM_VERSION } from '../shared/index.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
+import { limits, PROGRAM_VERSION, rpcErrors } from '../shared/index.js';
+import { type CompiledBackend, type CompiledVirtualHost, isLimited } from '../user-config/index.js';
 import { visitBackends } from '../streams/index.js';
-import type { ClientIntroduction } from '../upstream/index.js';
-import type { Exchange } from '../exchange/index.js';
-import { experimentalJson, mergeExtensions } from './extra-capabilities.js';
-import type { Session } from './session.js';
+import { Session } from './session.js';
 import { missingBackend, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import type { SessionUpstreams } from './session-upstreams.js';
+import type { Accounts } from '../fair/index.js';
+import type { Sessions } from './sessions.js';
 
 interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */
@@ -173,3 +183,128 @@ export function initializeResult(
 }
 
 const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });
+
+// What backends declare by names that MCP does not define, experimental capabilities and extensions, and the methods that come with it.
+// Nothing in the messages of such methods is rewritten, since their contents are unknown. Cold path.
+
+type Upstreams = Pick<SessionUpstreams, 'used'>;
+
+/**
+ * The only backend that has the method, as far as is known; `undefined` if none or several have it. None whose config hides any of its
+ * items: what a method outside the lists can reach is unknown.
+ */
+export function backendOfMethod(
+  { upstreams, identity: { era } }: Pick<Session, 'upstreams' | 'identity'>,
+  { backends }: CompiledVirtualHost,
+  method: string,
+): CompiledBackend | undefined {
+  const found = [...backends.values()].filter(
+    (backend) => !isLimited(backend) && namedOf(upstreams, backend).some((named) => hasMethod(named, method, era)),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** An experimental capability is a method. The methods of an extension `a.example/b` begin with this name, or with `b`. */
+function hasMethod({ name, isExtension }: ExtraCapability, method: string, era: Era): boolean {
+  if (!isExtension) return era === 'legacy' && name === method;
+  return method.startsWith(`${name}/`) || method.startsWith(`${name.slice(name.lastIndexOf('/') + 1)}/`);
+}
+
+function namedOf(upstreams: Upstreams, { name }: CompiledBackend): readonly ExtraCapability[] {
+  return upstreams.used(name)?.named ?? [];
+}
+
+/** `capabilities.experimental` for the `initialize` result, as JSON; `''` for none. */
+function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
+  const byName = new Map<string, string | undefined>();
+  for (const backend of backends.values()) {
+    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+      // A name that two backends declare is left out: no request could say which of them it is for.
+      if (!isExtension) byName.set(name, byName.has(name) ? undefined : value);
+    }
+  }
+  return membersJson(byName);
+}
+
+interface MergedExtensions {
+  /** `''` for none. */
+  readonly json: string;
+  /** The extensions to which backends give different settings. */
+  readonly differing: readonly string[];
+}
+
+/** `capabilities.extensions` as JSON: those of all backends, with the settings of the first by name. */
+function mergeExtensions(upstreams: Upstreams, { backends }: CompiledVirtualHost): MergedExtensions {
+  const byName = new Map<string, string>();
+  const differing = new Set<string>();
+  const naming = [...backends.values()].filter((backend) => namedOf(upstreams, backend).length > 0);
+  for (const backend of naming.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+      if (!isExtension) continue;
+      if ((byName.get(name) ?? value) !== value) differing.add(name);
+      if (!byName.has(name)) byName.set(name, value);
+    }
+  }
+  return { json: membersJson(byName), differing: [...differing] };
+}
+
+function membersJson(byName: ReadonlyMap<string, string | undefined>): string {
+  const members: string[] = [];
+  for (const [name, value] of byName) if (value !== undefined) members.push(`${JSON.stringify(name)}:${value}`);
+  return members.length === 0 ? '' : `{${members.join()}}`;
+}
+
+/** Backends that may have methods of their own: their config limits nothing, and their capabilities are not known in this session. */
+export function backendsNotYetHeard(
+  upstreams: Upstreams,
+  { backends }: CompiledVirtualHost,
+): ReadonlyMap<string, CompiledBackend> {
+  const isUnheard = (backend: CompiledBackend): boolean =>
+    !isLimited(backend) && upstreams.used(backend.name)?.knownCapabilities === undefined;
+  return new Map([...backends].filter(([, backend]) => isUnheard(backend)));
+}
+
+// `initialize`: makes a session, opens its upstream sessions, and then writes its record if there is a session directory. Only then
+// does the client learn the session's id. Cold path: once per session.
+
+export interface OpeningMeans {
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+}
+
+export function openSession(
+  context: UpstreamContext,
+  { accounts, sessions }: OpeningMeans,
+  { subject, virtualHost }: Caller,
+  exchange: Exchange,
+  message: ClientMessage,
+): void {
+  exchange.watcher?.onIdentified('initialize', '', '');
+  const { body } = exchange.request;
+  const id = { bytes: body, start: message.idStart, end: message.idEnd };
+  const params = readInitializeParams(body, message);
+  if (typeof params === 'string') {
+    answerError(exchange, id, rpcErrors.initializeInvalid(params));
+    return;
+  }
+  const account = accounts.of(subject);
+  const session = account.refusalOfRequest() ?? sessions.create({ account, virtualHost, ...params });
+  if (!(session instanceof Session)) {
+    refuse(exchange, session);
+    return;
+  }
+  session.applyConfig(virtualHost, exchange.request);
+  account.requests.take(1);
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    const result = initializeResult(context, session, virtualHost, params.protocolVersion, unavailable);
+    const end = (): void => {
+      account.requests.give(1);
+      // A caller that went away never learns the id: nobody could use or end the session.
+      if (exchange.isAborted) void sessions.end(session, exchange.request);
+      // Also when the caller has gone: an answer completes the exchange, and the access log has a line for each exchange.
+      answer(exchange, resultMessage(id, result), session.identity.id);
+    };
+    if (session.entry === undefined || exchange.isAborted) end();
+    else session.entry.begin(context.deadlines, end);
+  });
+}

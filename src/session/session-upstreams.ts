@@ -1,5 +1,5 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
-import { hashOf } from './allow-list-hash.js';
+import { hashOf } from './subscriptions.js';
 import { UPSTREAM_SESSION_BYTES_EACH, type SessionMemory } from './session-memory.js';
 import {
   type CompiledBackend,

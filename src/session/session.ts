@@ -5,7 +5,7 @@ import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, type Refusal } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
-import { allowListHashes, allowListHash } from './allow-list-hash.js';
+import { Subscriptions, allowListHashes, allowListHash } from './subscriptions.js';
 import {
   BackendRequests,
   ScansInProgress,
@@ -22,7 +22,6 @@ import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { needsLogLevel, sendLogLevel } from './own-requests.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
-import { Subscriptions } from './subscriptions.js';
 import type { TaskOwnership } from '../messages/index.js';
 import { CHANGES, UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';

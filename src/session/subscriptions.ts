@@ -2,12 +2,12 @@
 import { capability } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import { allowListHash } from './allow-list-hash.js';
 import { tellOfResource } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
+import { createHash } from 'node:crypto';
 
 /** What each subscription adds to the shares of session bytes, beside its URI. Beyond that, 429 or 503, as for a session. */
 const SUBSCRIPTION_BYTES_EACH = 128;
@@ -154,4 +154,38 @@ export class Subscriptions {
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 function bytesOf(uri: string): number {
   return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
+}
+
+// Hashes of resource allow-lists: a process that continues subscriptions can tell whether they passed the same list. Cold path.
+
+const hashes = new WeakMap<ReadonlySet<string>, string>();
+
+/** `undefined` when there is no list: everything is allowed. */
+export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
+  if (resources === undefined) return undefined;
+  let hash = hashes.get(resources);
+  if (hash === undefined) {
+    hash = hashOf([...resources].sort());
+    hashes.set(resources, hash);
+  }
+  return hash;
+}
+
+/** So that what decides about a list can be compared, or recorded, without being kept. */
+export function hashOf(rules: unknown): string {
+  return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
+}
+
+/** The hashes of the named backends that have an allow-list, by backend name. */
+export function allowListHashes(
+  backends: ReadonlyMap<string, CompiledBackend> | undefined,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const backend = backends?.get(name);
+      const hash = backend && allowListHash(backend);
+      return hash === undefined ? [] : [[name, hash]];
+    }),
+  );
 }

@@ -6,7 +6,7 @@ import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
 import { UNEXPECTED_REPLY, messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisRecords } from './redis-records.js';
+import { RedisRecords, recordKeyAt, redisRecordKey } from './redis-records.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import {
   StoreCounts,
@@ -17,7 +17,6 @@ import {
   encodeStoreKey,
   unencodable,
 } from './store.js';
-import { recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 
 /** A period in which every change was reported. */
 interface ConnectedPeriod {

@@ -1,8 +1,14 @@
 export { type AskingStream, BackendRequests } from './asking/backend-requests.js';
 export { CallerStream, type StreamOwner } from './caller-stream.js';
-export { ScansInProgress, RequestInFlight, RequestsInFlight } from './in-flight/requests-in-flight.js';
-export { SlowRequests } from './in-flight/slow-requests.js';
-export { backendPace, visitAll, visitBackends } from './in-flight/turns.js';
+export {
+  ScansInProgress,
+  RequestInFlight,
+  RequestsInFlight,
+  SlowRequests,
+  backendPace,
+  visitAll,
+  visitBackends,
+} from './in-flight/requests-in-flight.js';
 export { type EventId, FINAL_ID, isSessionStream, parseEventId } from './replay-buffer.js';
 export { SessionStream, type StreamAdapter } from './session-stream.js';
 export { StreamKeeper } from './stream-keeper.js';

@@ -15,6 +15,6 @@ export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
 export { Discovery } from './session/modern-handshake.js';
 export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
-export type { SessionShare, UpstreamSessionRecord } from './session/upstream-session-record.js';
+export type { SessionShare, UpstreamSessionRecord } from './session/known-mirrors.js';
 export { UpstreamSession } from './session/upstream-session.js';
 export { OwnRequestIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';

@@ -39,7 +39,6 @@ export {
 export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, caseFolded } from './curation.js';
 export { userConfigJsonSchema } from './json-schema.js';
 export { describeIssue, describeIssues, mapsAsObjects } from './known-members.js';
-export { type ListRules, type RuledBackend, decodeRules, encodeRules, isLimited, mayHaveTasks } from './list-rules.js';
 export {
   type NameRoute,
   isAllowed,
@@ -49,6 +48,12 @@ export {
   routeBareTool,
   routeName,
   routeTask,
+  type ListRules,
+  type RuledBackend,
+  decodeRules,
+  encodeRules,
+  isLimited,
+  mayHaveTasks,
 } from './routing.js';
 export { TaskThread } from './task-thread.js';
 export { type BackendConfig, decodeUserConfig } from './user-config-schema.js';

@@ -1,9 +1,16 @@
 // Finds the backend that a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
 // prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
 import type { ListKind } from '../mcp/index.js';
-import type { CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
-import { bareNameOf, callersNameOf, type CuratedItem } from './curation.js';
-import { mayHaveTasks, type ListRules, type RuledBackend } from './list-rules.js';
+import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';
+import {
+  bareNameOf,
+  callersNameOf,
+  type CuratedItem,
+  curatedItems,
+  entriesOf,
+  hidesAnything,
+  type CuratedEntry,
+} from './curation.js';
 
 // Encodes a backend's name for the URIs of its resources, before the `+`: name and `+` begin the URI as part of its scheme (RFC 3986, 3.1).
 // Different names have different encodings.
@@ -176,3 +183,75 @@ function backendNamedIn<Backend extends RuledBackend>(
 }
 
 const HYPHEN = 0x2d;
+
+// The parts of a virtual host that decide which items its merged lists contain, and their serialized form for another thread.
+
+export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
+
+/** Satisfied by a compiled virtual host. */
+export interface ListRules {
+  /** Longest name first: the first that matches wins. */
+  readonly backendsByNameLength: readonly RuledBackend[];
+}
+
+/**
+ * Whether callers may have tasks at this backend. Calls create tasks, and the allow-list has already admitted or refused the call; the
+ * backend itself checks whose task it is. Where no tool may be called, there are no tasks.
+ */
+export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'allowedNames'>): boolean {
+  return tools?.size !== 0;
+}
+
+/** Whether the config withholds anything of this backend from callers; if so, whatever the config cannot judge is not let through. */
+export function isLimited({
+  allowedNames: { tools, prompts, resources },
+  curation,
+}: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {
+  return tools !== undefined || prompts !== undefined || resources !== undefined || hidesAnything(curation);
+}
+
+interface EncodedBackend {
+  readonly name: string;
+  readonly prefix: string;
+  readonly uriName: string;
+  readonly tools: readonly string[] | undefined;
+  readonly prompts: readonly string[] | undefined;
+  readonly resources: readonly string[] | undefined;
+  readonly curatedTools: readonly CuratedEntry[];
+  readonly curatedPrompts: readonly CuratedEntry[];
+}
+
+/** Encoded as text, because a string of any length is transferred in one step, but a set is cloned name by name. */
+export function encodeRules({ backendsByNameLength }: ListRules): string {
+  return JSON.stringify(
+    backendsByNameLength.map(
+      ({ name, prefix, uriName, allowedNames: { tools, prompts, resources }, curation }): EncodedBackend => ({
+        name,
+        prefix,
+        uriName,
+        tools: tools && [...tools],
+        prompts: prompts && [...prompts],
+        resources: resources && [...resources],
+        curatedTools: entriesOf(curation.tools),
+        curatedPrompts: entriesOf(curation.prompts),
+      }),
+    ),
+  );
+}
+
+export function decodeRules(text: string): ListRules {
+  const backends = JSON.parse(text) as EncodedBackend[];
+  return {
+    backendsByNameLength: backends.map(({ name, prefix, uriName, tools, prompts, resources, ...curated }) => ({
+      name,
+      prefix,
+      uriName,
+      allowedNames: {
+        tools: tools && new Set(tools),
+        prompts: prompts && new Set(prompts),
+        resources: resources && new Set(resources),
+      } satisfies AllowedNames,
+      curation: { tools: curatedItems(curated.curatedTools), prompts: curatedItems(curated.curatedPrompts) },
+    })),
+  };
+}

@@ -30,9 +30,8 @@ import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MA
 import { RequestScheduler } from './request-scheduler.js';
 import { WorkerFigures } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
-import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
-import { HopListener } from './hop/listener.js';
-import { hopSocketPath, Hops, RequestsAwaitingOwner } from './hop/hops.js';
+import { hopSocketPath, Hops, RequestsAwaitingOwner, Predecessor, predecessorSocketPath } from './hop/hops.js';
+import { HopListener } from './hop/intake.js';
 import { isMintedSessionId, mintSessionId, ownerOf } from './session-id.js';
 import { Pipeline } from './pipeline.js';
 

@@ -4,7 +4,7 @@ import { IssuerKeys } from '../../src/auth/issuer-keys.js';
 import { fetchKeys, TokenKeys } from '../../src/auth/token-keys.js';
 import type { KeySet } from '../../src/auth/key-set.js';
 import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
-import type { IssuerKeySource } from '../../src/config/issuer-key-sources.js';
+import type { IssuerKeySource } from '../../src/config/table/token-options.js';
 import { keysOfJwks, type VerificationKey } from '../../src/config/verification-keys.js';
 import { limits } from '../../src/shared/limits.js';
 import { createIssuerKey, Issuer } from '../support/issuer.js';

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { CliFault } from '../../src/cli/command-result.js';
-import { copyStore } from '../../src/cli/store-copy.js';
+import { copyStore } from '../../src/cli/store-use.js';
 import { checkEmbedded } from '../../src/store/check-embedded.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';

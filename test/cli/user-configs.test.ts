@@ -9,7 +9,7 @@ import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
 import { changesOf, planPublication } from '../../src/control-plane/compositions/publication.js';
 import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
-import { redisRecordKey } from '../../src/store/redis-record-layout.js';
+import { redisRecordKey } from '../../src/store/redis-records.js';
 import { openRecordStore } from '../../src/store/open-store.js';
 import { logInto } from '../support/log-lines.js';
 import { startRedis } from '../support/redis.js';

@@ -2,10 +2,16 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { commands } from '../../src/commands.js';
-import { operandAsWritten, type CommandDeclaration } from '../../src/config/command.js';
+import {
+  environmentVariable,
+  fallbackText,
+  optionsOf,
+  type Option,
+  operandAsWritten,
+  type CommandDeclaration,
+} from '../../src/config/option.js';
 import { exitStatus } from '../../src/shared/exit-status.js';
 import { storeOptions } from '../../src/config/table/store-options.js';
-import { environmentVariable, fallbackText, optionsOf, type Option } from '../../src/config/option.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
 const isOfSecrets = (name: string): boolean => name.startsWith('secrets ');

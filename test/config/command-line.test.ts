@@ -1,8 +1,8 @@
 import t from 'tap';
 import { commands } from '../../src/commands.js';
 import * as commandLine from '../../src/config/command-line.js';
-import type { CommandWords } from '../../src/config/command.js';
-import { OptionFaults } from '../../src/config/faults.js';
+import type { CommandWords } from '../../src/config/option.js';
+import { OptionFaults } from '../../src/config/values.js';
 import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
 
 const readCommandLine = (args: readonly string[]) => commandLine.readCommandLine(args, commands, {});

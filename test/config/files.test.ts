@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { InvalidValue } from '../../src/config/faults.js';
+import { InvalidValue } from '../../src/config/values.js';
 import * as files from '../../src/config/files.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 

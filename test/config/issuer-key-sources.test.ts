@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isKeyUrl, parseIssuerKeySources } from '../../src/config/issuer-key-sources.js';
+import { isKeyUrl, parseIssuerKeySources } from '../../src/config/table/token-options.js';
 
 t.test('issuers are read with the addresses of their keys, or alone', async (t) => {
   t.strictSame(parseIssuerKeySources('us=https://a.example/jwks?x=1 , https://b.example/realms/c'), [

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { OptionFaults } from '../../src/config/faults.js';
+import { OptionFaults } from '../../src/config/values.js';
 import { dataplaneOptions, type DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { environmentVariable, optionsOf } from '../../src/config/option.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
-import { OptionFaults } from '../../src/config/faults.js';
+import { OptionFaults } from '../../src/config/values.js';
 import { createKeyPair } from '../support/keys.js';
 
 interface TokenRequest {

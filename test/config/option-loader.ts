@@ -2,7 +2,7 @@
 // that both commands have.
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
-import { OptionFaults } from '../../src/config/faults.js';
+import { OptionFaults } from '../../src/config/values.js';
 import type { Schema, ValuesOf } from '../../src/config/option.js';
 import { readRequest } from '../../src/config/read-request.js';
 

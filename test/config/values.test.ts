@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap';
-import { InvalidValue } from '../../src/config/faults.js';
 import {
   duration,
   oneOf,
@@ -14,6 +13,7 @@ import {
   parseText,
   size,
   wholeNumber,
+  InvalidValue,
 } from '../../src/config/values.js';
 
 /** Texts and the values that they must be parsed to; `undefined`: the text must be refused. */

@@ -5,10 +5,9 @@ import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Credentials } from '../../src/credentials/credentials.js';
 import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
-import { Secrets } from '../../src/credentials/secrets.js';
+import { Secrets, type StoredSecretRead } from '../../src/credentials/secrets.js';
 import { FILE_CHECK_MS } from '../../src/http-client/names/watched-file.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
-import type { StoredSecretRead } from '../../src/credentials/secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../../src/user-config/auth.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 

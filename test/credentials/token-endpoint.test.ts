@@ -6,7 +6,7 @@ import { Names } from '../../src/http-client/names/names.js';
 import type { UserGrant } from '../../src/credentials/secrets/user-grants.js';
 import { forgiven } from '../../src/credentials/oauth-answer.js';
 import { requestToken, type IssuedToken } from '../../src/credentials/token-endpoint.js';
-import { refreshGrant } from '../../src/credentials/user-refresh.js';
+import { refreshGrant } from '../../src/credentials/user-tokens.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import type { HttpUpstream } from '../../src/http-client/http-upstream.js';

@@ -2,16 +2,16 @@
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Credentials } from '../../src/credentials/credentials.js';
-import { createCredentials } from '../../src/credentials/oauth-source.js';
-import { Token, type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
-import type { IssuedToken } from '../../src/credentials/token-endpoint.js';
 import {
+  createCredentials,
   Tokens,
   TOKENS_KNOWN_MAX,
   TOKENS_PER_SUBJECT_MAX,
   TOKENS_BYTES_MAX,
   TOKENS_BYTES_PER_SUBJECT_MAX,
-} from '../../src/credentials/tokens.js';
+} from '../../src/credentials/oauth-source.js';
+import { Token, type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
+import type { IssuedToken } from '../../src/credentials/token-endpoint.js';
 import { upstreamFault, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { until } from '../support/until.js';

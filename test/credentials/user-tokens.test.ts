@@ -12,12 +12,12 @@ import { limits } from '../../src/shared/limits.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
 import { ConnectLinks } from '../../src/credentials/connect-links.js';
 import { type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
-import { userGrantKey } from '../../src/credentials/user-refresh.js';
 import {
   UserTokens,
   type UserTokensMeans,
   type WantedGrant,
   GRANT_POLL_MS,
+  userGrantKey,
 } from '../../src/credentials/user-tokens.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Secrets } from '../../src/credentials/secrets.js';

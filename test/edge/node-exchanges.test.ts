@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
-import { NodeExchanges } from '../../src/edge/node-exchanges.js';
+import { NodeExchanges } from '../../src/edge/node-server.js';
 import { NO_MIRROR } from '../../src/exchange/exchange.js';
 import type { BodyOutcome } from '../../src/edge/incoming-request.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';

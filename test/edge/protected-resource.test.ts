@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ProtectedResource } from '../../src/edge/protected-resource.js';
+import { ProtectedResource } from '../../src/edge/edge.js';
 import { refusals } from '../../src/shared/refusals.js';
 
 const authorizationServers = ['https://idp.example/realms/one'];

@@ -1,7 +1,6 @@
 // Refusals of messages: with the id of the request that they refuse wherever that can be known, so that its sender can tell which it is.
 import t from 'tap';
-import { answer } from '../../src/exchange/answers.js';
-import { hasReadableId, refuseMessage, refuseUnread } from '../../src/exchange/refused-message.js';
+import { answer, hasReadableId, refuseMessage, refuseUnread } from '../../src/exchange/answers.js';
 import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';

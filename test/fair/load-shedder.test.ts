@@ -1,11 +1,10 @@
 // Whom an overloaded process refuses, and in which order: first subjects over a share of their own, then those that hold most, and of the
 // others those for whom there is no room in this second.
 import t from 'tap';
-import { Overload, type OverloadSample } from '../../src/fair/overload.js';
+import { Overload, type OverloadSample, overloadBounds } from '../../src/fair/overload.js';
 import { LoadShedder } from '../../src/fair/load-shedder.js';
 import { Accounts, type Account } from '../../src/fair/accounts.js';
 import { logInto } from '../support/log-lines.js';
-import { overloadBounds } from '../../src/fair/overload-bounds.js';
 
 const CALM: OverloadSample = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
 const PRESSED: OverloadSample = { ...CALM, loopDelayMs: overloadBounds.loopDelayPressedMs };

@@ -11,6 +11,7 @@ import {
   CALM_BELOW_RESIDENT_PERCENT,
   CALM_BELOW_HEAP_PERCENT,
   CALM_BELOW_LOOP_DELAY_MS,
+  overloadBounds,
 } from '../../src/fair/overload.js';
 import {
   OverloadWatch,
@@ -21,7 +22,6 @@ import {
 } from '../../src/fair/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
-import { overloadBounds } from '../../src/fair/overload-bounds.js';
 
 const CALM: OverloadSample = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
 const MIB = 1024 * 1024;

@@ -1,11 +1,11 @@
 // What was made of an answer or a list is used again where its bytes are the same, and nowhere else: whatever is known by then, the
 // outcome is what reading and merging would have given.
 import t from 'tap';
-import { KnownLists } from '../../src/lists/known-lists.js';
+import { KnownLists } from '../../src/lists/list-keeper.js';
 import { mergeLists, type MergeJob } from '../../src/lists/merge.js';
 import { listKinds } from '../../src/mcp/list-kinds.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../src/mcp/list-page.js';
-import { decodeRules } from '../../src/user-config/list-rules.js';
+import { decodeRules } from '../../src/user-config/routing.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { Random } from '../support/random.js';
 

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { listKinds, type ListKindName } from '../../src/mcp/list-kinds.js';
 import { readListAnswer } from '../../src/mcp/list-page.js';
 import { ListPool, type OutcomeOf, type TaskName, type TaskOf, type ThreadFailure } from '../../src/lists/list-pool.js';
-import { encodeRules, type ListRules, type RuledBackend } from '../../src/user-config/list-rules.js';
+import { encodeRules, type ListRules, type RuledBackend } from '../../src/user-config/routing.js';
 import { mergeLists, type MergeResult } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
 import type { UnavailableBackend } from '../../src/messages/unavailable.js';

@@ -1,7 +1,6 @@
 // Where resource URIs and task ids are in what a backend says: at the places that MCP defines, and nowhere else.
 import t from 'tap';
-import { taskIds, taskPlace } from '../../src/mcp/task-places.js';
-import { NUMBERS_PER_PLACE, uriPlace, uris, type Places } from '../../src/mcp/uri-places.js';
+import { NUMBERS_PER_PLACE, uriPlace, uris, type Places, taskIds, taskPlace } from '../../src/mcp/uri-places.js';
 
 /** The tokens that are found, and their places, in the order of the document. */
 function found(places: Places, message: unknown): [token: string, place: number][] {

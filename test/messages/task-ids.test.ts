@@ -3,7 +3,7 @@
 import t from 'tap';
 import { readBackendMessage, readClientMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
-import { taskPlace } from '../../src/mcp/task-places.js';
+import { taskPlace } from '../../src/mcp/uri-places.js';
 import { withEdit } from '../../src/messages/bare-body.js';
 import { partsOf } from '../../src/bytes/edits.js';
 import { callersParts } from '../../src/messages/rewriting.js';

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
 import type { ToWorker } from '../../src/process/messages.js';
 import type { Series } from '../../src/metrics/series.js';
-import { FleetFigures } from '../../src/primary/fleet-figures.js';
+import { FleetFigures } from '../../src/primary/worker-polls.js';
 
 const worker = (): ChildProcess => ({}) as unknown as ChildProcess;
 const hops = (value: number): Series => ({ name: 'switchyard_hops_total', labels: ['passed'], value });

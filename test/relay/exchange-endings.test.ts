@@ -3,7 +3,7 @@
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
 import t, { type Test } from 'tap';
-import { NodeExchanges } from '../../src/edge/node-exchanges.js';
+import { NodeExchanges } from '../../src/edge/node-server.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { Batch } from '../../src/calls/dispatch/batch.js';
 import type { Exchange } from '../../src/exchange/exchange.js';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { RelayScene } from './relay-scene.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
-import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../src/streams/in-flight/turns.js';
+import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../src/streams/in-flight/requests-in-flight.js';
 
 const PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [], nextCursor: 'more' } });
 

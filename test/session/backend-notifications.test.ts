@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../src/mcp/json-rpc.js';
 import { clientsNotification } from '../../src/session/backend-notifications.js';
 import { Session } from '../../src/session/session.js';
-import { SlowRequests } from '../../src/streams/in-flight/slow-requests.js';
+import { SlowRequests } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import { limits } from '../../src/shared/limits.js';
 import type { BackendConfig } from '../../src/user-config/user-config-schema.js';

@@ -1,10 +1,9 @@
 // What a downstream session keeps: its owner, its upstream sessions as the config changes, and its requests in flight.
 import t, { type Test } from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../src/exchange/exchange.js';
-import { RequestInFlight } from '../../src/streams/in-flight/requests-in-flight.js';
+import { RequestInFlight, SlowRequests } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import { Session } from '../../src/session/session.js';
-import { SlowRequests } from '../../src/streams/in-flight/slow-requests.js';
 import type { IdSpan } from '../../src/upstream/rpc/request-plan.js';
 import type { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';

@@ -12,7 +12,7 @@ import { WORKERS_MAX } from '../../src/config/machine-memory.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { limitsPage } from '../docs/generated.js';
 import { checkPage } from '../docs/page-check.js';
-import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
+import { HOP_LINKS_MAX } from '../../src/worker/hop/intake.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 import { hopBounds } from '../../src/worker/hop/frames.js';

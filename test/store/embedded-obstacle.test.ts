@@ -2,9 +2,8 @@
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { checkEmbedded } from '../../src/store/check-embedded.js';
+import { checkEmbedded, embeddedObstacle } from '../../src/store/check-embedded.js';
 import { openForCommand } from '../../src/store/open-store.js';
-import { embeddedObstacle } from '../../src/store/embedded-obstacle.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const isRoot = process.getuid?.() === 0;

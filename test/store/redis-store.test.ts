@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import t from 'tap';
 import type { RedisTls } from '../../src/config/table/store-options.js';
 import { limits } from '../../src/shared/limits.js';
-import { redisRecordKey } from '../../src/store/redis-record-layout.js';
+import { redisRecordKey } from '../../src/store/redis-records.js';
 import type { StoreRead } from '../../src/store/store.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRedis, type RedisServer } from '../support/redis.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Fifo } from '../../src/streams/fifo.js';
+import { Fifo } from '../../src/streams/replay-buffer.js';
 import { Random } from '../support/random.js';
 
 t.test('the queue behaves like an array', async (t) => {

@@ -1,5 +1,5 @@
 // A subject's share of session bytes as parts of a session see it: a limit, and the bytes held.
-import type { SessionShare } from '../../src/upstream/session/upstream-session-record.js';
+import type { SessionShare } from '../../src/upstream/session/known-mirrors.js';
 
 export class BoundedShare implements SessionShare {
   heldBytes = 0;

@@ -1,8 +1,7 @@
 // How an upstream session shows a backend's `auth` when the store is slow: nothing is sent without it.
 import t, { type Test } from 'tap';
-import type { StoredSecretRead } from '../../src/credentials/secrets/stored-secrets.js';
+import { Secrets, type StoredSecretRead } from '../../src/credentials/secrets.js';
 import { NO_METADATA } from '../../src/http-client/http-upstream.js';
-import { Secrets } from '../../src/credentials/secrets.js';
 import { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import type { HeadersAuth } from '../../src/user-config/auth.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';

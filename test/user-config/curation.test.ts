@@ -4,8 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import type { CompiledUserConfig } from '../../src/user-config/compiled-config.js';
 import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
-import { decodeRules, encodeRules } from '../../src/user-config/list-rules.js';
-import { routeName, routeTask } from '../../src/user-config/routing.js';
+import { routeName, routeTask, decodeRules, encodeRules } from '../../src/user-config/routing.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 
 type Backends = Readonly<Record<string, Readonly<Record<string, unknown>>>>;

@@ -3,7 +3,7 @@
 import t from 'tap';
 import type { Caller, Exchange, ExchangeWatcher } from '../../src/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
-import { ProtectedResource } from '../../src/edge/protected-resource.js';
+import { ProtectedResource } from '../../src/edge/edge.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';

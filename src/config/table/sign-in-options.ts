@@ -1,11 +1,9 @@
 // How people sign in to the console by OpenID Connect. Control plane only.
-import { InvalidValue } from '../faults.js';
+import { parseText, InvalidValue } from '../values.js';
 import { readPassword } from '../files.js';
-import { isKeyUrl } from '../issuer-key-sources.js';
+import { issuerKeys, issuers, isKeyUrl } from './token-options.js';
 import { option, section, type OptionReader } from '../option.js';
-import { parseText } from '../values.js';
 import { connectUrl, upstreamMode } from './backend-options.js';
-import { issuerKeys, issuers } from './token-options.js';
 
 /** Returned unchanged, because tokens name the issuer with exactly these characters. */
 function parseSignInIssuer(text: string): string {

@@ -1,11 +1,10 @@
 // How tokens are verified and minted, and what clients without one are told.
 import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
-import { isPlainText, parseIssuerKeySources, type IssuerKeySource } from '../issuer-key-sources.js';
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
-import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList } from '../values.js';
+import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
 import { upstreamMode } from './backend-options.js';
 import { limits } from '../../shared/index.js';
-import { InvalidValue } from '../faults.js';
+import { isIPv4 } from 'node:net';
 
 // `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
 
@@ -207,3 +206,45 @@ export const protectedResourceOptions = {
     },
   ),
 };
+
+// `--token-jwks-url`: where each issuer's keys are. An issuer without a URL is discovered at its well-known addresses.
+
+/** The URL of an issuer's JWK set; `undefined`: discovered from the issuer's metadata. */
+export interface IssuerKeySource {
+  readonly issuer: string;
+  readonly url: string | undefined;
+}
+
+/** Comma-separated items: `issuer=url`, or just an issuer that is a URL. */
+export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
+  const sources = parseList(text, parseSource);
+  sources.forEach(({ issuer }, index) => {
+    if (sources.findIndex((other) => other.issuer === issuer) === index) return;
+    throw new InvalidValue(`entry ${index + 1} has the same issuer as an earlier entry; name each issuer once`);
+  });
+  return sources;
+}
+
+/** Keys fetched in plain text could be anybody's, except on this machine. */
+export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.username !== '' || url.password !== '') return false;
+  return url.protocol === 'https:' || (isPlainTextAllowed && url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+function isPlainText({ issuer, url }: IssuerKeySource): boolean {
+  return /^http:/i.test(url ?? issuer);
+}
+
+function parseSource(item: string): IssuerKeySource {
+  const end = item.indexOf('=');
+  const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];
+  if (issuer === '') throw new InvalidValue('names no issuer; write issuer=https://…');
+  if (isKeyUrl(url ?? issuer, true)) return { issuer, url };
+  const what = url === undefined ? 'an issuer whose keys can be discovered' : 'the address of a JWK set';
+  throw new InvalidValue(`is not ${what}: write an https URL, or an http one of a loopback address, without a user`);
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
+}

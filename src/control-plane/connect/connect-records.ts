@@ -1,10 +1,9 @@
 // The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
 // the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
 // expired records. Cold path.
-import { SealedRecords } from './sealed-records.js';
-import { type SecretKeys, GRANT_PREFIX, type GrantClient } from '../../credentials/index.js';
+import { type SecretKeys, GRANT_PREFIX, type GrantClient, openText, sealText } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
-import { type RecordStore, retrySwap } from '../../store/index.js';
+import { type RecordStore, retrySwap, type RecordKey } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
@@ -90,4 +89,44 @@ export class ConnectRecords {
 
 function keyOf(grantKey: string): string {
   return PREFIX + grantKey.slice(GRANT_PREFIX.length);
+}
+
+// Records of the store whose values are sealed as JSON, each bound to its own key. Cold path.
+
+interface SealedRead<Value> {
+  /** As stored, for the swap that changes it. */
+  readonly bytes: Buffer | undefined;
+  /** `undefined` also for a record that no key opens. */
+  readonly value: Value | undefined;
+}
+
+export class SealedRecords<Value> {
+  readonly records: RecordStore;
+  readonly #keys: SecretKeys;
+
+  constructor(records: RecordStore, keys: SecretKeys) {
+    this.records = records;
+    this.#keys = keys;
+  }
+
+  async read(key: string): Promise<SealedRead<Value>> {
+    const bytes = await this.records.read(place(key));
+    return { bytes, value: this.open(key, bytes) };
+  }
+
+  /** @returns false when it was changed meanwhile, and nothing was done. @param value `undefined`: removes it. */
+  async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
+    const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
+    return this.records.swap([{ ...place(key), expected, value: sealed }]);
+  }
+
+  /** Not validated: only the gateway can have sealed it. */
+  open(key: string, bytes: Buffer | undefined): Value | undefined {
+    const opened = bytes && openText(this.#keys, key, bytes);
+    return opened?.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;
+  }
+}
+
+function place(key: string): RecordKey {
+  return { space: 'records', key };
 }

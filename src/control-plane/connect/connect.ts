@@ -95,15 +95,6 @@ export interface ConsentPreview extends DiscoveredAuthorization {
   readonly ticket: Ticket;
 }
 
-/** A user's grant without its tokens. */
-interface Connection {
-  readonly server: string;
-  readonly url: string;
-  readonly issuer: string;
-  readonly scope: string;
-  readonly connectedAt: string;
-}
-
 export const CALLBACK_PATH = '/connect/callback';
 
 const STATE_USE = 'connect state';
@@ -175,7 +166,8 @@ export class Connect {
     return begun.backendName;
   }
 
-  async list(subject: string): Promise<Connection[]> {
+  /** A user's grants without their tokens. */
+  async list(subject: string) {
     return (await this.#grantsOf(subject)).map(({ grant }) => ({
       server: grant.backendName,
       url: grant.backendUrl,

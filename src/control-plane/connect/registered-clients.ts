@@ -1,6 +1,6 @@
 // The gateway's own client registrations (RFC 7591), for backends whose `auth` names no client: one for each backend,
 // sealed in the store. Cold path.
-import { SealedRecords } from './sealed-records.js';
+import { SealedRecords } from './connect-records.js';
 import {
   type SecretKeys,
   CLIENT_PREFIX,

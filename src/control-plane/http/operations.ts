@@ -3,7 +3,7 @@
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { compositionOperations } from './composition-operations.js';
+import { compositionOperations } from './thing-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation } from './operation.js';
 import { aggregateQuery, jsonAnswer } from './operation-parts.js';

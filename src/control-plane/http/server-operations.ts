@@ -1,6 +1,5 @@
 // The registered servers over HTTP.
-import type { ListName } from '../records/server-lists.js';
-import type { ServerInput, ServerRecord } from '../records/server-record.js';
+import type { ServerInput, ServerRecord, ListName } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
 import { serverETag } from '../registry/server-state.js';
 import { operationsOf, type Operation } from './operation.js';

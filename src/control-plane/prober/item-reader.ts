@@ -10,7 +10,7 @@ import {
   digestOfList,
   type ListName,
   type ServerList,
-} from '../records/server-lists.js';
+} from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { ProbedServer } from './probed-session.js';
 

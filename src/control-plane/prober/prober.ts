@@ -7,8 +7,7 @@ import { Names, Http1Upstream, NO_METADATA, OneWayRequests } from '../../http-cl
 import type { Era } from '../../mcp/index.js';
 import { KIB, limits } from '../../shared/index.js';
 import { BackendEndpoints, OwnRequestIds, type UpstreamMeans } from '../../upstream/index.js';
-import type { AllLists } from '../records/server-lists.js';
-import type { ServerTransport } from '../records/server-record.js';
+import type { ServerTransport, AllLists } from '../records/server-record.js';
 import { BoundedHttp } from './bounded-http.js';
 import { isDeeperThan, readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';

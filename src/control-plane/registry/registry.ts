@@ -19,13 +19,20 @@ import type {
   ServerPreview,
   ServerRecord,
   ServerStatus,
+  ListName,
 } from '../records/server-record.js';
-import type { ListName } from '../records/server-lists.js';
-import { newServer, isSameEndpoint, recordAfter, settingsAfter } from './new-server.js';
+import {
+  afterProbe,
+  listsOf,
+  type StoredServer,
+  newServer,
+  isSameEndpoint,
+  recordAfter,
+  settingsAfter,
+} from './server-state.js';
 import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
-import { afterProbe, listsOf, type StoredServer } from './server-state.js';
 import { ServerStorage } from './server-storage.js';
 import { levelOf, reportOf, Settlements } from './settlements.js';
 

@@ -2,14 +2,16 @@
 // seldom read, and their digests), and its health history. Its name and its slug lead to it. All change in one swap.
 import type { RecordChange, RecordStore } from '../../store/index.js';
 import {
+  type HealthEntry,
+  type ServerRecord,
+  type ServerTool,
   type AllLists,
   type ItemDigests,
   LISTS,
   type ListName,
   NO_LISTS,
   toolListOf,
-} from '../records/server-lists.js';
-import type { HealthEntry, ServerRecord, ServerTool } from '../records/server-record.js';
+} from '../records/server-record.js';
 import { Collection, keyOf, type Snapshot } from './collection.js';
 import { isWorthAnnouncing, SERVERS } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';

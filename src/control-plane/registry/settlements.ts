@@ -6,11 +6,17 @@ import { ChangeNote } from '../common/change.js';
 import { createJob, jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
-import { isSameEndpoint } from './new-server.js';
+import { afterProbe, type FailurePatience, listsOf, type StoredServer, isSameEndpoint } from './server-state.js';
 import { notFound } from '../common/control-plane-fault.js';
-import { type AllLists, LISTS, type ListName } from '../records/server-lists.js';
-import type { RefreshReport, ReportedCounts, ServerRecord, ServerStatus } from '../records/server-record.js';
-import { afterProbe, type FailurePatience, listsOf, type StoredServer } from './server-state.js';
+import {
+  type RefreshReport,
+  type ReportedCounts,
+  type ServerRecord,
+  type ServerStatus,
+  type AllLists,
+  LISTS,
+  type ListName,
+} from '../records/server-record.js';
 import { listsChanged, type ServerStorage } from './server-storage.js';
 
 /** The differences between two readings of one of a server's lists. */

@@ -11,7 +11,7 @@ import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import { Reconnection } from '../rpc/resumption.js';
-import type { SessionShare } from './upstream-session-record.js';
+import type { SessionShare } from './known-mirrors.js';
 
 /** @param onDone called once, when the notice was sent or cannot be. */
 export type SendNotification = (onDone: () => void) => void;

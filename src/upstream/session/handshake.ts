@@ -33,7 +33,7 @@ import type { UpstreamMeans } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
-import type { UpstreamSessionRecord } from './upstream-session-record.js';
+import type { UpstreamSessionRecord } from './known-mirrors.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;

@@ -9,7 +9,7 @@ import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import { BackendStream } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
-import type { SessionShare } from './upstream-session-record.js';
+import type { SessionShare } from './known-mirrors.js';
 
 export interface ModernListeningPlan {
   readonly deadlines: DeadlineWheel;

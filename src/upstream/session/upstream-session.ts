@@ -25,14 +25,18 @@ import {
 import type { UpstreamMeans } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
-import type { IdSpan, RequestHandler } from '../rpc/request-plan.js';
+import {
+  type IdSpan,
+  type RequestHandler,
+  answerMessage,
+  cancelledNotification,
+  plainOwnRequest,
+} from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
-import { answerMessage, cancelledNotification, plainOwnRequest } from '../rpc/own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
-import { KnownMirrors } from './known-mirrors.js';
+import { KnownMirrors, type UpstreamSessionRecord, type TextMemory } from './known-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
 import { RepeatedNotification } from './backend-stream.js';
-import type { UpstreamSessionRecord, TextMemory } from './upstream-session-record.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 

@@ -9,9 +9,8 @@
 import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import { limits } from '../../shared/index.js';
 import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
-import { HopBody } from './body.js';
+import { FlowReceiver, FlowSender, HopBody } from './flow.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
-import { FlowReceiver, FlowSender } from './flow.js';
 import {
   readCredit,
   readOpenBody,

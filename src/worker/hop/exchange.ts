@@ -20,8 +20,7 @@ import {
   type RoomWaiter,
   type ShareBound,
 } from '../../fair/index.js';
-import { HopBody } from './body.js';
-import { FlowSender } from './flow.js';
+import { FlowSender, HopBody } from './flow.js';
 import { HopFault, type FrameKind } from './frames.js';
 import {
   type ForwardedIdentity,

@@ -10,8 +10,7 @@ import { limits, type Logger, KIB } from '../../shared/index.js';
 import { HopCall, type HopFailure } from './call.js';
 import { type FrameKind, hopBounds } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
-import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
-import { StreamNumbers } from './streams.js';
+import { HopSocket, LINK_STREAM, type HopSocketHandler, StreamNumbers } from './socket.js';
 
 /** The buffer that a worker reads the answers of all its hops into, one after another. */
 const HOP_READ_BYTES = 64 * KIB;

@@ -17,7 +17,7 @@ import {
 } from '../../../src/control-plane/connect/connect-records.js';
 import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
 import { Names } from '../../../src/http-client/names/names.js';
-import { sealTicket } from '../../../src/credentials/secrets/connect-ticket.js';
+import { sealTicket } from '../../../src/credentials/connect-links.js';
 import { resealGrants } from '../../../src/credentials/secrets/secret-records.js';
 import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import { UserGrants } from '../../../src/credentials/secrets/user-grants.js';

@@ -8,7 +8,7 @@ import {
   type FaultCode,
 } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import { Overload } from '../../../src/fair/overload.js';
+import { Overload, overloadBounds } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
@@ -17,7 +17,6 @@ import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { openApp } from './app.js';
-import { overloadBounds } from '../../../src/fair/overload-bounds.js';
 
 const key = createKeyPair(t);
 const authorization = `Bearer ${await mint({ sub: 's', key: key.privateKey, algorithm: key.algorithm })}`;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { RateLimiter } from '../../../src/control-plane/http/control-plane-admission.js';
 
 const MINUTE_MS = 60_000;
 

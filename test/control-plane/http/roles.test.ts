@@ -7,7 +7,7 @@ import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import { ProtectedResource } from '../../../src/edge/protected-resource.js';
+import { ProtectedResource } from '../../../src/edge/edge.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { mint } from '../../support/tokens.js';
 import { setStage, stores } from '../stage.js';

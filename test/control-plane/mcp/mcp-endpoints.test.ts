@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import { Names } from '../../../src/http-client/names/names.js';
-import { Overload } from '../../../src/fair/overload.js';
+import { Overload, overloadBounds } from '../../../src/fair/overload.js';
 import { readClientMessage } from '../../../src/mcp/json-rpc.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
@@ -23,7 +23,6 @@ import { ERAS } from '../../support/eras.js';
 import { bodyOf } from '../../modern/modern-request.js';
 import { answerOptions } from '../../support/answer-options.js';
 import { upstreamOptions } from '../../support/upstream-options.js';
-import { overloadBounds } from '../../../src/fair/overload-bounds.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =

@@ -11,9 +11,13 @@ import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
-import type { ListName } from '../../../src/control-plane/records/server-lists.js';
+import type {
+  ServerInput,
+  ServerRecord,
+  ServerTool,
+  ListName,
+} from '../../../src/control-plane/records/server-record.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { openRecordStore } from '../../../src/store/open-store.js';
 import { Failure, startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend } from '../../support/raw-backend.js';

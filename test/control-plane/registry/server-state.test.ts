@@ -1,7 +1,11 @@
 import t from 'tap';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
-import { type ServerList, toolListOf } from '../../../src/control-plane/records/server-lists.js';
-import type { ServerRecord, ServerStatus } from '../../../src/control-plane/records/server-record.js';
+import {
+  type ServerRecord,
+  type ServerStatus,
+  type ServerList,
+  toolListOf,
+} from '../../../src/control-plane/records/server-record.js';
 import {
   afterProbe,
   type FailurePatience,

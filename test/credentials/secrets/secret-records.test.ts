@@ -11,7 +11,7 @@ import { outputOf } from '../../cli/secrets-output.js';
 import { readSealed, sealSecret, unsealSecret, type Secret } from '../../../src/credentials/secrets/sealed-secret.js';
 import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import { SecretRecords } from '../../../src/credentials/secrets/secret-records.js';
-import { StoredSecrets, type StoredSecretRead } from '../../../src/credentials/secrets/stored-secrets.js';
+import { StoredSecrets, type StoredSecretRead } from '../../../src/credentials/secrets.js';
 import { RECORDS_AT_ONCE_MAX } from '../../../src/store/record-store.js';
 import { limits } from '../../../src/shared/limits.js';
 import { AuditRecords } from '../../../src/store/audit-records.js';

@@ -1,7 +1,7 @@
 // What users have granted, as requests read it and processes renew it; and how it is sealed again under another key.
 import { pino } from 'pino';
 import t from 'tap';
-import { openTicket, sealTicket } from '../../../src/credentials/secrets/connect-ticket.js';
+import { openTicket, sealTicket } from '../../../src/credentials/connect-links.js';
 import { resealGrants } from '../../../src/credentials/secrets/secret-records.js';
 import { openText, sealText, SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
 import {

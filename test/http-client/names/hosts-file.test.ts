@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseHostsFile } from '../../../src/http-client/names/resolver-settings.js';
+import { parseHostsFile } from '../../../src/http-client/names/names.js';
 import { ADDRESSES_PER_NAME_MAX } from '../../../src/http-client/names/name-query.js';
 
 t.test('names are found in any case, and each address of a name once', async (t) => {

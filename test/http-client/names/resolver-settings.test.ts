@@ -1,5 +1,5 @@
 import t from 'tap';
-import { candidatesOf, parseResolverSettings } from '../../../src/http-client/names/resolver-settings.js';
+import { candidatesOf, parseResolverSettings } from '../../../src/http-client/names/names.js';
 
 t.test('reads what resolv.conf(5) describes', async (t) => {
   t.same(parseResolverSettings(''), { nameServers: ['127.0.0.1'], searchDomains: [], dotsMin: 1 });

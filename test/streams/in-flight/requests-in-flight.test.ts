@@ -4,12 +4,12 @@ import {
   ScansInProgress,
   RequestInFlight,
   RequestsInFlight,
+  SlowRequests,
+  REQUESTS_ENDED_AT_ONCE_MAX,
 } from '../../../src/streams/in-flight/requests-in-flight.js';
-import { SlowRequests } from '../../../src/streams/in-flight/slow-requests.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
-import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
 
 const SLOW_MS = 4_000;
 const TOLD_MAX = 10;

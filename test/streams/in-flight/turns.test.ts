@@ -1,5 +1,9 @@
 import t from 'tap';
-import { visitAll, BACKENDS_PER_STEP, BACKENDS_AT_ONCE_MAX } from '../../../src/streams/in-flight/turns.js';
+import {
+  visitAll,
+  BACKENDS_PER_STEP,
+  BACKENDS_AT_ONCE_MAX,
+} from '../../../src/streams/in-flight/requests-in-flight.js';
 import type { QueueBounds } from '../../../src/fair/fair-queue.js';
 import { TurnScheduler } from '../../../src/fair/turn-scheduler.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';

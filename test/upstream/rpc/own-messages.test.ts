@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerMessage, cancelledNotification, plainOwnRequest } from '../../../src/upstream/rpc/own-messages.js';
+import { answerMessage, cancelledNotification, plainOwnRequest } from '../../../src/upstream/rpc/request-plan.js';
 
 t.test('the gateway’s own messages have the ids to the byte, and only the members that they need', async (t) => {
   const bytes = Buffer.from('{"id": 7.0e0}');

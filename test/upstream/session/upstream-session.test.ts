@@ -10,14 +10,13 @@ import {
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
-import type { TextMemory } from '../../../src/upstream/session/upstream-session-record.js';
+import { MIRRORS_CHARS_MAX, type TextMemory } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
 import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
 import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
-import { MIRRORS_CHARS_MAX } from '../../../src/upstream/session/known-mirrors.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';

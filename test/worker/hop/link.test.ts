@@ -1,6 +1,6 @@
 // The caller's end of a link against owners that behave as no real worker does.
 import t from 'tap';
-import { StreamNumbers } from '../../../src/worker/hop/streams.js';
+import { StreamNumbers } from '../../../src/worker/hop/socket.js';
 import { limits } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 import type { HopPair } from './pair.js';

@@ -5,7 +5,7 @@ import type { Exchange } from '../../../src/exchange/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
 import type { MessageMemory } from '../../../src/fair/message-memory.js';
 import type { ForwardedIdentity } from '../../../src/worker/hop/heads.js';
-import { HopListener } from '../../../src/worker/hop/listener.js';
+import { HopListener } from '../../../src/worker/hop/intake.js';
 import { Hops, hopSocketPath } from '../../../src/worker/hop/hops.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';

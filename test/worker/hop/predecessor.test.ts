@@ -1,8 +1,8 @@
 // A worker that was just replaced during a reload, and the cancellations that its successor passes on to it.
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { HopListener } from '../../../src/worker/hop/listener.js';
-import { Predecessor, predecessorSocketPath } from '../../../src/worker/hop/predecessor.js';
+import { HopListener } from '../../../src/worker/hop/intake.js';
+import { Predecessor, predecessorSocketPath } from '../../../src/worker/hop/hops.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';

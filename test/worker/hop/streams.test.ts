@@ -1,5 +1,5 @@
 import t from 'tap';
-import { StreamNumbers, STREAMS_MAX, StreamTable } from '../../../src/worker/hop/streams.js';
+import { StreamNumbers, STREAMS_MAX, StreamTable } from '../../../src/worker/hop/socket.js';
 import { Random } from '../../support/random.js';
 import { hopBounds } from '../../../src/worker/hop/frames.js';
 
