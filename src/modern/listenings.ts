@@ -73,7 +73,9 @@ export class Listenings {
       : leases.wayToOwner(caller, capabilities, passthroughHeaders);
     if (passOn === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
     passOn(caller, exchange, (refusal) => {
-      if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
+      // Nobody would end what is opened for a caller that has left meanwhile.
+      if (exchange.isAborted) exchange.reset();
+      else if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
       else refuseMessage(exchange, refusal, message);
     });
   }

@@ -193,7 +193,10 @@ export class SessionStream implements AskingStream, StreamOwner {
     const isPlain = bytes === undefined || this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
-    this.#changeDeadline = this.#plan.deadlines.after(LIST_CHANGES_MS, () => this.#tellChanges());
+    const { account, deadlines } = this.#plan;
+    // In turns, because a subject may listen thousands of times.
+    const tell = (): void => wakeScheduler.run(account.subject, () => this.#tellChanges());
+    this.#changeDeadline = deadlines.after(LIST_CHANGES_MS, tell);
   }
 
   #tellChanges(): void {

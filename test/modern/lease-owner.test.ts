@@ -112,6 +112,22 @@ t.test(
   },
 );
 
+t.test('for a listener that leaves before it is known that the owner has no process, nothing is opened', async (t) => {
+  const backend = await backendFor(t, { withSessions: true, capabilities: { tools: { listChanged: true } } });
+  const processes = new TwoProcesses(t);
+  processes.obstacle = 'absent';
+  const listen = (): RecordedExchange =>
+    post(processes.other.caller({ b: backend.url }), 'subscriptions/listen', {
+      params: { notifications: { toolsListChanged: true } },
+    });
+  const gone = listen();
+  gone.isForgiving = true;
+  gone.abort();
+  const later = listen();
+  await until(() => later.written.length > 0, 'the acknowledgement');
+  t.equal(backend.requestsOf('initialize').length, 1);
+});
+
 t.test('the owner knows the names in the lists that it has read', async (t) => {
   const page = { name: 'look', inputSchema: { type: 'object' }, _meta: { ui: { resourceUri: 'ui://page' } } };
   const backend = await backendFor(t, { withSessions: true, tools: [page] });

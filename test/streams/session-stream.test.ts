@@ -293,6 +293,16 @@ t.test('list changes of one moment become one notification, and a single one kee
   t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
 });
 
+t.test('a change that thousands hear is told in turns', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open();
+  scene.stream.tellChanged('notifications/tools/list_changed');
+  while (wakeScheduler.tryPass('ada'));
+  scene.advance(LIST_CHANGES_MS + 20);
+  t.same(readEvents(exchange.written), []);
+  await until(() => readEvents(exchange.written).length === 1, 'its turn');
+});
+
 t.test('a long notification of a change has the effect of a short one, and suppresses no other', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open();
