@@ -19,7 +19,7 @@ const tools = {
   secret: { hidden: true },
 };
 /** Makes a list too large to be merged on the event loop. */
-const FILLER = new JsonText(`{"name":"filler","d":"${'x'.repeat(400_000)}"}`);
+const FILLER = new JsonText(`{"name":"filler","inputSchema":{"type":"object"},"d":"${'x'.repeat(400_000)}"}`);
 
 await forEachDeployment(t, {}, async (t, deployment) => {
   await t.test('tools are listed and called as the config has them, on any worker', async (t) => {
