@@ -119,8 +119,6 @@ export interface UpstreamHandler {
    * is valid until `onEnd` has returned, which follows in the same turn of the event loop.
    */
   onData(chunk: Buffer): void;
-  /** Called in place of `onData` with the data of one event, when the event stream is shared with other calls. The data may be kept. */
-  onEvent?(data: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;
 }

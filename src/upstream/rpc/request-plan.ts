@@ -3,7 +3,14 @@ import { withoutByteOrderMark, isNumberIdAsText, isSameId } from '../../bytes/in
 import type { BackendMessage, Era } from '../../mcp/index.js';
 import type { MessageMemory } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import type { HttpUpstream, OutgoingMessage, UpstreamFault } from '../../http-client/index.js';
+import type {
+  HttpUpstream,
+  OutgoingMessage,
+  UpstreamCall,
+  UpstreamFault,
+  UpstreamHandler,
+  UpstreamRequest,
+} from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { RpcError } from '../../shared/index.js';
 
@@ -67,6 +74,24 @@ export interface RequestHandler {
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
+/** The stream that brings the answers to all requests of a session: `SseStream`. */
+export interface SharedStream {
+  /** Where messages are posted. */
+  target: UpstreamTarget;
+  /** Posts a request, and tells its reader what comes of that; nothing synchronously. */
+  dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
+  /** The request is over. */
+  forget(id: IdSpan, reader: SharedStreamReader): void;
+}
+
+/** A request whose answer comes on a shared stream. */
+export interface SharedStreamReader extends UpstreamHandler {
+  /** @param data of one event: a message that belongs to the request, or its answer. May be kept. */
+  onEvent(data: Buffer): void;
+  /** The stream has ended. A POST in progress need not be read to its end. */
+  onLost(fault: UpstreamFault): void;
+}
+
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
   readonly target: UpstreamTarget;
@@ -92,6 +117,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isUnauthorizedFault?: boolean;
   /** The limit of bytes for a JSON answer or one event; the limit for any message when absent. */
   readonly answerBytesMax?: number;
+  /** The stream that brings the answer, where all requests of a session share one. */
+  readonly stream?: SharedStream | undefined;
   /** The connections for resuming an event stream that ended before the answer; without them the request fails. */
   readonly streams?: HttpUpstream | undefined;
 }

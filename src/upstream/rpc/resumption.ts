@@ -70,7 +70,7 @@ export interface ResumptionReader extends Omit<UpstreamHandler, 'onHead'> {
   /** The stream continues after the last event. */
   onResumed(): void;
   /** The stream will never continue. */
-  onNotResumed(fault: UpstreamFault): void;
+  onLost(fault: UpstreamFault): void;
 }
 
 type State = 'waiting' | 'asking' | 'streaming' | 'over';
@@ -168,7 +168,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
       this.#wait(false);
     } else {
       this.abort();
-      this.#reader.onNotResumed(refusedFault(status));
+      this.#reader.onLost(refusedFault(status));
     }
   }
 

@@ -3,6 +3,7 @@
 //
 //   waiting ── head ──> json ── end of a large answer ──> reading
 //   waiting ── head ──> event-stream ── answer ──> answered
+//   waiting ── answer on a stream that requests share ──> answered
 //   event-stream ── end, or fault, behind an event with an id ──> resuming ── 200 ──> event-stream
 //   waiting ── 4xx, 5xx ──> refused
 //   waiting, json, reading, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
@@ -35,6 +36,7 @@ import {
 } from '../../mcp/index.js';
 import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
+import type { UpstreamTarget } from '../../user-config/index.js';
 import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
@@ -119,6 +121,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'waiting') return;
+    // The message was taken: what else the response says is of no interest.
+    if (this.#plan.stream !== undefined && status < 300) return void this.#transition('waiting', 'event-stream');
     this.#touch();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
@@ -174,13 +178,21 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
-  /** Called where several requests share one stream: see `UpstreamHandler`. */
+  /** For `SseStream`: the data of one event on the stream that requests share, which may be kept. */
   onEvent(data: Buffer): void {
+    if (!this.#isHearing) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
     this.#countWhole(data.length);
     this.#touch();
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onEvent(data);
     this.#countEvent();
+    this.#tryEnd();
+  }
+
+  /** Whether events are messages of this request: on a stream that requests share, they may be there before the head. */
+  get #isHearing(): boolean {
+    return this.#state === 'event-stream' || (this.#state === 'waiting' && this.#plan.stream !== undefined);
   }
 
   onEnd(): void {
@@ -212,6 +224,11 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     else this.#fail(fault);
   }
 
+  /** For `SseStream` and `Resumption`: the stream has ended, and will never continue. */
+  onLost(fault: UpstreamFault): void {
+    this.#fail(fault);
+  }
+
   /** Takes effect after the events that still wait. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
@@ -222,7 +239,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #tryEnd(): void {
     if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
     if (this.#state === 'answered') this.#finish();
-    else if (this.#state === 'event-stream' && !this.#tryResume(this.#ending))
+    // A shared stream goes on, however the response to the message has ended.
+    else if (this.#plan.stream === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
       this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
@@ -253,10 +271,6 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   onResumed(): void {
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onStream();
-  }
-
-  onNotResumed(fault: UpstreamFault): void {
-    this.#fail(fault);
   }
 
   #onJson(): void {
@@ -294,7 +308,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #onEvent(data: Buffer): void {
-    if (this.#state !== 'event-stream') return;
+    if (!this.#isHearing) return;
     this.#resumption?.noteEvent();
     if (this.#resumption !== undefined && this.#reading === undefined) this.#touch();
     if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
@@ -348,7 +362,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** Passes waiting events to the handler, as long as it wants them, and reads on after the last. */
   #goOn(): void {
-    while (this.#reading === undefined && !this.#isHeld && this.#state === 'event-stream') {
+    while (this.#reading === undefined && !this.#isHeld && this.#isHearing) {
       const event = this.#events?.shift();
       if (event === undefined) break;
       this.#onEvent(event);
@@ -363,7 +377,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** The stream should end now (S10). It gets some time to end by itself, so that the connection can be reused. */
   #onStreamAnswer(): void {
-    this.#transition('event-stream', 'answered');
+    if (!this.#transition('event-stream', 'answered')) this.#transition('waiting', 'answered');
     this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
   }
 
@@ -419,11 +433,12 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
   #tryFollow(status: number, location: string): boolean {
-    const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, endpoint.moved ?? target, isUnauthorizedFault);
+    const { endpoint, stream, isUnauthorizedFault = false } = this.#plan;
+    const moved = movedTarget(status, location, this.#target, isUnauthorizedFault);
     const http = this.#http;
-    // What leads nowhere is forgotten.
-    endpoint.moved = http && moved;
+    // What leads nowhere is forgotten. The place of messages is the stream's own, and unknown to other sessions.
+    if (stream === undefined) endpoint.moved = http && moved;
+    else if (http !== undefined && moved !== undefined) stream.target = moved;
     if (moved === undefined || http === undefined) return false;
     this.#http = undefined;
     endpoint.onForgiven('redirect');
@@ -433,12 +448,15 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #send(http: HttpUpstream): UpstreamCall {
-    const { subject, endpoint, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
-    const target = endpoint.moved ?? this.#plan.target;
-    return http.dispatch(
-      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head },
-      this,
-    );
+    const { subject, stream, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
+    const target = this.#target;
+    const request = { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head } as const;
+    return stream === undefined ? http.dispatch(request, this) : stream.dispatch(id, request, this);
+  }
+
+  get #target(): UpstreamTarget {
+    const { stream, endpoint, target } = this.#plan;
+    return stream?.target ?? endpoint.moved ?? target;
   }
 
   /** Whether nothing reads the request's memory any more, as far as is known. */
@@ -547,6 +565,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#received?.clear();
     this.#room?.release();
     this.#unread?.drop();
+    this.#plan.stream?.forget(this.#plan.id, this);
     return true;
   }
 

@@ -116,7 +116,7 @@ export abstract class Handshake {
     const { http, deadlines } = this.context;
     const idSpan = { bytes: id, start: 0, end: id.length };
     return new RpcRequest(
-      stream?.wayOf(idSpan) ?? http,
+      http,
       deadlines,
       {
         subject,
@@ -132,6 +132,7 @@ export abstract class Handshake {
         answerBytesMax: limits.initializeAnswerBytesMax,
         isUnauthorizedFault,
         session,
+        stream,
       },
       handler,
     );

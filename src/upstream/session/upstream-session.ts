@@ -176,7 +176,7 @@ export class UpstreamSession extends UpstreamOpening {
     const stream = this.#stream;
     const { sessionId = '', era } = this.#record ?? {};
     return new RpcRequest(
-      stream === undefined ? this.context.http : stream.wayOf(id),
+      this.context.http,
       this.context.deadlines,
       {
         subject: this.subject,
@@ -197,6 +197,7 @@ export class UpstreamSession extends UpstreamOpening {
         session: this,
         sessionId,
         era,
+        stream,
         // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
         hasTasks: this.declares(ANY_TASK_CAPABILITY),

@@ -6,12 +6,11 @@
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent, idKey, type Scan } from '../../bytes/index.js';
 import { readBackendMessage, type BackendMessage, readLargeBackendMessage } from '../../mcp/index.js';
-import { type Deadline, wakeScheduler, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
+import { wakeScheduler, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   plainRequest,
-  type HttpUpstream,
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
@@ -22,10 +21,12 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { IdSpan } from '../rpc/request-plan.js';
+import type { IdSpan, SharedStream, SharedStreamReader } from '../rpc/request-plan.js';
 import type { UpstreamMeans } from '../upstream-context.js';
-import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
-import { ANSWERED_STREAM_MS_MAX } from '../rpc/rpc-request.js';
+
+const STREAM_LOST = upstreamFault('stream-lost');
+/** The call of a request that was not sent. */
+const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: ignore, pause: ignore, resume: ignore });
 
 // The URL to which a server of the 2024-11-05 transport wants its messages posted, from its `endpoint` event (C27, C28). Cold path: once
 // per stream.
@@ -54,6 +55,12 @@ interface SseStreamPlan {
   readonly hasCredentials: boolean;
 }
 
+function ignore(): void {}
+
+function keyOf({ bytes, start, end }: IdSpan): string {
+  return idKey(bytes, start, end);
+}
+
 /** The owner of the session: at first the code that opens it, and then the upstream session. */
 interface SseStreamOwner {
   /** The server has named its URL, so messages can be sent. Called once. @param cookies the `set-cookie` lines of its response. */
@@ -68,19 +75,19 @@ interface SseStreamOwner {
 
 type State = 'asking' | 'naming' | 'open' | 'over';
 
-export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
+export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   owner: SseStreamOwner;
   readonly #context: UpstreamMeans;
   readonly #plan: SseStreamPlan;
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
-  /** Of the stream, and then of the messages: where the last redirect led, if there was one. */
-  #target: UpstreamTarget;
-  /** Calls that wait for an answer, by the keys of their ids. */
-  readonly #waiting = new Map<string, SseCall>();
-  /** Calls whose readers want no more data for now. */
-  readonly #paused = new Set<SseCall>();
+  /** Of the stream, and then of the messages: where the last redirect led, if there was one. Remembered here: it is the session's own. */
+  target: UpstreamTarget;
+  /** Requests that wait for an answer, by the keys of their ids. */
+  readonly #waiting = new Map<string, SharedStreamReader>();
+  /** Those of them that want no more data for now. */
+  readonly #paused = new Set<SharedStreamReader>();
   /** Receives messages that answer no request. */
   #listener: UpstreamHandler | undefined;
   /** A large event that is being read; the events behind it wait. */
@@ -97,7 +104,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
-    this.#target = plan.target;
+    this.target = plan.target;
     this.owner = owner;
     this.#heardAtMs = context.nowMs();
     this.#parser = new EventStreamParser((data, event) => this.#onEvent(data, event), limits.upstreamMessageBytesMax);
@@ -107,12 +114,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   #ask(): UpstreamCall {
     const { subject, headers } = this.#plan;
     const shown = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
-    return this.#context.streams.dispatch(plainRequest(subject, this.#target, 'GET', shown), this);
-  }
-
-  /** Where messages are posted, once the server has named it. */
-  get target(): UpstreamTarget {
-    return this.#target;
+    return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', shown), this);
   }
 
   /** Whether the server has responded to the GET. */
@@ -120,25 +122,47 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     return this.#state !== 'asking';
   }
 
-  /** An `HttpUpstream` that sends one request and delivers its answer. */
-  wayOf(id: IdSpan): HttpUpstream {
+  dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall {
+    const key = keyOf(id);
+    const obstacle = this.#obstacleTo(key, reader);
+    if (obstacle !== undefined) {
+      process.nextTick(() => reader.onFault(obstacle));
+      return NO_CALL;
+    }
+    this.#waiting.set(key, reader);
+    const post = this.#context.http.dispatch(request, reader);
     return {
-      dispatch: (request, reader) => this.#dispatch(idKey(id.bytes, id.start, id.end), request, reader),
-      close: async () => undefined,
+      get isSent() {
+        return post.isSent;
+      },
+      abort: () => post.abort(),
+      pause: () => {
+        if (this.#waiting.get(key) === reader) this.#paused.add(reader);
+        this.#rest();
+      },
+      resume: () => {
+        this.#paused.delete(reader);
+        this.#rest();
+      },
     };
   }
 
-  #dispatch(key: string, request: UpstreamRequest, reader: UpstreamHandler): UpstreamCall {
-    const call = new SseCall(key, this, reader);
-    if (this.#state !== 'open') call.failLater({ ...STREAM_LOST, isUnsent: true });
-    else if (this.#waiting.has(key)) call.failLater(upstreamFault('id-in-use', true));
-    else if (this.#waiting.size >= limits.sessionRequestsInFlightMax)
-      call.failLater(upstreamFault('backend-busy', true));
-    else {
-      this.#waiting.set(key, call);
-      call.post(this.#context.http, { ...request, target: this.#target });
-    }
-    return call;
+  /** Why a request cannot be sent now; one that was redirected is here already. */
+  #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
+    if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
+    const other = this.#waiting.get(key);
+    if (other !== undefined) return other === reader ? undefined : upstreamFault('id-in-use', true);
+    return this.#waiting.size >= limits.sessionRequestsInFlightMax ? upstreamFault('backend-busy', true) : undefined;
+  }
+
+  forget(id: IdSpan, reader: SharedStreamReader): void {
+    this.#forget(keyOf(id), reader);
+  }
+
+  #forget(key: string, reader: SharedStreamReader): void {
+    if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
+    this.#paused.delete(reader);
+    this.#rest();
   }
 
   /**
@@ -182,23 +206,13 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #onRedirect(status: number, location: string): void {
-    const from = this.#target;
-    if (from !== this.#plan.target || this.moved(status, location, from) === undefined)
-      return this.#lose(redirectFault(status, location, from));
+    const { endpoint, target, hasCredentials } = this.#plan;
+    const moved = this.target === target ? movedTarget(status, location, target, hasCredentials) : undefined;
+    if (moved === undefined) return this.#lose(redirectFault(status, location, this.target));
+    endpoint.onForgiven('redirect');
+    this.target = moved;
     this.#call.abort();
     this.#call = this.#ask();
-  }
-
-  /**
-   * Called by `SseCall`. The place of messages is the session's own, so it is remembered here and not for all sessions with the backend.
-   * @returns where a request is sent instead; `undefined` if it must not follow.
-   */
-  moved(status: number, location: string, from: UpstreamTarget): UpstreamTarget | undefined {
-    const { endpoint, hasCredentials } = this.#plan;
-    const to = movedTarget(status, location, from, hasCredentials);
-    if (to === undefined) return undefined;
-    endpoint.onForgiven('redirect');
-    return (this.#target = to);
   }
 
   onData(chunk: Buffer): void {
@@ -219,24 +233,6 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   onFault(fault: UpstreamFault): void {
     this.#plan.endpoint.onFault(fault);
     this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
-  }
-
-  /** Called by `SseCall`. */
-  forget(call: SseCall): void {
-    if (this.#waiting.get(call.key) === call) this.#waiting.delete(call.key);
-    this.onPaused(call, false);
-  }
-
-  /** Called by `SseCall`. */
-  onPaused(call: SseCall, isPaused: boolean): void {
-    if (isPaused) this.#paused.add(call);
-    else this.#paused.delete(call);
-    this.#rest();
-  }
-
-  /** Called by `SseCall`. */
-  cutLater(cut: () => void): Deadline {
-    return this.#context.deadlines.after(ANSWERED_STREAM_MS_MAX, cut);
   }
 
   /** Called by `MessageHold`, like `onNoRoom`. */
@@ -260,7 +256,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     const target = endpointTarget(data, this.#plan.target);
     if ('kind' in target) return this.#lose(target);
     this.#transition('naming', 'open');
-    this.#target = target;
+    this.target = target;
     this.owner.onNamed?.(this.#cookies);
     this.#cookies = '';
   }
@@ -286,13 +282,14 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** An answer that matches no waiting call is ignored: it may be late or never requested. One chunk may contain hundreds of answers. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
-    const call = this.#waiting.get(idKey(data, idStart, idEnd));
-    if (call === undefined) return;
-    this.#waiting.delete(call.key);
+    const key = idKey(data, idStart, idEnd);
+    const reader = this.#waiting.get(key);
+    if (reader === undefined) return;
     const owned = this.#owned(data);
+    this.#forget(key, reader);
     // Large answers are few, and are counted against memory as soon as they arrive.
-    if (owned.length >= limits.countedFromBytes) call.answer(owned);
-    else wakeScheduler.run(this.#plan.subject, () => call.answer(owned));
+    if (owned.length >= limits.countedFromBytes) reader.onEvent(owned);
+    else wakeScheduler.run(this.#plan.subject, () => reader.onEvent(owned));
   }
 
   #onSaid(data: Buffer, message: BackendMessage): void {
@@ -302,7 +299,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
       if (this.owner.onUnheard?.(data, message) === true) return;
       const [only] = this.#waiting.values();
       // With several requests in flight it is unknown which one the message belongs to.
-      if (only !== undefined && this.#waiting.size === 1) return only.tell(this.#owned(data));
+      if (only !== undefined && this.#waiting.size === 1) return only.onEvent(this.#owned(data));
     }
     if (message.kind === 'request') this.owner.onUnasked?.(data, message);
   }
@@ -348,7 +345,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#events = [];
     this.#room?.release();
     told?.onLost(fault);
-    for (const call of [...this.#waiting.values()]) call.lose(fault);
+    for (const reader of [...this.#waiting.values()]) reader.onLost(fault);
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.onFault(fault);

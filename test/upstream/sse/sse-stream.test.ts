@@ -3,7 +3,8 @@
 import t, { type Test } from 'tap';
 import { wakeScheduler } from '../../../src/fair/turn-scheduler.js';
 import { limits } from '../../../src/shared/limits.js';
-import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../src/http-client/http-upstream.js';
+import type { UpstreamHandler } from '../../../src/http-client/http-upstream.js';
+import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
@@ -12,14 +13,19 @@ import type { ScriptedCall } from '../scripted-upstream.js';
 
 const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/sse', transport: 'SSE' } }), 'b');
 
+/** Longer than all waits of these tests. */
+const DEADLINE_MS = 600_000;
+
 class Scene {
   readonly context: ScriptedContext;
   readonly stream: SseStream;
   get: ScriptedCall;
   /** What was told to whom, in order. */
   readonly told: string[] = [];
+  readonly #hasCredentials: boolean;
 
   constructor(t: Test, hasCredentials = false) {
+    this.#hasCredentials = hasCredentials;
     this.context = new ScriptedContext(t);
     const endpoint = this.context.endpoints.of(target);
     this.stream = new SseStream(
@@ -49,27 +55,30 @@ class Scene {
     return this;
   }
 
-  call(id: number, name = String(id)): UpstreamCall {
+  call(id: number, name = String(id)): RpcRequest {
+    const { http, deadlines, endpoints } = this.context;
     const bytes = Buffer.from(String(id));
-    const way = this.stream.wayOf({ bytes, start: 0, end: bytes.length });
-    return way.dispatch(plainRequest('alice', target, 'POST', [], bytes), this.#reader(name));
+    const plan = {
+      ...{ subject: 'alice', target, endpoint: endpoints.of(target), headers: [], stream: this.stream },
+      ...{ body: bytes, id: { bytes, start: 0, end: bytes.length } },
+      ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: true, carriesSession: true },
+      isUnauthorizedFault: this.#hasCredentials,
+    };
+    return new RpcRequest(http, deadlines, plan, {
+      onAnswer: () => this.told.push(`${name}: its answer`),
+      onMessage: (_bytes, { method }) => this.told.push(`${name}: ${method}`),
+      onFault: ({ kind, isUnsent }) => this.told.push(`${name}: ${kind}${isUnsent ? ', unsent' : ''}`),
+    });
   }
 
   listen(name: string): { abort(): void } {
-    return this.stream.listen(this.#reader(name));
-  }
-
-  #reader(name: string): UpstreamHandler {
-    const hear = (data: Buffer): void => {
-      this.told.push(`${name}: ${/"method":"([^"]*)"/.exec(data.toString())?.[1] ?? 'its answer'}`);
-    };
-    return {
+    const reader: UpstreamHandler = {
       onHead: () => undefined,
-      onData: hear,
-      onEvent: hear,
+      onData: (data) => this.told.push(`${name}: ${/"method":"([^"]*)"/.exec(data.toString())?.[1] ?? ''}`),
       onEnd: () => undefined,
-      onFault: ({ kind, isUnsent }) => this.told.push(`${name}: ${kind}${isUnsent ? ', unsent' : ''}`),
+      onFault: ({ kind }) => this.told.push(`${name}: ${kind}`),
     };
+    return this.stream.listen(reader);
   }
 
   /** What was told since it was last read. */
@@ -190,10 +199,10 @@ t.test('the memory of a request is in use until its POST is over, and was sent',
     const scene = new Scene(t).open();
     const call = scene.call(1);
     const post = scene.context.http.last;
-    post.isSent = isSent;
+    scene.say({ id: 1, result: {} });
     t.notOk(call.isSent);
     post.head(202, '');
-    t.notOk(call.isSent);
+    post.isSent = isSent;
     post.end();
     t.equal(call.isSent, isSent);
   }
