@@ -72,9 +72,9 @@ export interface HandshakePlan {
   /** Whether 401 is always a fault, whatever the body: see `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
   /** Whether the session keeps the cookies that the backend sets. */
-  readonly keepsCookies?: boolean;
+  readonly keepsCookies: boolean;
   /** Whether the server has the 2024-11-05 transport: first comes its stream, on which it names the URL for messages. */
-  readonly isSse?: boolean;
+  readonly isSse: boolean;
   /** The time by which it must be over, on the context's clock. */
   readonly dueMs: number;
 }
@@ -150,30 +150,26 @@ export class Initialization extends Handshake implements RequestHandler {
   #deadline: Deadline | undefined;
   /** For a server of the 2024-11-05 transport: takes everything, wherever the server wants it. */
   #stream: SseStream | undefined;
+  /** What the backend has said, while it has yet to take the notice. */
   #result: HandshakeResult | undefined;
   #cookies = '';
   #isOver = false;
 
   constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
-    if (plan.isSse === true) this.#openStream();
+    if (plan.isSse) this.#openStream();
     else this.#initialize();
   }
 
   #openStream(): void {
-    const { subject, target, endpoint, headers, isUnauthorizedFault: hasCredentials } = this.plan;
-    const stream = (this.#stream = new SseStream(
-      this.context,
-      { subject, target, endpoint, headers, hasCredentials },
-      {
-        onNamed: (cookies) => {
-          this.#deadline?.cancel();
-          this.noteHead('', cookies);
-          this.#initialize();
-        },
-        onLost: (fault) => this.#fail(fault),
+    const stream = (this.#stream = new SseStream(this.context, this.plan, {
+      onNamed: (cookies) => {
+        this.#deadline?.cancel();
+        this.noteHead('', cookies);
+        this.#initialize();
       },
-    ));
+      onLost: (fault) => this.#fail(fault),
+    }));
     // The server has not responded at all, or has begun its stream without an `endpoint` event.
     this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
       this.#fail(upstreamFault(stream.isAnswered ? 'endpoint-missing' : 'answer-timeout')),
@@ -189,21 +185,20 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   noteHead(_sessionId: string, lines = ''): void {
-    if (lines === '' || this.plan.keepsCookies !== true) return;
+    if (lines === '' || !this.plan.keepsCookies) return;
     this.#cookies = withCookies(this.#cookies, lines, this.#target);
   }
 
   abort(): void {
     if (!this.#end()) return;
-    const record = this.#result?.record;
-    if (record !== undefined) this.#endSession(record.sessionId, record.protocolVersion);
+    this.#endSession(this.#result?.record);
     this.#stream?.close();
   }
 
   #fail(fault: UpstreamFault, isOtherEra = false): void {
     if (!this.#end()) return;
     this.#stream?.close();
-    this.handler.onFault(fault, isOtherEra);
+    this.handler.onFault(fault, isOtherEra && !this.plan.isSse);
   }
 
   #end(): boolean {
@@ -229,7 +224,7 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#request = undefined;
     const record = readRecord(bytes, message, sessionId, this.#cookies);
     if ('kind' in record) {
-      this.#endSession(sessionId, this.#version);
+      this.#endSession({ sessionId, protocolVersion: this.#version });
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
       if (message.isError) this.#noteOther(error);
       if (this.#tryOther()) return;
@@ -237,8 +232,7 @@ export class Initialization extends Handshake implements RequestHandler {
       this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
     }
-    this.#result = resultOf(record, bytes.subarray(message.bodyStart, message.bodyEnd));
-    this.#confirm(this.#result);
+    this.#confirm(resultOf(record, bytes.subarray(message.bodyStart, message.bodyEnd)));
   }
 
   onFault(fault: UpstreamFault): void {
@@ -271,64 +265,57 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   #confirm(result: HandshakeResult): void {
-    let isVersionRefused = false;
-    const settle = (fault: UpstreamFault | undefined): void => {
-      if (this.#isOver) return;
-      if (fault !== undefined) {
-        this.#endSession(result.record.sessionId, result.record.protocolVersion);
-        this.#fail(fault, isVersionRefused);
-      } else {
-        this.#isOver = true;
-        this.handler.onOpen({ ...(this.#result ?? result), stream: this.#stream });
-      }
-    };
-    const end = (): void => {
-      this.#deadline?.cancel();
-      this.#notice?.abort();
-      this.#notice = undefined;
-    };
-    this.#deadline = this.context.deadlines.after(this.remainingMs, () => {
-      end();
-      settle(upstreamFault('answer-timeout'));
-    });
+    this.#result = result;
+    this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
+      this.#onNoticeOver(upstreamFault('answer-timeout')),
+    );
     let refusal: UpstreamFault | undefined;
     const { subject } = this.plan;
     const target = this.#target;
     const handler: UpstreamHandler = {
       onHead: (status, contentType, named, _bodyBytes, hint) => {
-        const { record } = result;
-        const sessionId = (record.sessionId && named) || record.sessionId;
-        if (status < 300) this.noteHead(sessionId, hint);
-        if (sessionId !== record.sessionId || this.#cookies !== record.cookies)
-          this.#result = resultOf({ ...record, sessionId, cookies: this.#cookies }, result.said);
-        // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
-        // agreed version.
-        isVersionRefused = status === 400;
         if (status >= 400) refusal = httpStatusFault(status);
         else if (status >= 300) refusal = redirectFault(status, hint, target);
         else {
-          // The message was taken. Nothing behind the head is wanted, and some servers never end it.
-          if (contentType === 'text/event-stream') end();
-          settle(undefined);
+          // Nothing behind the head is wanted, and some servers never end it.
+          if (contentType === 'text/event-stream') this.#onNoticeOver(undefined);
+          this.#onConfirmed(result, named, hint);
         }
       },
       onData: () => {},
-      onEnd: () => {
-        end();
-        settle(refusal);
-      },
-      onFault: (fault) => {
-        end();
-        settle(fault);
-      },
+      onEnd: () => this.#onNoticeOver(refusal),
+      onFault: (fault) => this.#onNoticeOver(fault),
     };
     const headers = withHeaders(result.headers, this.plan.headers);
     this.#notice = this.context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
+  /** The session is open. @param named the session id in the response. */
+  #onConfirmed({ record, said, headers }: HandshakeResult, named: string, cookies: string): void {
+    const sessionId = (record.sessionId && named) || record.sessionId;
+    this.noteHead(sessionId, cookies);
+    const isChanged = sessionId !== record.sessionId || this.#cookies !== record.cookies;
+    const result = isChanged
+      ? resultOf({ ...record, sessionId, cookies: this.#cookies }, said)
+      : { record, said, headers };
+    this.#isOver = true;
+    this.handler.onOpen({ ...result, stream: this.#stream });
+  }
+
+  #onNoticeOver(fault: UpstreamFault | undefined): void {
+    this.#deadline?.cancel();
+    this.#notice?.abort();
+    if (fault === undefined || this.#isOver) return;
+    this.#endSession(this.#result?.record);
+    // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
+    // agreed version.
+    this.#fail(fault, fault.kind === 'http-status' && fault.detail === '400');
+  }
+
   /** Ends a session that the backend made for a handshake that failed (C12). */
-  #endSession(sessionId: string, protocolVersion: string): void {
-    if (sessionId === '') return;
+  #endSession(made: Omit<Carried, 'cookies'> | undefined): void {
+    if (made === undefined || made.sessionId === '') return;
+    const { sessionId, protocolVersion } = made;
     const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
     const headers = [...own, ...this.plan.headers];
     const { subject, endpoint, target } = this.plan;

@@ -16,13 +16,7 @@ import { wakeScheduler, type Deadline } from '../../fair/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { Credentials } from '../../credentials/index.js';
 import { Discovery } from './modern-handshake.js';
-import {
-  Handshake,
-  type HandshakePlan,
-  type HandshakeResult,
-  Initialization,
-  type HandshakeHandler,
-} from './handshake.js';
+import { type Handshake, type HandshakePlan, type HandshakeResult, Initialization } from './handshake.js';
 import { type BackendEndpoint, ERA_KNOWN_MS, otherEra } from '../reach/backend-endpoints.js';
 import {
   keepsCookies,
@@ -56,6 +50,13 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
 
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
+
+/** Faults that are answers, but no usable ones. */
+const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
+  'discover-refused',
+  'version-later',
+  'version-unsupported',
+]);
 
 interface Waiting {
   readonly metadata: RequestMetadata;
@@ -253,11 +254,34 @@ export abstract class UpstreamOpening {
     this.#startHandshake(metadata);
   }
 
-  #startHandshake(metadata: RequestMetadata): void {
-    const Opening = this.#backend.transport === 'SSE' ? Initialization : EraOpening;
-    this.#handshake = new Opening(this.context, this.openingPlan(metadata), {
-      onOpen: (result) => this.#onOpen(result, metadata),
-      onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
+  /**
+   * Opens it in the client's own era where the backend speaks that, whatever else it speaks, because a bridge between the eras is for those
+   * who cannot do otherwise (N11); in the other one where the backend's answer shows that it does not.
+   * @param plan of both tries: they have one deadline.
+   * @param firstFault of the try in the client's era, if this is the second.
+   */
+  #startHandshake(
+    metadata: RequestMetadata,
+    plan = this.openingPlan(metadata),
+    era = plan.isSse ? 'legacy' : this.endpoint.firstEra(this.era, this.context.nowMs()),
+    firstFault?: UpstreamFault,
+  ): void {
+    const { endpoint } = this;
+    const Opening = era === 'legacy' ? Initialization : Discovery;
+    this.#handshake = new Opening(this.context, plan, {
+      onOpen: (result) => {
+        endpoint.onEraSpoken(era);
+        this.#onOpen(result, metadata);
+      },
+      onFault: (fault, isOtherEra) => {
+        if (isOtherEra) endpoint.onEraRefused(era, this.context.nowMs());
+        if (isOtherEra && firstFault === undefined) return this.#startHandshake(metadata, plan, otherEra(era), fault);
+        const isNeither = firstFault !== undefined && (isOtherEra || ERA_FAULTS.has(fault.kind));
+        // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
+        if (isNeither) endpoint.forgetEras();
+        const told = isNeither ? firstFault : fault;
+        if (!this.#tryOpenAgain(told, metadata)) this.#onOpenFault(told);
+      },
     });
   }
 
@@ -393,60 +417,5 @@ export abstract class UpstreamOpening {
     if (!TRANSITIONS[this.#state].includes(to)) return false;
     this.#state = to;
     return true;
-  }
-}
-
-// The opening of an upstream session in an era of MCP that the backend speaks: the client's own where the backend speaks it, whatever else
-// it speaks, because a bridge between the eras is for those who cannot do otherwise (N11); the other one where the backend's answer shows
-// that it does not speak the client's. One deadline covers both tries. Cold path.
-
-/** Faults that are answers, but no usable ones. */
-const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
-  'discover-refused',
-  'version-later',
-  'version-unsupported',
-]);
-
-class EraOpening extends Handshake implements HandshakeHandler {
-  #era: Era;
-  #handshake: Handshake;
-  /** The fault of the first try, once there is a second. */
-  #firstFault: UpstreamFault | undefined;
-
-  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
-    super(context, plan, handler);
-    this.#era = plan.endpoint.firstEra(eraOfVersion(plan.protocolVersion), context.nowMs());
-    this.#handshake = this.#start();
-  }
-
-  abort(): void {
-    this.#handshake.abort();
-  }
-
-  onOpen(result: HandshakeResult): void {
-    this.plan.endpoint.onEraSpoken(this.#era);
-    this.handler.onOpen(result);
-  }
-
-  onFault(fault: UpstreamFault, isOtherEra: boolean): void {
-    const { endpoint } = this.plan;
-    if (isOtherEra) endpoint.onEraRefused(this.#era, this.context.nowMs());
-    if (this.#firstFault !== undefined) {
-      const isNeither = isOtherEra || ERA_FAULTS.has(fault.kind);
-      // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
-      if (isNeither) endpoint.forgetEras();
-      this.handler.onFault(isNeither ? this.#firstFault : fault, isOtherEra);
-    } else if (!isOtherEra) {
-      this.handler.onFault(fault, isOtherEra);
-    } else {
-      this.#firstFault = fault;
-      this.#era = otherEra(this.#era);
-      this.#handshake = this.#start();
-    }
-  }
-
-  #start(): Handshake {
-    const Opening = this.#era === 'legacy' ? Initialization : Discovery;
-    return new Opening(this.context, this.plan, this);
   }
 }

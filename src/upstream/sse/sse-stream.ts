@@ -20,8 +20,7 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import type { BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { IdSpan, SharedStream, SharedStreamReader } from '../rpc/request-plan.js';
+import type { IdSpan, RequestPlan, SharedStream, SharedStreamReader } from '../rpc/request-plan.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 
 const STREAM_LOST = upstreamFault('stream-lost');
@@ -46,14 +45,7 @@ function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | 
   return { origin, path: pathname + search };
 }
 
-interface SseStreamPlan {
-  readonly subject: string;
-  readonly target: UpstreamTarget;
-  readonly endpoint: BackendEndpoint;
-  /** The caller's headers for this backend, and credentials: name, value, … */
-  readonly headers: readonly string[];
-  readonly hasCredentials: boolean;
-}
+type SseStreamPlan = Pick<RequestPlan, 'subject' | 'target' | 'endpoint' | 'headers' | 'isUnauthorizedFault'>;
 
 function ignore(): void {}
 
@@ -206,8 +198,8 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   }
 
   #onRedirect(status: number, location: string): void {
-    const { endpoint, target, hasCredentials } = this.#plan;
-    const moved = this.target === target ? movedTarget(status, location, target, hasCredentials) : undefined;
+    const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
+    const moved = this.target === target ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
     if (moved === undefined) return this.#lose(redirectFault(status, location, this.target));
     endpoint.onForgiven('redirect');
     this.target = moved;

@@ -30,7 +30,7 @@ class Scene {
     const endpoint = this.context.endpoints.of(target);
     this.stream = new SseStream(
       this.context,
-      { subject: 'alice', target, endpoint, headers: [], hasCredentials },
+      { subject: 'alice', target, endpoint, headers: [], isUnauthorizedFault: hasCredentials },
       {
         onNamed: () => this.told.push('owner: named'),
         onUnasked: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
