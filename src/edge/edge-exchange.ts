@@ -11,13 +11,7 @@
 // The head of a stream, or of a body in parts, goes out with its first bytes. A draining worker waits for `done`: bytes that
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
-import {
-  type BodyType,
-  type Exchange,
-  type ExchangeEnding,
-  type ExchangeRequest,
-  ExchangeHooks,
-} from '../exchange/index.js';
+import { type BodyType, Exchange, type ExchangeEnding, type ExchangeRequest } from '../exchange/index.js';
 import {
   AnswerRoom,
   type Deadline,
@@ -107,7 +101,7 @@ const NO_BODY = Buffer.alloc(0);
 /** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
 const FLUSHED_BYTES_MAX = REUSED_BUFFER_BYTES;
 
-export class EdgeExchange extends ExchangeHooks implements Exchange {
+export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;

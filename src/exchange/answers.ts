@@ -79,9 +79,7 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
   const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
   if (isEvent) exchange.openStream();
   else exchange.openBody('application/json', pieces.bytes);
-  const sending = new PieceSender(exchange, () => {});
-  sending.add(pieces);
-  sending.end();
+  new PieceSender(exchange, pieces, () => exchange.end()).start();
 }
 
 /**

@@ -18,39 +18,6 @@ export interface Caller {
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/**
- * The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
- * this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
- */
-export abstract class ExchangeHooks {
-  /** The defaults; an implementation may override them. */
-  get copiesSmallBodies(): boolean {
-    return false;
-  }
-
-  get isPart(): boolean {
-    return false;
-  }
-
-  onRead(_message: ParsedClientMessage): void {}
-
-  onDrain: Exchange['onDrain'] = undefined;
-  onAbort: Exchange['onAbort'] = undefined;
-  watcher: Exchange['watcher'] = undefined;
-  onDone: Exchange['onDone'] = undefined;
-  onSessionless: Exchange['onSessionless'] = undefined;
-
-  /** Reports the end of the exchange on the first call; later calls do nothing. */
-  protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
-    const { watcher, onDone } = this;
-    if (watcher === undefined && onDone === undefined) return;
-    this.watcher = undefined;
-    this.onDone = undefined;
-    watcher?.onDone(status, bytes, ending);
-    onDone?.(status, bytes, ending);
-  }
-}
-
 /** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
 export type AcceptedTypes = 'json' | 'event-stream' | 'both';
 
@@ -127,13 +94,15 @@ export interface ExchangeRequest {
  * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
  * then `end`. The head may be held back until the first bytes of the body.
  * Every call after an abort, or after the answer is complete, does nothing (`write` returns true).
+ *
+ * Its hooks are plain fields, so that one without a listener costs nothing. Hot path: one object per exchange.
  */
-export interface Exchange {
-  readonly request: ExchangeRequest;
+export abstract class Exchange {
+  abstract readonly request: ExchangeRequest;
   /**
    * True once nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08).
    */
-  readonly isAborted: boolean;
+  abstract readonly isAborted: boolean;
 
   /**
    * Gives the whole answer at once.
@@ -141,7 +110,7 @@ export interface Exchange {
    * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
    * @param headers more headers: name, value, name, value, …
    */
-  respond(
+  abstract respond(
     status: number,
     contentType: string,
     body: Uint8Array | string,
@@ -150,62 +119,77 @@ export interface Exchange {
   ): void;
 
   /** Whether the memory of a body of up to `REUSED_BUFFER_BYTES` may be reused as soon as `respond` returns. */
-  readonly copiesSmallBodies: boolean;
+  get copiesSmallBodies(): boolean {
+    return false;
+  }
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
-  openStream(sessionId?: string): void;
+  abstract openStream(sessionId?: string): void;
   /** Opens an answer of a known length that is given in parts, split at any byte: status 200. */
-  openBody(contentType: BodyType, bodyBytes: number): void;
+  abstract openBody(contentType: BodyType, bodyBytes: number): void;
   /**
    * Writes bytes of an open body, or whole events of an open stream.
    * @returns true when there is room for more, and the memory may be reused; false when the caller reads too slowly: the
    *   bytes are accepted all the same, but until `onDrain` is called they must not be changed, and the relay must write
    *   no more.
    */
-  write(bytes: Uint8Array): boolean;
+  abstract write(bytes: Uint8Array): boolean;
   /**
    * Ends an open stream, or a body that was written completely.
    * @param last is written first, after everything that still waits, and may be sent together with the end. It belongs to the exchange
    *   from here on, and may be given even where `write` has returned false and `onDrain` was not called since.
    */
-  end(last?: Uint8Array): void;
+  abstract end(last?: Uint8Array): void;
   /**
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
    * half-way, or that a caller which is gone will never get. The exchange is over then; `onAbort` is not called.
    */
-  reset(): void;
+  abstract reset(): void;
 
   /** Whether this is the exchange of one message of a batch. */
-  readonly isPart: boolean;
+  get isPart(): boolean {
+    return false;
+  }
+
   /** Gives the exchange the parsed message, where parsing took several turns of the event loop. Only parts of a batch use it. */
-  onRead(message: ParsedClientMessage): void;
+  onRead(_message: ParsedClientMessage): void {}
 
   /**
    * Makes room for a large answer that is built up in memory before it is given.
    * @param waiter is called later if this returns `wait`.
    */
-  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
+  abstract makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
 
   /**
    * Counts a message that is in memory and handed over in pieces, until this is called with 0 or the exchange is over.
    * @param bytes of one more message; 0 when the last piece of all messages was handed over.
    */
-  countInPieces(bytes: number): void;
+  abstract countInPieces(bytes: number): void;
 
   /** Nothing will read the request's body any more: its memory may be reused. */
-  releaseBody(): void;
+  abstract releaseBody(): void;
 
   /** Called when the buffer has drained after a `write` that returned false, and possibly at other times. Set by the relay. */
-  onDrain: (() => void) | undefined;
+  onDrain: (() => void) | undefined = undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
-  onAbort: (() => void) | undefined;
+  onAbort: (() => void) | undefined = undefined;
 
   /** Is notified of what the request is and of its outcome. `undefined` where neither logs nor metrics need it. */
-  watcher: ExchangeWatcher | undefined;
+  watcher: ExchangeWatcher | undefined = undefined;
   /** Called once, when the exchange is over, after the watcher. @see ExchangeWatcher.onDone */
-  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined = undefined;
   /** Called in a lease if the backend at this URL keeps no session, so that it makes no difference which process asks it. */
-  onSessionless?: ((url: string) => void) | undefined;
+  onSessionless: ((url: string) => void) | undefined = undefined;
+
+  /** Reports the end of the exchange on the first call; later calls do nothing. */
+  protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
+    const { watcher, onDone } = this;
+    if (watcher === undefined && onDone === undefined) return;
+    this.watcher = undefined;
+    this.onDone = undefined;
+    watcher?.onDone(status, bytes, ending);
+    onDone?.(status, bytes, ending);
+  }
 }
 
 /** Observes one exchange for logs, metrics and traces. */
@@ -245,7 +229,7 @@ export interface ExchangeWatcher {
  * An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold
  * path.
  */
-export class CallerlessExchange extends ExchangeHooks implements Exchange {
+export class CallerlessExchange extends Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;
 

@@ -1,6 +1,6 @@
-// Hands large answers to an exchange in pieces, as fast as its caller reads, and spread over several turns of the event loop.
-// The answers count in the subject's share until all of them are handed over, or the exchange is over. Until then, nothing else
-// may write to the exchange. Cold path, except for large answers.
+// Hands a large answer to an exchange in pieces, as fast as its caller reads, and spread over several turns of the event loop. It
+// counts in the subject's share until all of it is handed over, or the exchange is over. Until then, nothing else may write to the
+// exchange. Cold path, except for large answers.
 //
 //   ready ── no room ──> waiting ── drained ──> ready ── enough for one turn ──> resting ── the next turn ──> ready
 import type { Exchange } from './exchange.js';
@@ -17,55 +17,41 @@ type State = 'ready' | 'waiting' | 'resting';
 
 export class PieceSender {
   readonly #exchange: Exchange;
-  readonly #onIdle: () => void;
-  readonly #sources: PieceSource[] = [];
+  readonly #source: PieceSource;
+  readonly #onSent: () => void;
   #state: State = 'ready';
-  #isEnding = false;
+  #isCancelled = false;
 
   /**
    * @param exchange must have its stream or its body open.
-   * @param onIdle called whenever everything has been handed over and there is room for more, at most once per `add`.
+   * @param onSent called once everything has been handed over and there is room for more, or the caller is gone.
    */
-  constructor(exchange: Exchange, onIdle: () => void) {
+  constructor(exchange: Exchange, source: PieceSource, onSent: () => void) {
     this.#exchange = exchange;
-    this.#onIdle = onIdle;
+    this.#source = source;
+    this.#onSent = onSent;
   }
 
-  add(source: PieceSource): void {
+  start(): void {
     this.#exchange.onDrain = () => {
       this.#transition('waiting', 'ready');
       this.#send();
     };
-    this.#exchange.countInPieces(source.bytes);
-    this.#sources.push(source);
-    if (this.#sources.length === 1) this.#send();
-  }
-
-  /** Ends the exchange after the last piece. */
-  end(): void {
-    this.#isEnding = true;
-    // `onDrain` is not called once the caller is gone.
-    if (this.#exchange.isAborted) this.#sources.length = 0;
-    if (this.#sources.length === 0) this.#finish();
+    this.#exchange.countInPieces(this.#source.bytes);
+    this.#send();
   }
 
   /** Drops what has not been handed over yet. Nothing is called back any more. */
   cancel(): void {
-    this.#sources.length = 0;
+    this.#isCancelled = true;
     this.#exchange.countInPieces(0);
   }
 
   #send(): void {
     let bytesLeft = SENT_PER_TURN_BYTES;
-    while (this.#state === 'ready') {
-      const source = this.#sources[0];
-      if (source === undefined) return;
-      const piece = source.next();
-      if (piece === undefined || this.#exchange.isAborted) {
-        this.#sources.shift();
-        if (this.#sources.length === 0) this.#finish();
-        continue;
-      }
+    while (this.#state === 'ready' && !this.#isCancelled) {
+      const piece = this.#exchange.isAborted ? undefined : this.#source.next();
+      if (piece === undefined) return this.#finish();
       if (piece.length > 0 && !this.#exchange.write(piece)) this.#transition('ready', 'waiting');
       bytesLeft -= piece.length;
       if (bytesLeft <= 0) this.#yield();
@@ -83,8 +69,7 @@ export class PieceSender {
   #finish(): void {
     this.#exchange.countInPieces(0);
     this.#exchange.onDrain = undefined;
-    if (this.#isEnding) this.#exchange.end();
-    else this.#onIdle();
+    this.#onSent();
   }
 
   /** The only writer of the state. */

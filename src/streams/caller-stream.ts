@@ -315,14 +315,14 @@ export class CallerStream extends ReplayBuffer {
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
     this.#transition('attached', 'blocked');
-    const sending = (this.#sending = new PieceSender(exchange, () => {
+    this.#sending = new PieceSender(exchange, new EventPieces(parts, head), () => {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#transition('blocked', 'attached');
       this.onWritten();
       this.#pump();
-    }));
-    sending.add(new EventPieces(parts, head));
+    });
+    this.#sending.start();
   }
 
   #onAllWritten(): void {

@@ -39,10 +39,8 @@ t.test('a large body is sent over several turns, to fast and to slow callers', a
     const exchange = new RecordedExchange();
     exchange.isSlow = isSlow;
     exchange.openBody('application/json', whole.length);
-    const sending = new PieceSender(exchange, () => t.fail('it is never idle'));
-    sending.add(new PartPieces(parts));
+    new PieceSender(exchange, new PartPieces(parts), () => exchange.end()).start();
     t.ok(exchange.writtenBytes <= SENT_PER_TURN_BYTES + PIECE, 'not all at once');
-    sending.end();
     await until(() => {
       exchange.drain();
       return exchange.outcome === 'ended';
@@ -51,23 +49,23 @@ t.test('a large body is sent over several turns, to fast and to slow callers', a
   }
 });
 
-t.test('the idle callback runs once everything is sent; sources that are added before follow in order', async (t) => {
+t.test('it is told once that everything is sent, when there is room again, or the caller is gone', async (t) => {
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
   exchange.openStream();
-  let idleCount = 0;
-  const sending = new PieceSender(exchange, () => (idleCount += 1));
-  sending.add(new PartPieces([Buffer.from('a')]));
-  sending.add(new PartPieces([Buffer.from('b')]));
-  t.equal(idleCount, 0);
+  let sentCount = 0;
+  const onSent = (): void => void (sentCount += 1);
+  new PieceSender(exchange, new PartPieces([Buffer.from('a')]), onSent).start();
+  t.equal(sentCount, 0);
   exchange.drain();
   exchange.drain();
-  t.equal(idleCount, 1);
-  t.equal(exchange.written.toString(), 'ab');
+  t.equal(sentCount, 1);
+  t.equal(exchange.written.toString(), 'a');
   t.equal(exchange.onDrain, undefined);
-  sending.add(new PartPieces([Buffer.from('c')]));
   exchange.isAborted = true;
-  t.throws(() => sending.end(), { message: /after the abort/ }, 'the exchange of a caller that is gone is ended, too');
+  new PieceSender(exchange, new PartPieces([Buffer.from('c')]), onSent).start();
+  t.equal(sentCount, 2, 'the exchange of a caller that is gone is ended, too');
+  t.equal(exchange.written.toString(), 'a');
 });
 
 t.test('a cancelled sending reads no more of its message, in its queue or behind a slow caller', async (t) => {
@@ -84,8 +82,8 @@ t.test('a cancelled sending reads no more of its message, in its queue or behind
         return parts.next();
       },
     };
-    const sending = new PieceSender(exchange, () => t.fail('nobody is told'));
-    sending.add(source);
+    const sending = new PieceSender(exchange, source, () => t.fail('nobody is told'));
+    sending.start();
     const countBefore = pieceCount;
     t.ok(countBefore > 0);
     sending.cancel();

@@ -1,13 +1,7 @@
 // Requests without a session, where the relay accepts them: each runs in a session of its own, which ends with it.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import {
-  NO_MIRROR,
-  type Exchange,
-  type ExchangeRequest,
-  ExchangeHooks,
-  type Caller,
-} from '../../src/exchange/exchange.js';
+import { NO_MIRROR, Exchange, type ExchangeRequest, type Caller } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -24,7 +18,7 @@ import { answerOptions } from '../support/answer-options.js';
 import { upstreamOptions } from '../support/upstream-options.js';
 
 /** Takes one answer, and nothing once the caller is gone, as the contract of `Exchange` says. */
-class KeptExchange extends ExchangeHooks implements Exchange {
+class KeptExchange extends Exchange {
   readonly request: ExchangeRequest;
   bodyReleases = 0;
   isAborted = false;

@@ -1,13 +1,7 @@
 // A downstream exchange that records its response, can be slow and can be aborted. It is strict: a call that the contract of
 // Exchange forbids throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
-import {
-  NO_MIRROR,
-  type BodyType,
-  type Exchange,
-  type ExchangeRequest,
-  ExchangeHooks,
-} from '../../src/exchange/exchange.js';
+import { NO_MIRROR, type BodyType, Exchange, type ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { RoomWaiter } from '../../src/fair/message-memory.js';
 
 export interface RecordedAnswer {
@@ -18,7 +12,7 @@ export interface RecordedAnswer {
   readonly headers: readonly string[];
 }
 
-export class RecordedExchange extends ExchangeHooks implements Exchange {
+export class RecordedExchange extends Exchange {
   readonly request: ExchangeRequest;
   isAborted = false;
   /** When true, calls after the abort are ignored, as in the program's exchanges; otherwise they throw. */

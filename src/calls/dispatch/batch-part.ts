@@ -8,13 +8,7 @@
 import { limits, refusalAsError, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { ParsedClientMessage } from '../../mcp/index.js';
 import { requestIdIn } from '../../bytes/index.js';
-import {
-  errorMessage,
-  type BodyType,
-  type Exchange,
-  type ExchangeRequest,
-  ExchangeHooks,
-} from '../../exchange/index.js';
+import { errorMessage, type BodyType, Exchange, type ExchangeRequest } from '../../exchange/index.js';
 import type { Batch } from './batch.js';
 import type { IdSpan } from '../../upstream/index.js';
 
@@ -22,7 +16,7 @@ const LINE_FEED = 0x0a;
 
 type State = 'open' | 'body' | 'streaming' | 'over';
 
-export class BatchPart extends ExchangeHooks implements Exchange {
+export class BatchPart extends Exchange {
   readonly request: ExchangeRequest;
   readonly #batch: Batch;
   readonly #place: number;

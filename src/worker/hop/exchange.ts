@@ -5,13 +5,7 @@
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
 //   unanswered, responding, streaming, ending ── abort ──> aborted
-import {
-  type BodyType,
-  type Exchange,
-  type ExchangeRequest,
-  ExchangeHooks,
-  JOINED_EVENT_BYTES_MAX,
-} from '../../exchange/index.js';
+import { type BodyType, Exchange, type ExchangeRequest, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import {
   AnswerRoom,
   largeMemory,
@@ -36,7 +30,7 @@ const NO_BODY = Buffer.alloc(0);
 
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
 
-export class HopExchange extends ExchangeHooks implements Exchange, HopStream {
+export class HopExchange extends Exchange implements HopStream {
   readonly stream: number;
   readonly hop: ForwardedIdentity;
   /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
