@@ -49,12 +49,6 @@ const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscri
 // A backend that is listened to: a single object per backend, because there are many. One with sessions has one stream for everything that
 // it sends unasked; one without is told which notifications are wanted. An upstream session that was lost, or could not be opened, is
 // reopened, because no request would open it while its client only listens. The delay before that grows while sessions do not last.
-//
-//   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
-//   opening ── failed, or lost again ──> waiting
-//   waiting ── opened all the same, or stop ──> idle
-
-type State = 'idle' | 'waiting' | 'opening';
 
 class Heard implements BackendStreamPlan, ModernListeningPlan {
   /** `undefined` until the upstream session is open. */
@@ -68,7 +62,8 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   #openedAtMs = 0;
   #lostAtMs = 0;
   #delay: Deadline | undefined;
-  #state: State = 'idle';
+  /** From the loss until it is open again, or nobody listens any more. */
+  #isReopening = false;
 
   constructor(listener: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
     this.#listener = listener;
@@ -111,16 +106,15 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   }
 
   #wait(): void {
-    if (!this.#transition('idle', 'waiting')) this.#transition('opening', 'waiting');
+    this.#isReopening = true;
     this.#delay?.cancel();
     this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
     this.#delay = this.deadlines.after(this.#backoff.next(), () => this.#open());
   }
 
   #open(): void {
-    this.#transition('waiting', 'opening');
     this.#upstream.whenOpen(this.metadata, (fault) => {
-      if (this.#state === 'idle') return;
+      if (!this.#isReopening) return;
       if (fault === undefined) this.#settle();
       else if (this.#upstream.state !== 'closed') {
         if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#listener.onGone(this.#upstream);
@@ -131,7 +125,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
 
   #settle(): void {
     this.#delay?.cancel();
-    if (!this.#transition('waiting', 'idle')) this.#transition('opening', 'idle');
+    this.#isReopening = false;
   }
 
   filter(): string {
@@ -169,13 +163,6 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
     if (read === undefined || untagged === undefined) this.#upstream.hear(message.method);
     else this.#listener.onMessage(this.#upstream, this.metadata, untagged, read);
   }
-
-  /** The one writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
-    this.#state = to;
-    return true;
-  }
 }
 
 export class UnsolicitedMessages {
@@ -194,24 +181,17 @@ export class UnsolicitedMessages {
   #lingering: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session, memory: SessionShare, form?: StreamAdapter) {
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare, adapter?: StreamAdapter) {
     this.#context = context;
     this.#session = session;
     this.#isLease = session.identity.era === 'modern';
     this.memory = memory;
-    this.stream = new SessionStream({
-      account: session.account,
-      deadlines: context.deadlines,
-      streamKeeper: session.streamKeeper,
-      form,
-      onClosed: () => {
-        this.#linger();
-        // A client that has been listening now gets its full idle timeout, as after a call.
-        if (!session.isEnded) session.idleDeadline?.restart();
-      },
-      onAsking: (isAsking, upstream) => session.inFlight.excuseSilence(upstream, isAsking),
-      isReady: () => session.isReady,
-    });
+    const onClosed = (): void => {
+      this.#linger();
+      // A client that has been listening now gets its full idle timeout, as after a call.
+      if (!session.isEnded) session.idleDeadline?.restart();
+    };
+    this.stream = new SessionStream(session, context.deadlines, onClosed, adapter);
   }
 
   /**

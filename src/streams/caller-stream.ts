@@ -4,10 +4,7 @@
 // how many were lost. While a connection takes no more, a call's stream holds its sender back, and that of a session drops the oldest
 // events. Hot path: for an event of usual size, one encoding, one write and one short string.
 //
-//   attached ── no room, or a large event is on its way ──> blocked ── room ──> attached
-//   attached, blocked ── the connection broke or was replaced, all was written ──> detached ── GET: `attach` ──> attached
-//
-// Apart from this state, a call's stream whose last event was said is either delivered or undelivered, as its keeper files it.
+// A call's stream whose last event was said is either delivered or undelivered, as its keeper files it.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -42,8 +39,6 @@ export interface StreamOwner {
   readonly isLossUntold?: boolean;
 }
 
-type State = 'attached' | 'blocked' | 'detached';
-
 export class CallerStream extends ReplayBuffer {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
@@ -53,9 +48,10 @@ export class CallerStream extends ReplayBuffer {
   /** Cleared when the answer is said: a kept stream must not keep its request in memory. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
-  #state: State = 'attached';
-  /** The client's connection, unless detached. While it takes no more, events wait. */
+  /** The client's connection; `undefined` while there is none. */
   #exchange: Exchange | undefined;
+  /** Whether the connection takes no more, or a large event is on its way: then events wait. */
+  #isBlocked = false;
   /** The last event, which is written together with the end of the stream. */
   #last: Buffer | undefined;
   /** A large event that is being written. */
@@ -91,10 +87,7 @@ export class CallerStream extends ReplayBuffer {
     this.#name = keeper === undefined || id === undefined ? '' : requestPartOfEventId(id);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
     this.#exchange = exchange;
-    if (exchange === undefined) {
-      this.#transition('attached', 'detached');
-      return;
-    }
+    if (exchange === undefined) return;
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
   }
@@ -103,9 +96,14 @@ export class CallerStream extends ReplayBuffer {
     return this.#keeper !== undefined;
   }
 
+  /** Whether there is a connection that takes events. */
+  get #isWriting(): boolean {
+    return this.#exchange !== undefined && !this.#isBlocked;
+  }
+
   /** Whether the sender should wait before it says more. */
   get isBlocked(): boolean {
-    return this.#state === 'blocked';
+    return this.#isBlocked;
   }
 
   protected override get isSending(): boolean {
@@ -139,7 +137,7 @@ export class CallerStream extends ReplayBuffer {
         ? encodeEvent(data)
         : encodeNumberedEvent(this.#idText, position, !this.#isPrimed, data);
     this.#isPrimed = true;
-    const isDue = this.#state === 'attached' && !this.#isHeldBack;
+    const isDue = this.#isWriting && !this.#isHeldBack;
     if (isDue) {
       if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#last = event;
       else this.#write(event);
@@ -161,7 +159,7 @@ export class CallerStream extends ReplayBuffer {
     if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
     else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
     this.#keeper?.finish(this);
-    if (this.#state === 'attached') this.#onAllWritten();
+    if (this.#isWriting) this.#onAllWritten();
     else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
   }
 
@@ -184,7 +182,6 @@ export class CallerStream extends ReplayBuffer {
       return;
     }
     this.letGo();
-    this.#transition('detached', 'attached');
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
@@ -199,7 +196,7 @@ export class CallerStream extends ReplayBuffer {
   /** Ends the connection, if there is one, or resets it if it is blocked: a client that does not read would never reach the end. */
   letGo(last?: Buffer): void {
     const exchange = this.#exchange;
-    const isBlocked = this.isBlocked;
+    const isBlocked = this.#isBlocked;
     this.#forgetExchange();
     if (isBlocked && last === undefined) exchange?.reset();
     else exchange?.end(last);
@@ -249,19 +246,19 @@ export class CallerStream extends ReplayBuffer {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#exchange?.write(bytes) === false) this.#transition('attached', 'blocked');
+    if (this.#exchange?.write(bytes) === false) this.#isBlocked = true;
   }
 
   #onDrain(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
-    this.#transition('blocked', 'attached');
+    this.#isBlocked = false;
     this.#pump();
   }
 
   #forgetExchange(): void {
     const exchange = this.#exchange;
-    if (!this.#transition('attached', 'detached')) this.#transition('blocked', 'detached');
     this.#exchange = undefined;
+    this.#isBlocked = false;
     this.#sending?.cancel();
     this.#sending = undefined;
     this.onCut();
@@ -284,13 +281,13 @@ export class CallerStream extends ReplayBuffer {
     const kept = new KeptEvent(this.#headText(this.position + 1), parts, onLost);
     this.#isPrimed = true;
     this.add(kept, false, this.#exchange !== undefined);
-    if (!this.isBlocked) this.#pump();
+    this.#pump();
   }
 
   /** Writes the waiting events until the connection takes no more. */
   #pump(): void {
     let lostCount = 0;
-    while (this.#exchange !== undefined && this.#state === 'attached' && !this.#isHeldBack) {
+    while (this.#exchange !== undefined && !this.#isBlocked && !this.#isHeldBack) {
       lostCount += this.skipDropped();
       const kept = this.unwritten;
       if (kept === LOST_EVENT) lostCount += 1;
@@ -314,11 +311,11 @@ export class CallerStream extends ReplayBuffer {
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
-    this.#transition('attached', 'blocked');
+    this.#isBlocked = true;
     this.#sending = new PieceSender(exchange, new EventPieces(parts, head), () => {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
-      this.#transition('blocked', 'attached');
+      this.#isBlocked = false;
       this.onWritten();
       this.#pump();
     });
@@ -336,12 +333,5 @@ export class CallerStream extends ReplayBuffer {
       exchange.end(last);
       this.#keeper?.deliver(this);
     }
-  }
-
-  /** The one writer of the state. */
-  #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
-    this.#state = to;
-    return true;
   }
 }

@@ -66,22 +66,21 @@ export interface StreamAdapter {
 
 type State = 'closed' | 'expected' | 'open' | 'lingering';
 
-export interface SessionStreamPlan {
+/** What the stream needs of its session. */
+interface StreamedSession {
   readonly account: Account;
-  readonly deadlines: DeadlineWheel;
   /** `undefined`: the client cannot resume streams. */
   readonly streamKeeper: StreamKeeper | undefined;
-  readonly form?: StreamAdapter | undefined;
-  /** The client has gone, or its GET has lasted too long; not called when another GET has replaced it. */
-  onClosed(): void;
-  /** For `BackendRequests`: the session stream has no silence deadline of its own. */
-  onAsking: AskingStream['onAsking'];
   /** Whether the client may be sent requests, which it may not before it has said that it is ready (S29). */
-  isReady(): boolean;
+  readonly isReady: boolean;
+  readonly inFlight: { excuseSilence(upstream: UpstreamSession, isExcused: boolean): void };
 }
 
 export class SessionStream implements AskingStream, StreamOwner {
-  readonly #plan: SessionStreamPlan;
+  readonly #session: StreamedSession;
+  readonly #deadlines: DeadlineWheel;
+  readonly #onClosed: () => void;
+  readonly #adapter: StreamAdapter | undefined;
   readonly #events: CallerStream;
   #state: State = 'closed';
   /** The end of the current state, if it has one in time. */
@@ -92,9 +91,14 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
   #readyDeadline: Deadline | undefined;
 
-  constructor(plan: SessionStreamPlan) {
-    this.#plan = plan;
-    this.#events = new CallerStream(this, undefined, plan.streamKeeper, undefined, new WaitingRoom(plan.account));
+  /** @param onClosed called when the client has gone, or its GET has lasted too long; not when another GET has replaced it. */
+  constructor(session: StreamedSession, deadlines: DeadlineWheel, onClosed: () => void, adapter?: StreamAdapter) {
+    this.#session = session;
+    this.#deadlines = deadlines;
+    this.#onClosed = onClosed;
+    this.#adapter = adapter;
+    const room = new WaitingRoom(session.account);
+    this.#events = new CallerStream(this, undefined, session.streamKeeper, undefined, room);
   }
 
   get isOpen(): boolean {
@@ -118,7 +122,7 @@ export class SessionStream implements AskingStream, StreamOwner {
 
   /** For `CallerStream`: notices of a loss are nothing that such a caller has asked for. */
   get isLossUntold(): boolean {
-    return this.#plan.form !== undefined;
+    return this.#adapter !== undefined;
   }
 
   /**
@@ -130,7 +134,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      // A stream with a form has its last event written as it closes, so that comes first.
+      // A stream with an adapter has its last event written as it closes, so that comes first.
       this.#onGone();
       this.#events.letGo();
     });
@@ -153,13 +157,13 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#close();
   }
 
-  /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
     return this.isOpenOrExpected ? undefined : errorsToBackends.clientHasNoStream;
   }
 
+  /** The stream has no silence deadline of its own: those of the session's calls to the backend stand still. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void {
-    this.#plan.onAsking(isAsking, upstream);
+    this.#session.inFlight.excuseSilence(upstream, isAsking);
   }
 
   ask(_id: Buffer, parts: readonly Buffer[], onLost: () => void): void {
@@ -176,9 +180,9 @@ export class SessionStream implements AskingStream, StreamOwner {
       return;
     }
     // Only requests to the client have an `onLost`.
-    if (onLost !== undefined && !this.#plan.isReady()) this.#awaitReadiness();
+    if (onLost !== undefined && !this.#session.isReady) this.#awaitReadiness();
     const message = Buffer.concat(parts);
-    const said = this.#plan.form === undefined ? message : this.#plan.form.adapt(message);
+    const said = this.#adapter === undefined ? message : this.#adapter.adapt(message);
     if (said !== undefined) this.#events.say(said, onLost);
   }
 
@@ -193,10 +197,10 @@ export class SessionStream implements AskingStream, StreamOwner {
     const isPlain = bytes === undefined || this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
-    const { account, deadlines } = this.#plan;
+    const { subject } = this.#session.account;
     // In turns, because a subject may listen thousands of times.
-    const tell = (): void => wakeScheduler.run(account.subject, () => this.#tellChanges());
-    this.#changeDeadline = deadlines.after(LIST_CHANGES_MS, tell);
+    const tell = (): void => wakeScheduler.run(subject, () => this.#tellChanges());
+    this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
 
   #tellChanges(): void {
@@ -209,41 +213,40 @@ export class SessionStream implements AskingStream, StreamOwner {
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
     this.#events.holdBack(true);
-    this.#readyDeadline = this.#plan.deadlines.after(CLIENT_READY_MS_MAX, () => {
+    this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       // Another process may have heard that the client is ready.
-      if (!this.#plan.isReady()) this.#events.dropWatched();
+      if (!this.#session.isReady) this.#events.dropWatched();
       this.onReady();
     });
   }
 
   /** For `CallerStream`: the client has disconnected. Thousands may at once, and who listens without a session ends one with that. */
   onCallerDetached(): void {
-    const { account, form } = this.#plan;
-    if (form === undefined) this.#onGone();
-    else wakeScheduler.run(account.subject, () => this.#onGone());
+    if (this.#adapter === undefined) this.#onGone();
+    else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
   }
 
   /** The client has disconnected, or its GET has lasted too long: it may come back. */
   #onGone(): void {
-    const { streamKeeper } = this.#plan;
+    const { streamKeeper } = this.#session;
     if (streamKeeper === undefined) this.#close();
     else if (this.#transition(['open'], 'lingering'))
       this.#endsAfter(streamKeeper.resumptionTimeMs, () => this.#close());
-    this.#plan.onClosed();
+    this.#onClosed();
   }
 
   /** The client is not expected back: everything is dropped. */
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#end?.cancel();
-    this.#events.letGo(this.#plan.form?.onEnding());
+    this.#events.letGo(this.#adapter?.onEnding());
     this.#events.dropAll();
-    this.#plan.form?.onEnded();
+    this.#adapter?.onEnded();
   }
 
   #endsAfter(ms: number, onEnd: () => void): void {
     this.#end?.cancel();
-    this.#end = this.#plan.deadlines.after(ms, onEnd);
+    this.#end = this.#deadlines.after(ms, onEnd);
   }
 
   /** The one writer of the state. */

@@ -23,6 +23,9 @@ const EXPECTED_MS = 10_000;
 
 class Scene {
   readonly accounts: Accounts = createAccounts({ subjectSessionBytesMax: 16 * 1024 * 1024 });
+  readonly account = this.accounts.of('ada');
+  readonly streamKeeper: StreamKeeper | undefined;
+  readonly inFlight = { excuseSilence: () => undefined };
   readonly stream: SessionStream;
   readonly #deadlines: DeadlineWheel;
   closedCount = 0;
@@ -33,17 +36,9 @@ class Scene {
   constructor(t: Test, answers?: AnswerOptions, form?: StreamAdapter) {
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
-    const account = this.accounts.of('ada');
-    account.sessions.take(1);
-    this.stream = new SessionStream({
-      account,
-      deadlines: this.#deadlines,
-      streamKeeper: answers && new StreamKeeper(account, this.#deadlines, answers),
-      form,
-      onClosed: () => void (this.closedCount += 1),
-      onAsking: () => undefined,
-      isReady: () => this.isReady,
-    });
+    this.account.sessions.take(1);
+    this.streamKeeper = answers && new StreamKeeper(this.account, this.#deadlines, answers);
+    this.stream = new SessionStream(this, this.#deadlines, () => (this.closedCount += 1), form);
   }
 
   open(isSlow = false, position?: number): RecordedExchange {
