@@ -57,25 +57,25 @@ export class Places {
   /** Names of the members that lead to a place. */
   readonly leading: readonly string[];
   readonly #root: Step;
-  readonly #key: Buffer;
+  readonly #keys: readonly Buffer[];
   readonly #letters: readonly Buffer[];
 
   /**
-   * @param key the end of the last key on the way to each place, with its quote.
-   * @param letters one of them is in every way to write a letter of that key as an escape.
+   * @param keys one of them ends the last key on the way to each place. A search is quick where their first bytes are rare in texts.
+   * @param letters one of them is in every way to write a letter of those keys as an escape.
    */
-  constructor(key: string, letters: readonly string[], root: Step) {
+  constructor(keys: readonly string[], letters: readonly string[], root: Step) {
     this.#root = root;
-    this.#key = Buffer.from(key);
+    this.#keys = keys.map((key) => Buffer.from(key));
     this.#letters = letters.map((letter) => Buffer.from(letter));
-    this.overlap = key.length - 1;
+    this.overlap = Math.max(...keys.map(({ length }) => length)) - 1;
     this.depth = depthOf(root);
     this.leading = [...new Set(leadingOf(root))];
   }
 
   /** Whether any such key may be anywhere in the bytes. */
   mayBeIn(bytes: Buffer): boolean {
-    if (bytes.includes(this.#key)) return true;
+    if (this.#keys.some((key) => bytes.includes(key))) return true;
     if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
     return this.#letters.some((letter) => bytes.includes(letter));
   }
@@ -176,7 +176,7 @@ const RESULT: Step = {
   ],
 };
 
-export const uris = new Places('ri"', ['\\u007', '\\u0069'], {
+export const uris = new Places(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\u0069'], {
   members: [
     ['result', RESULT],
     ['error', { members: [['data', { members: [['uri', { place: uriPlace.error, isWanted: isUri }]] }]] }],
@@ -212,7 +212,7 @@ const ABOUT = [
   ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskPlace.related)] }]] }],
 ] as const;
 
-export const taskIds = new Places('"taskId"', ['\\u006', '\\u007', '\\u0049'], {
+export const taskIds = new Places(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
     ['result', { members: [...ABOUT, ['task', { members: [idAt(taskPlace.created)] }]] }],
     ['params', { members: ABOUT }],

@@ -86,6 +86,8 @@ t.test('names may be written with escapes, and one that occurs twice is found tw
   t.equal(found(uris, escaped).length, 1);
   t.equal(found(uris, escaped.replace('\\u0075ri', 'u\\u0072\\u0069')).length, 1);
   t.equal(found(uris, escaped.replace('\\u0075ri', 'ur\\u0069')).length, 1);
+  for (const name of ['resource\\u0055ri', 'resourceU\\u0072i', 'resourceUr\\u0069', '\\u0072esourceUri'])
+    t.equal(found(uris, `{"result":{"_meta":{"ui":{"${name}":"ui://a"}}}}`).length, 1, name);
   t.same(
     found(uris, '{"result":{"contents":[{"uri":"a:b","uri":"c:d"}]}}').map(([token]) => token),
     ['"a:b"', '"c:d"'],
