@@ -162,7 +162,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
+  onAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (this.#modern === undefined) {
       if (this.isReportedAside && bytes.length <= limits.readAtOnceBytesMax) {
         const kept = isInPlace ? Buffer.from(bytes) : bytes;

@@ -3,6 +3,11 @@
 //
 // No caller can abuse it. It is opened only by a failure to connect, which no header, path or body of a caller can cause, and not while the
 // origin responds to anyone. It is closed by a probe, which contains nothing from callers, or by any response to anyone.
+//
+//   closed ── fault, and no response recently ──> open ── delay ──> half-open ── the probe fails ──> open
+//   open, half-open ── answered, or no longer needed ──> closed
+//
+// Requests are sent to the origin only in `closed`; in `half-open`, the gateway's own probe is on its way.
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { Backoff } from '../../shared/index.js';
 import {
@@ -28,34 +33,8 @@ export const PROBE_DELAY_MS_MAX = 4_000;
  */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
 
-// The states of an origin's circuit, and the only function that defines the transitions. Cold path.
-//
-//   state     | fault  answered  probed     failed  forgotten
-//   ----------+-----------------------------------------------
-//   closed    | open   .         .          .       .
-//   open      | .      closed    half-open  .       closed
-//   half-open | .      closed    .          open    closed
-//
-// A dot: the event changes nothing in this state. Requests are sent to the origin only in `closed`.
-
-export type CircuitState = 'closed' | 'open' | 'half-open';
-
-/**
- * `fault`: the origin could not be reached, and has responded to no request recently. `answered`: it was reached. `probed`: the gateway's
- * own probe was sent; `failed`: the probe did not reach the origin. `forgotten`: the origin is no longer needed.
- */
-export type CircuitEvent = 'fault' | 'answered' | 'probed' | 'failed' | 'forgotten';
-
-const transitions: Readonly<Record<CircuitState, Readonly<Partial<Record<CircuitEvent, CircuitState>>>>> = {
-  closed: { fault: 'open' },
-  open: { answered: 'closed', probed: 'half-open', forgotten: 'closed' },
-  'half-open': { answered: 'closed', failed: 'open', forgotten: 'closed' },
-};
-
-/** The state after `event`; `undefined` when the event changes nothing in this state. */
-export function circuitStateAfter(state: CircuitState, event: CircuitEvent): CircuitState | undefined {
-  return transitions[state][event];
-}
+type State = 'closed' | 'open' | 'half-open';
+export type CircuitState = State;
 
 /**
  * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After that, a failure
@@ -88,7 +67,7 @@ export class OriginCircuit {
   forgiven: Partial<Record<Forgiven, number>> | undefined;
   readonly #context: CircuitContext;
   readonly #origin: string;
-  #state: CircuitState = 'closed';
+  #state: State = 'closed';
   #fault: UpstreamFault | undefined;
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
@@ -120,7 +99,7 @@ export class OriginCircuit {
   /** The origin has responded to some request, with whatever content. Hot path. */
   onAnswer(nowMs: number): void {
     this.#answeredAtMs = nowMs;
-    if (this.#state !== 'closed') this.#advance('answered');
+    if (this.#state !== 'closed') this.#close();
   }
 
   /** A request to the origin has failed. Only failures that would affect every caller count. */
@@ -129,7 +108,7 @@ export class OriginCircuit {
     const nowMs = this.#context.nowMs();
     // The origin may refuse one connection and serve others, perhaps because one caller has too many.
     if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
-    if (!this.#advance('fault')) return;
+    if (!this.#transition('closed', 'open')) return;
     this.#fault = upstreamFault(fault.kind, true);
     // The delay grows as long as the circuit reopens without any response in between.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
@@ -140,7 +119,7 @@ export class OriginCircuit {
 
   /** Discards what is known, and cancels what is in progress. */
   forget(): void {
-    this.#advance('forgotten');
+    this.#close();
   }
 
   #probeLater(): void {
@@ -151,31 +130,31 @@ export class OriginCircuit {
   #onProbeDue(): void {
     const { http, deadlines, connectTimeoutMs } = this.#context;
     if (this.#context.nowMs() - this.#neededAtMs > ORIGIN_FORGOTTEN_MS) {
-      this.#advance('forgotten');
+      this.#close();
     } else if (!this.#context.tryBeginProbe()) {
       this.#probeLater();
-    } else if (this.#advance('probed')) {
+    } else if (this.#transition('open', 'half-open')) {
       const target = { origin: this.#origin, path: PROBE_PATH };
       this.#probe = http.dispatch(plainRequest('', target, 'GET', PROBE_HEADERS), {
-        onHead: () => this.#onReached(),
+        onHead: () => this.#close(),
         onData: () => {},
-        onEnd: () => this.#onReached(),
+        onEnd: () => this.#close(),
         onFault: (fault) => this.#onProbeFault(fault),
       });
       // After this time the probe must have connected. Silence afterwards may be specific to the path, so the circuit ignores it.
-      this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.#onReached());
+      this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.#close());
     }
   }
 
-  #onReached(): void {
-    this.#advance('answered');
+  #close(): void {
+    if (!this.#transition('open', 'closed')) this.#transition('half-open', 'closed');
   }
 
   #onProbeFault(fault: UpstreamFault): void {
     const isReach = isReachFault(fault);
     if (!isReach && !fault.isUnsent) {
-      this.#onReached();
-    } else if (this.#advance('failed')) {
+      this.#close();
+    } else if (this.#transition('half-open', 'open')) {
       // A probe for which there was no free connection says nothing about the origin.
       if (isReach) this.#fault = upstreamFault(fault.kind, true);
       this.#probeLater();
@@ -183,18 +162,17 @@ export class OriginCircuit {
   }
 
   /** The only writer of the state. Timers and probes of the state that is left are cancelled. */
-  #advance(event: CircuitEvent): boolean {
-    const next = circuitStateAfter(this.#state, event);
-    if (next === undefined) return false;
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
     this.#deadline?.cancel();
     this.#deadline = undefined;
-    if (this.#state === 'half-open') {
+    if (from === 'half-open') {
       this.#probe?.abort();
       this.#probe = undefined;
       this.#context.endProbe();
     }
-    this.#state = next;
-    if (next === 'closed') this.#fault = undefined;
+    this.#state = to;
+    if (to === 'closed') this.#fault = undefined;
     return true;
   }
 }

@@ -50,10 +50,9 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
 export interface RequestHandler {
   /**
    * The answer, a result or an error; `bytes` is the whole message as the backend sent it, and may be kept.
-   * @param sessionId the `mcp-session-id` header of the response, `''` when absent.
    * @param isInPlace whether `bytes` is valid only until this returns.
    */
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void;
+  onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void;
   /** Set by a handler that copies what it keeps of an answer: an answer that came in one piece is then not copied for it. */
   readonly readsInPlace?: true;
   /**

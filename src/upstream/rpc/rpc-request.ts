@@ -70,7 +70,6 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
   #status = 0;
-  #sessionId = '';
   #hint = '';
   /** The length that the response's head states; -1 when it does not. */
   #bodyBytes = -1;
@@ -128,7 +127,6 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.#status = status;
-    this.#sessionId = sessionId;
     const cookies = status < 300 ? hint : '';
     if (sessionId !== '' || cookies !== '')
       this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
@@ -303,7 +301,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     const room = this.#room;
     this.#room = undefined;
     this.#finish();
-    this.#handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
+    this.#handler.onAnswer(bytes, message, this.#whole !== undefined);
     room?.release();
   }
 
@@ -343,7 +341,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
-      this.#handler.onAnswer(bytes, message, this.#sessionId);
+      this.#handler.onAnswer(bytes, message);
       return;
     }
     this.#rest();
@@ -391,7 +389,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint);
     if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
-    this.#handler.onAnswer(bytes, read.answer, this.#sessionId);
+    this.#handler.onAnswer(bytes, read.answer);
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {

@@ -13,29 +13,6 @@ import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import { Reconnection } from '../rpc/resumption.js';
 import type { SessionShare } from './known-mirrors.js';
 
-/** @param onDone called once, when the notice was sent or cannot be. */
-export type SendNotification = (onDone: () => void) => void;
-
-/** A notification without varying content: while one is being sent, any number of further ones are combined into one more. */
-export class RepeatedNotification {
-  #isUnderWay = false;
-  #next: SendNotification | undefined;
-
-  send(notice: SendNotification): void {
-    if (this.#isUnderWay) {
-      this.#next = notice;
-      return;
-    }
-    this.#isUnderWay = true;
-    notice(() => {
-      this.#isUnderWay = false;
-      const next = this.#next;
-      this.#next = undefined;
-      if (next !== undefined) this.send(next);
-    });
-  }
-}
-
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
   /** The share that an incomplete event counts against. */

@@ -152,6 +152,8 @@ export class Initialization extends Handshake implements RequestHandler {
   #stream: SseStream | undefined;
   /** What the backend has said, while it has yet to take the notice. */
   #result: HandshakeResult | undefined;
+  /** Of the answer to `initialize`, and the cookies of all answers. */
+  #sessionId = '';
   #cookies = '';
   #isOver = false;
 
@@ -179,12 +181,14 @@ export class Initialization extends Handshake implements RequestHandler {
   #initialize(): void {
     const { endpoint, introduction } = this.plan;
     const id = this.context.ids.next();
+    this.#sessionId = '';
     const headers = withHeaders(endpoint.contentHeaders, cookieHeader(this.#cookies));
     const body = initializeBody(id, this.#version, introduction);
     this.#request = this.ask(id, { body }, headers, this, this, this.#stream);
   }
 
-  noteHead(_sessionId: string, lines = ''): void {
+  noteHead(sessionId: string, lines: string): void {
+    this.#sessionId = sessionId;
     if (lines === '' || !this.plan.keepsCookies) return;
     this.#cookies = withCookies(this.#cookies, lines, this.#target);
   }
@@ -220,8 +224,9 @@ export class Initialization extends Handshake implements RequestHandler {
     // Messages before the answer to `initialize` are ignored: the session is not open yet (C07).
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
+  onAnswer(bytes: Buffer, message: BackendMessage): void {
     this.#request = undefined;
+    const sessionId = this.#sessionId;
     const record = readRecord(bytes, message, sessionId, this.#cookies);
     if ('kind' in record) {
       this.#endSession({ sessionId, protocolVersion: this.#version });

@@ -36,7 +36,6 @@ import type { SseStream } from '../sse/sse-stream.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KnownMirrors, type UpstreamSessionRecord, type TextMemory } from './known-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
-import { RepeatedNotification } from './backend-stream.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
@@ -67,8 +66,6 @@ export class UpstreamSession extends UpstreamOpening {
   #record: OwnRecord | undefined;
   /** Kept longer than the record: a request that relies on them is what opens the session again. */
   #capabilities: number | undefined;
-  /** Those of them that callers can use. */
-  #usable: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
   /** Counted bytes of the record's instructions, of the named capabilities, and of cookies. */
   #instructionBytes = 0;
@@ -80,8 +77,8 @@ export class UpstreamSession extends UpstreamOpening {
   /** For a backend of transport SSE: the stream that carries the whole open session. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
-  /** Created when the client first says that its roots have changed. */
-  #rootsNotice: RepeatedNotification | undefined;
+  /** The notice of changed roots to be sent next, or that is being sent if there is no further one. */
+  #rootsNotice: (() => void) | undefined;
   /** Created for the first request that needs it. */
   #envelope: Buffer | undefined;
 
@@ -104,7 +101,8 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** What the backend declared when it was last opened, as bits of `capability`; without tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
-    return this.#usable;
+    const known = this.#capabilities;
+    return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASK_CAPABILITY;
   }
 
   /**
@@ -118,7 +116,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Whether the backend declares this bit of `capability`. */
   declares(bit: number): boolean {
-    return ((this.#usable ?? 0) & bit) !== 0;
+    return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
   /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
@@ -254,7 +252,15 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
-    (this.#rootsNotice ??= new RepeatedNotification()).send((onDone) => this.send({ body }, metadata, onDone));
+    const isUnderWay = this.#rootsNotice !== undefined;
+    const onDone = (): void => {
+      const next = this.#rootsNotice;
+      if (next === notice) this.#rootsNotice = undefined;
+      else next?.();
+    };
+    const notice = (): void => this.send({ body }, metadata, onDone);
+    this.#rootsNotice = notice;
+    if (!isUnderWay) notice();
   }
 
   /** Tells the backend that the answer to a request is no longer needed (S36, C16). */
@@ -295,7 +301,6 @@ export class UpstreamSession extends UpstreamOpening {
 
   override reconfigure(backend: CompiledBackend): void {
     super.reconfigure(backend);
-    this.#noteUsable();
     if (!keepsCookies(backend)) this.#setCookies('');
   }
 
@@ -325,7 +330,6 @@ export class UpstreamSession extends UpstreamOpening {
   /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
   #keep(record: OwnRecord): void {
     this.#capabilities = record.capabilities;
-    this.#noteUsable();
     this.#keepNamed(record.named);
     record.named = this.#named;
     this.#record = record;
@@ -333,11 +337,6 @@ export class UpstreamSession extends UpstreamOpening {
     const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
     this.#instructionBytes = bytes ?? 0;
     if (bytes === undefined) record.instructions = undefined;
-  }
-
-  #noteUsable(): void {
-    const known = this.#capabilities;
-    this.#usable = known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASK_CAPABILITY;
   }
 
   /** The session is no longer open. */

@@ -34,9 +34,12 @@ class Listener implements RequestHandler {
   onNext: (() => void) | undefined;
   #kept: Buffer | undefined;
 
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
-    this.answers.push(`${message.isError ? 'error' : 'result'} ${bytes.toString()}`);
+  noteHead(sessionId: string): void {
     this.sessionId = sessionId;
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, _isInPlace?: boolean): void {
+    this.answers.push(`${message.isError ? 'error' : 'result'} ${bytes.toString()}`);
     this.#kept = bytes;
   }
 
@@ -80,6 +83,7 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
       deadlineMs: DEADLINE_MS,
       isSilenceDeadline: true,
       carriesSession: true,
+      session: listener,
       ...plan,
     },
     listener,
@@ -117,8 +121,8 @@ t.test('an answer in one piece is not copied for a reader that reads it in place
       this.readsInPlace = readsInPlace;
     }
 
-    override onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void {
-      super.onAnswer(bytes, message, sessionId);
+    override onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void {
+      super.onAnswer(bytes, message);
       this.inPlace.push(isInPlace);
     }
   }

@@ -1,30 +1,37 @@
 // Notices that sessions owe their backends: sent once where once is enough, and only where they may go.
 import t from 'tap';
 import { endUpstreamSession } from '../../../src/session/session-upstreams.js';
-import { RepeatedNotification, type SendNotification } from '../../../src/upstream/session/backend-stream.js';
+import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
+import { ScriptedContext } from '../scripted-context.js';
+import { REQUEST_ID } from '../scripted-upstream.js';
 
 t.test('any number of notices during one that is being sent become one more, the latest', async (t) => {
-  const notices = new RepeatedNotification();
-  const sent: string[] = [];
-  const ends: (() => void)[] = [];
-  const notice =
-    (name: string): SendNotification =>
-    (onDone) => {
-      sent.push(name);
-      ends.push(onDone);
-    };
-  for (const name of ['first', 'second', 'third']) notices.send(notice(name));
-  t.same(sent, ['first']);
-  ends[0]?.();
-  t.same(sent, ['first', 'third']);
-  notices.send(notice('fourth'));
-  t.same(sent, ['first', 'third']);
-  ends[1]?.();
-  ends[2]?.();
-  t.same(sent, ['first', 'third', 'fourth']);
-  notices.send(notice('fifth'));
-  t.same(sent.at(-1), 'fifth', 'nothing is under way any more');
+  const context = new ScriptedContext(t);
+  const backend = backendOf(virtualHostOf({ b: {} }), 'b');
+  const memory = { tryKeepText: () => 0, drop: () => undefined };
+  const session = new UpstreamSession(context, 'alice', backend, OWN_INTRODUCTION, memory);
+  session.whenOpen(NO_METADATA, () => undefined);
+  const result = { protocolVersion: '2025-06-18', capabilities: {} };
+  context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'S-1');
+  context.http.last.empty();
+  const tell = (...names: string[]): void => {
+    for (const method of names) session.tellRootsChanged(Buffer.from(JSON.stringify({ method })), NO_METADATA);
+  };
+  const sent = (): string[] => context.http.summary.slice(2);
+  tell('first', 'second', 'third');
+  t.same(sent(), ['first']);
+  context.http.last.empty();
+  t.same(sent(), ['first', 'third']);
+  tell('fourth');
+  t.same(sent(), ['first', 'third']);
+  context.http.last.empty();
+  context.http.last.empty();
+  t.same(sent(), ['first', 'third', 'fourth']);
+  tell('fifth');
+  t.same(sent().at(-1), 'fifth', 'nothing is under way any more');
 });
 
 t.test(
