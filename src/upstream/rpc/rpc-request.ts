@@ -345,12 +345,19 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       return;
     }
     this.#rest();
-    this.#reading = this.#unread.passOnWhole(bytes, () => {
+    this.#reading = this.#unread;
+    this.#unread.takeWhole(bytes, () => {
       this.#reading = undefined;
       this.#onStreamAnswer();
       this.#countEvent();
       this.#goOn();
     });
+    this.#passOnParts();
+  }
+
+  /** A part at a time: the handler holds the request until it wants the next one. */
+  #passOnParts(): void {
+    while (!this.#isHeld && this.#unread?.tryPassOnPart() === true);
   }
 
   /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */
@@ -471,14 +478,13 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   pause(): void {
     if (this.#state === 'done') return;
     this.#isHeld = true;
-    this.#unread?.pause();
     this.#rest();
   }
 
   resume(): void {
     if (this.#state === 'done' || !this.#isHeld) return;
     this.#isHeld = false;
-    this.#unread?.resume();
+    this.#passOnParts();
     this.#goOn();
   }
 
@@ -562,7 +568,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#events = undefined;
     this.#received?.clear();
     this.#room?.release();
-    this.#unread?.drop();
+    this.#unread?.cancel();
     this.#plan.stream?.forget(this.#plan.id, this);
     return true;
   }

@@ -1,5 +1,5 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
-import { addPiece, withoutByteOrderMark, type Scan } from '../../bytes/index.js';
+import { addPiece, withoutByteOrderMark } from '../../bytes/index.js';
 import { limits, KIB } from '../../shared/index.js';
 
 /** Bytes of a large list that go to the list thread, or come from it, in one go: more would hold up the event loop. */
@@ -14,7 +14,9 @@ export class UnreadAnswer {
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
-  #whole: WholeAnswer | undefined;
+  /** What is left of an assembled answer. */
+  #whole: Buffer | undefined;
+  #beforeLast: () => void = () => undefined;
 
   constructor(taker: UnreadTaker) {
     this.#taker = taker;
@@ -37,24 +39,28 @@ export class UnreadAnswer {
   }
 
   /**
-   * Passes on a large answer that did not begin like a result, and was therefore assembled after all.
+   * Takes a large answer that did not begin like a result, and was therefore assembled after all.
    * @param beforeLast as for `end`.
    */
-  passOnWhole(bytes: Buffer, beforeLast: () => void): Scan {
-    return (this.#whole = new WholeAnswer(bytes, this.#taker, beforeLast));
+  takeWhole(bytes: Buffer, beforeLast: () => void): void {
+    this.#whole = bytes;
+    this.#beforeLast = beforeLast;
   }
 
-  /** Stops passing on parts until `resume`. */
-  pause(): void {
-    this.#whole?.pause();
+  /** Passes on the next part of it, since copying 60 MiB takes 30 ms. @returns whether there was one. */
+  tryPassOnPart(): boolean {
+    const whole = this.#whole;
+    if (whole === undefined) return false;
+    const isLast = whole.length <= LIST_PART_BYTES;
+    this.#whole = isLast ? undefined : whole.subarray(LIST_PART_BYTES);
+    if (isLast) this.#beforeLast();
+    this.#taker([Buffer.from(whole.subarray(0, LIST_PART_BYTES))], isLast);
+    return true;
   }
 
-  resume(): void {
-    this.#whole?.resume();
-  }
-
-  drop(): void {
-    this.#pieces = undefined;
+  /** Nothing more is passed on. */
+  cancel(): void {
+    this.#pieces = this.#whole = undefined;
   }
 
   /** The answer will be sent again from its beginning. @returns false when a part of it was already passed on. */
@@ -72,48 +78,5 @@ export class UnreadAnswer {
     this.#pieces = undefined;
     this.#pieceBytes = 0;
     return pieces;
-  }
-}
-
-/** Passes on one part per turn of the event loop, since copying 60 MiB takes 30 ms; waits while its taker is paused. */
-class WholeAnswer implements Scan {
-  readonly #bytes: Buffer;
-  readonly #taker: UnreadTaker;
-  readonly #beforeLast: () => void;
-  #at = 0;
-  #isHeld = false;
-  #next: NodeJS.Immediate | undefined;
-
-  constructor(bytes: Buffer, taker: UnreadTaker, beforeLast: () => void) {
-    this.#bytes = bytes;
-    this.#taker = taker;
-    this.#beforeLast = beforeLast;
-    this.resume();
-  }
-
-  pause(): void {
-    this.#isHeld = true;
-  }
-
-  resume(): void {
-    this.#isHeld = false;
-    if (this.#at < this.#bytes.length) this.#next ??= setImmediate(() => this.#passOn());
-  }
-
-  cancel(): void {
-    clearImmediate(this.#next);
-    this.#at = this.#bytes.length;
-  }
-
-  #passOn(): void {
-    this.#next = undefined;
-    if (this.#isHeld) return;
-    const end = this.#at + LIST_PART_BYTES;
-    const part = Buffer.from(this.#bytes.subarray(this.#at, end));
-    this.#at = end;
-    const isLast = end >= this.#bytes.length;
-    if (isLast) this.#beforeLast();
-    else this.#next = setImmediate(() => this.#passOn());
-    this.#taker([part], isLast);
   }
 }
