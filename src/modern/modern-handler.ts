@@ -114,8 +114,12 @@ export class ModernHandler {
     }
   }
 
-  /** No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. */
+  /**
+   * No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. No
+   * more is listened to, either.
+   */
   drain(): void {
+    this.#parts.listenings.drain();
     this.#parts.heldCalls.giveUpAll();
   }
 

@@ -72,7 +72,6 @@ export class Relay {
   readonly #eras: ServedEras;
   /** Serves the modern era; `undefined` where that era is not served. */
   readonly #modernHandler: ModernHandler | undefined;
-  #listenings: Listenings | undefined;
   readonly #configRounds: ConfigRounds | undefined;
   #isDraining = false;
   #isRetired = false;
@@ -112,14 +111,12 @@ export class Relay {
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
     const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
-    const listenings = new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds });
-    this.#listenings = listenings;
     const handler = new ModernHandler({
-      context: this.#context,
+      context,
       leases,
       dispatcher,
       heldCalls: new HeldCalls({ deadlines, ...siblings }),
-      listenings,
+      listenings: new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds }),
       eras: eras.served,
     });
     dispatcher.onModern = (caller, exchange, message, envelope) => {
@@ -204,7 +201,6 @@ export class Relay {
   /** Ends the streams that do not belong to a request, and opens no more: for a process that waits for its last answers. */
   drain(): void {
     this.#isDraining = true;
-    this.#listenings?.drain();
     this.#modernHandler?.drain();
     this.#sessions.endStreams();
   }

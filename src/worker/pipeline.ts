@@ -195,23 +195,21 @@ export class Pipeline implements EdgeHandler {
 
   /** A request that another worker admitted and passed on, because this worker owns its session. */
   onHop(identity: ForwardedIdentity, exchange: Exchange): void {
-    const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
-    if (outcome instanceof Promise)
-      void outcome.then((late) =>
-        wakeScheduler.run(identity.subject, () => this.#onHopAdmission(identity, exchange, late)),
-      );
-    else this.#onHopAdmission(identity, exchange, outcome);
+    this.#admitForwarded(identity, (outcome) => this.#onHopAdmission(identity, exchange, outcome));
   }
 
   /** A message about a request in flight here, which reached the successor first. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
-    const onOutcome = (outcome: AdmissionOutcome): void => {
+    this.#admitForwarded(identity, (outcome) => {
       if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
       else this.#parts.relay.handle(outcome.caller, exchange);
-    };
-    const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
-    if (outcome instanceof Promise) void outcome.then(onOutcome);
-    else onOutcome(outcome);
+    });
+  }
+
+  #admitForwarded({ subject, virtualHostId }: ForwardedIdentity, next: (outcome: AdmissionOutcome) => void): void {
+    const outcome = this.#parts.admission.admitSubject(subject, virtualHostId);
+    if (outcome instanceof Promise) void outcome.then((late) => wakeScheduler.run(subject, () => next(late)));
+    else next(outcome);
   }
 
   /** Guards against DNS rebinding, and sets the CORS headers that a browser needs to read the answer. */
@@ -286,32 +284,37 @@ export class Pipeline implements EdgeHandler {
   }
 
   #toOwner(caller: Caller, exchange: Exchange): void {
-    const { slot, hops, figures, watch } = this.#parts;
     const owner = this.#ownerOf(exchange);
-    if (owner === slot && !this.#isRetired) return this.#toRelay(caller, exchange);
-    // The request waited here for its turn and a successor came meanwhile: the successor watches it now.
-    watch?.leave(exchange);
-    if (figures !== undefined) figures.passedHops += 1;
-    const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    // Thousands of requests may fail at once when the owner is lost.
-    hops.forward(owner, identity, exchange, (failure) =>
-      wakeScheduler.run(identity.subject, () => this.#onHopFailure(owner, identity, exchange, failure)),
-    );
+    if (owner === this.#parts.slot && !this.#isRetired) this.#toRelay(caller, exchange);
+    else
+      this.#forward(owner, caller, exchange, (identity, failure) =>
+        this.#onHopFailure(owner, identity, exchange, failure),
+      );
   }
 
   /** Passes on a request that another worker must serve, as has shown only now that it was read. */
   passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
+    this.#forward(slot, caller, exchange, (_identity, failure) => {
+      this.#parts.figures?.failedHops.count(failure);
+      this.#parts.watch?.watch(caller, exchange);
+      onGone(failure === 'owner-absent' ? undefined : REFUSED_BY_FAILURE[failure]);
+    });
+  }
+
+  /** The owner watches the request from here on; this worker may have done so while it waited for its turn, or was read. */
+  #forward(
+    owner: number,
+    { subject, virtualHost }: Caller,
+    exchange: Exchange,
+    onFailure: (identity: ForwardedIdentity, failure: HopFailure) => void,
+  ): void {
     const { hops, figures, watch } = this.#parts;
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
-    const { subject, virtualHost } = caller;
-    hops.forward(slot, { subject, virtualHostId: virtualHost.id }, exchange, (failure) =>
-      wakeScheduler.run(subject, () => {
-        figures?.failedHops.count(failure);
-        watch?.watch(caller, exchange);
-        onGone(failure === 'owner-absent' ? undefined : REFUSED_BY_FAILURE[failure]);
-      }),
-    );
+    const identity = { subject, virtualHostId: virtualHost.id };
+    // Thousands of requests may fail at once when the owner is lost.
+    const fail = (failure: HopFailure): void => wakeScheduler.run(subject, () => onFailure(identity, failure));
+    hops.forward(owner, identity, exchange, fail);
   }
 
   /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. A sole worker owns all ids. */

@@ -249,14 +249,17 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     figures,
     logger,
   });
-  const hopOptions = { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger };
-  const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), hopSecret, hopOptions, (hop, exchange) =>
-    pipeline.onHop(hop, exchange),
-  );
+  const { bodyBytesMax } = options;
+  const hopOwner = { secret: hopSecret, bodyBytesMax, answerMemory: memories.answers, logger };
+  const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), {
+    ...hopOwner,
+    onExchange: (hop, exchange) => pipeline.onHop(hop, exchange),
+  });
   // Listens on the predecessor's socket once this worker has a successor.
-  const passedBack = new HopListener(pastPath, hopSecret, hopOptions, (hop, exchange) =>
-    pipeline.onPassedBack(hop, exchange),
-  );
+  const passedBack = new HopListener(pastPath, {
+    ...hopOwner,
+    onExchange: (hop, exchange) => pipeline.onPassedBack(hop, exchange),
+  });
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
   await hopListener.prepare();

@@ -14,6 +14,7 @@ import {
   type RoomWaiter,
   type ShareBound,
 } from '../../fair/index.js';
+import type { Logger } from '../../shared/index.js';
 import { FlowSender, HopBody } from './flow.js';
 import { HopFault, type FrameKind } from './frames.js';
 import {
@@ -28,6 +29,18 @@ import type { HopSocket, HopStream } from './socket.js';
 
 const NO_BODY = Buffer.alloc(0);
 
+/** What the requests that come over hops need of their owner. */
+export interface HopOwner {
+  readonly secret: Uint8Array;
+  /** The limit for request bodies; the peer worker has the same one. */
+  readonly bodyBytesMax: number;
+  /** The memory in which answers count while they wait for the peer. */
+  readonly answerMemory: MessageMemory;
+  /** Takes each request once its body has arrived; the answer goes back through the exchange. */
+  readonly onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void;
+  readonly logger: Logger;
+}
+
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
 
 export class HopExchange extends Exchange implements HopStream {
@@ -36,7 +49,7 @@ export class HopExchange extends Exchange implements HopStream {
   /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
   #isLeft = false;
   readonly #socket: HopSocket;
-  readonly #onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void;
+  readonly #owner: HopOwner;
   readonly #outflow: FlowSender;
   readonly #request: ForwardedRequestHead['request'];
   /** The request's body, until it is complete. */
@@ -49,29 +62,17 @@ export class HopExchange extends Exchange implements HopStream {
   /** The answer's status, and the bytes given of its body. */
   #status = 0;
   #answerBytes = 0;
-  readonly #answerMemory: MessageMemory | undefined;
   /** Counts bytes that wait for credit as unread. */
   #room: AnswerRoom | undefined;
 
-  /**
-   * @param onExchange is called once the body has arrived, if there is one.
-   * @param answerMemory in which the subject's large answers count while they wait for credit.
-   */
-  constructor(
-    socket: HopSocket,
-    stream: number,
-    { hop, request, bodyBytes }: ForwardedRequestHead,
-    onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void,
-    answerMemory?: MessageMemory,
-  ) {
+  constructor(socket: HopSocket, stream: number, { hop, request, bodyBytes }: ForwardedRequestHead, owner: HopOwner) {
     super();
     this.#socket = socket;
     this.stream = stream;
     this.hop = hop;
     this.#request = request;
     this.#arriving = bodyBytes === 0 ? undefined : new HopBody(socket, stream, bodyBytes);
-    this.#onExchange = onExchange;
-    this.#answerMemory = answerMemory;
+    this.#owner = owner;
     this.#outflow = new FlowSender(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
   }
@@ -104,7 +105,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#arriving.isComplete) return;
     this.#request.body = this.#arriving.bytes;
     this.#arriving = undefined;
-    this.#onExchange(this.hop, this);
+    this.#owner.onExchange(this.hop, this);
     if (this.#isLeft) this.#abort();
   }
 
@@ -136,7 +137,7 @@ export class HopExchange extends Exchange implements HopStream {
 
   /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
-    return this.#roomOfAnswer()?.make(bytes, waiter) ?? 'room';
+    return this.#roomOfAnswer().make(bytes, waiter);
   }
 
   releaseBody(): void {
@@ -182,7 +183,7 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   countInPieces(bytes: number): void {
-    if (this.#state === 'streaming') this.#roomOfAnswer()?.countInPieces(bytes);
+    if (this.#state === 'streaming') this.#roomOfAnswer().countInPieces(bytes);
   }
 
   /** The peer worker has passed on or dropped bytes. */
@@ -217,12 +218,11 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   #countWaiting({ length }: Uint8Array): void {
-    if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);
+    if (!this.#outflow.isEmpty) this.#roomOfAnswer().countUnread(length);
   }
 
-  #roomOfAnswer(): AnswerRoom | undefined {
-    if (this.#answerMemory === undefined) return undefined;
-    return (this.#room ??= new AnswerRoom(this.#answerMemory, this.hop.subject));
+  #roomOfAnswer(): AnswerRoom {
+    return (this.#room ??= new AnswerRoom(this.#owner.answerMemory, this.hop.subject));
   }
 
   /** Ends the hop without an answer. */

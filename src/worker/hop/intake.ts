@@ -1,48 +1,24 @@
-// The owner's end of one link: checks the secret, assembles requests, and hands each to `onExchange` as an exchange.
+// The owner's end of one link: checks the secret, and hands each request to the owner as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Exchange } from '../../exchange/index.js';
-import { limits, type Logger } from '../../shared/index.js';
-import type { MessageMemory } from '../../fair/index.js';
-import { HopExchange } from './exchange.js';
+import { limits } from '../../shared/index.js';
+import { HopExchange, type HopOwner } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
-import { readRequestHead, type ForwardedIdentity } from './heads.js';
+import { readRequestHead } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { RestoredSocket } from '../../process/index.js';
 
-export interface HopIntakeOptions {
-  /** The limit for request bodies; the peer worker has the same one. */
-  readonly bodyBytesMax: number;
-  /** The memory in which answers count while they wait for the peer. */
-  readonly answerMemory?: MessageMemory;
-  readonly logger: Logger;
-}
-
-export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void;
-
 export class HopIntake implements HopSocketHandler {
   readonly #socket: HopSocket<HopExchange>;
-  readonly #secret: Uint8Array;
-  readonly #bodyBytesMax: number;
-  readonly #answerMemory: MessageMemory | undefined;
-  readonly #onExchange: OnHopExchange;
+  readonly #owner: HopOwner;
   readonly #onClosed: (intake: HopIntake) => void;
   readonly #helloTimer: NodeJS.Timeout;
   #isTrusted = false;
 
-  constructor(
-    socket: Socket,
-    secret: Uint8Array,
-    options: HopIntakeOptions,
-    onExchange: OnHopExchange,
-    onClosed: (intake: HopIntake) => void,
-  ) {
-    this.#secret = secret;
-    this.#bodyBytesMax = options.bodyBytesMax;
-    this.#answerMemory = options.answerMemory;
-    this.#onExchange = onExchange;
+  constructor(socket: Socket, owner: HopOwner, onClosed: (intake: HopIntake) => void) {
+    this.#owner = owner;
     this.#onClosed = onClosed;
-    this.#socket = new HopSocket(socket, options.logger, this);
+    this.#socket = new HopSocket(socket, owner.logger, this);
     this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.peerAnswerMsMax);
   }
 
@@ -84,9 +60,9 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #checkSecret(kind: FrameKind, payload: Buffer): void {
-    const isTrusted =
-      kind === 'hello' && payload.length === this.#secret.length && timingSafeEqual(payload, this.#secret);
-    if (!isTrusted) throw new HopFault('the first frame is not the secret');
+    const { secret } = this.#owner;
+    if (kind !== 'hello' || payload.length !== secret.length || !timingSafeEqual(payload, secret))
+      throw new HopFault('the first frame is not the secret');
     this.#isTrusted = true;
     clearTimeout(this.#helloTimer);
   }
@@ -94,10 +70,10 @@ export class HopIntake implements HopSocketHandler {
   #onRequest(stream: number, payload: Buffer): void {
     const head = readRequestHead(payload);
     if (this.#socket.streams.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
-    if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
-    const exchange = new HopExchange(this.#socket, stream, head, this.#onExchange, this.#answerMemory);
+    if (head.bodyBytes > this.#owner.bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
+    const exchange = new HopExchange(this.#socket, stream, head, this.#owner);
     if (!this.#socket.streams.add(exchange)) throw new HopFault('stream in use');
-    if (head.bodyBytes === 0) this.#onExchange(head.hop, exchange);
+    if (head.bodyBytes === 0) this.#owner.onExchange(head.hop, exchange);
   }
 }
 
@@ -114,16 +90,12 @@ export const HOP_LINKS_MAX = 2_048;
 export class HopListener extends RestoredSocket {
   readonly #intakes: Set<HopIntake>;
 
-  /**
-   * @param path of the socket (`hopSocketPath`).
-   * @param onExchange is given each request as it arrives; the answer goes back through the exchange.
-   */
-  constructor(path: string, secret: Uint8Array, options: HopIntakeOptions, onExchange: OnHopExchange) {
-    const { logger } = options;
+  constructor(path: string, owner: HopOwner) {
+    const { logger } = owner;
     const intakes = new Set<HopIntake>();
     const onClosed = (intake: HopIntake): void => void intakes.delete(intake);
     super(path, {
-      onConnection: (socket) => intakes.add(new HopIntake(socket, secret, options, onExchange, onClosed)),
+      onConnection: (socket) => intakes.add(new HopIntake(socket, owner, onClosed)),
       onRenewed: () => logger.warn('the socket for hops was removed; it is made again'),
       onFault: (reason) => logger.error({ reason }, 'the other workers cannot reach this one'),
       connectionsMax: HOP_LINKS_MAX,

@@ -3,13 +3,15 @@ import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Exchange } from '../../../src/exchange/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
-import type { MessageMemory } from '../../../src/fair/message-memory.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
+import { createMessageMemories, type MessageMemory } from '../../../src/fair/message-memory.js';
 import type { ForwardedIdentity } from '../../../src/worker/hop/heads.js';
 import { HopListener } from '../../../src/worker/hop/intake.js';
 import { Hops, hopSocketPath } from '../../../src/worker/hop/hops.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { createAccounts } from '../../support/shares.js';
 
 export const OWNER_SLOT = 1;
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;
@@ -21,6 +23,13 @@ export interface Arrival {
   readonly exchange: Exchange;
 }
 
+/** Memory for answers, with the room of a worker. */
+export function roomForAll(t: Test): MessageMemory {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  return createMessageMemories(createAccounts(), deadlines).answers;
+}
+
 export class HopPair {
   readonly directory: string;
   readonly secret = randomBytes(32);
@@ -30,9 +39,9 @@ export class HopPair {
   /** Called synchronously for each arrival. */
   onArrival: (arrival: Arrival) => void = () => {};
   #listener: HopListener | undefined;
-  readonly #answerMemory: MessageMemory | undefined;
+  readonly #answerMemory: MessageMemory;
 
-  constructor(t: Test, answerMemory?: MessageMemory) {
+  constructor(t: Test, answerMemory: MessageMemory = roomForAll(t)) {
     this.#answerMemory = answerMemory;
     this.directory = createScratchDirectory(t);
     this.hops = new Hops(this.directory, this.secret, logger);
@@ -47,11 +56,15 @@ export class HopPair {
   }
 
   async startOwner(): Promise<void> {
-    const answerMemory = this.#answerMemory;
-    const options = { bodyBytesMax: BODY_BYTES_MAX, logger, ...(answerMemory !== undefined && { answerMemory }) };
-    this.#listener = new HopListener(this.ownerPath, this.secret, options, (hop, exchange) => {
-      this.arrivals.push({ hop, exchange });
-      this.onArrival({ hop, exchange });
+    this.#listener = new HopListener(this.ownerPath, {
+      secret: this.secret,
+      bodyBytesMax: BODY_BYTES_MAX,
+      answerMemory: this.#answerMemory,
+      logger,
+      onExchange: (hop, exchange) => {
+        this.arrivals.push({ hop, exchange });
+        this.onArrival({ hop, exchange });
+      },
     });
     await this.#listener.prepare();
     this.#listener.take();

@@ -6,7 +6,7 @@ import { Predecessor, predecessorSocketPath } from '../../../src/worker/hop/hops
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
-import { BODY_BYTES_MAX, HOP, logger } from './pair.js';
+import { BODY_BYTES_MAX, HOP, logger, roomForAll } from './pair.js';
 import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 interface Stage {
@@ -25,10 +25,16 @@ function stage(t: Test): Stage {
   t.teardown(() => predecessor.close());
   const heard: string[] = [];
   const listen = async (): Promise<HopListener> => {
-    const listener = new HopListener(path, secret, { bodyBytesMax: BODY_BYTES_MAX, logger }, (hop, exchange) => {
-      t.same(hop, HOP);
-      heard.push(exchange.request.body.toString());
-      exchange.respond(202, '', '');
+    const listener = new HopListener(path, {
+      secret,
+      bodyBytesMax: BODY_BYTES_MAX,
+      answerMemory: roomForAll(t),
+      logger,
+      onExchange: (hop, exchange) => {
+        t.same(hop, HOP);
+        heard.push(exchange.request.body.toString());
+        exchange.respond(202, '', '');
+      },
     });
     await listener.listen();
     t.teardown(() => listener.close());
