@@ -38,7 +38,7 @@ const INPUT_PAUSE_MS = 250;
 
 /** The request whose backend asks. */
 export interface ModernLegOwner extends AskingStream {
-  /** The answer is the final one, after all. */
+  /** The answer is the final one. */
   onWhole(bytes: Buffer, message: BackendMessage): void;
   /** The client has answered everything: the request is to be made again. */
   onInput(): void;
@@ -133,28 +133,18 @@ export class ModernLeg {
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 
-  /**
-   * Checks whether an answer is the final one.
-   * @param status of HTTP.
-   * @returns false when it is; otherwise the owner hears what becomes of it.
-   */
-  takes(bytes: Buffer, message: BackendMessage, status: number): boolean {
+  /** The owner hears what becomes of the answer. @param status of HTTP. */
+  onAnswer(bytes: Buffer, message: BackendMessage, status: number): void {
     const { upstream, message: call } = this.#plan;
-    if (message.isError) return status === REFUSED && this.#tryRefresh(bytes, message);
-    if (this.#hasEnvelope) return false;
+    if (message.isError && status === REFUSED && this.#tryRefresh(bytes, message)) return;
+    if (message.isError || this.#hasEnvelope) return this.#owner.onWhole(bytes, message);
     const result = bytes.subarray(message.bodyStart, message.bodyEnd);
-    let isWithin = true;
-    let isWhole = false;
     this.#reading = readResultType(upstream.subject, result, (type) => {
       this.#reading = undefined;
-      if (type === 'complete') {
-        if (isWithin) isWhole = true;
-        else this.#owner.onWhole(bytes, message);
-      } else if (type === 'input_required' && mayAskForInput(call.method)) this.#beginRound(result);
+      if (type === 'complete') this.#owner.onWhole(bytes, message);
+      else if (type === 'input_required' && mayAskForInput(call.method)) this.#beginRound(result);
       else this.#owner.onNoInput(undefined);
     });
-    isWithin = false;
-    return !isWhole;
   }
 
   /** A backend that has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */

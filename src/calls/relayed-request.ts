@@ -172,7 +172,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     // The bytes may be needed until the client has answered what they ask, so they are copied.
     const kept = isInPlace ? Buffer.from(bytes) : bytes;
-    if (!this.#modern.takes(kept, message, this.request?.status ?? 0)) this.onWhole(kept, message);
+    this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
   /** For `ModernLeg`, like the next two methods. */

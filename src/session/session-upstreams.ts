@@ -11,6 +11,7 @@ import {
 import type { UpstreamRecord } from './directory/session-record.js';
 import {
   type UpstreamContext,
+  type UpstreamOwner,
   UpstreamSession,
   type UpstreamSessionRecord,
   sessionHeaders,
@@ -139,23 +140,21 @@ interface AppliedConfig {
   readonly before: CompiledBackend | undefined;
 }
 
-type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped' | 'onProgress' | 'onListChanged'>>;
-
 export class SessionUpstreams {
   readonly #context: UpstreamContext;
   readonly #identity: SessionIdentity;
   readonly #memory: SessionMemory;
-  readonly #listener: Listener;
+  readonly #owner: UpstreamOwner;
   readonly #byBackend = new Map<string, UpstreamSession>();
   /** What the client must be told about its lists. */
   readonly news = new ListNews();
   #virtualHost: CompiledVirtualHost | undefined;
 
-  constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, listener: Listener) {
+  constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, owner: UpstreamOwner) {
     this.#context = context;
     this.#identity = identity;
     this.#memory = memory;
-    this.#listener = listener;
+    this.#owner = owner;
   }
 
   /** The virtual host by the config applied last. */
@@ -170,10 +169,7 @@ export class SessionUpstreams {
       this.#memory.keep(UPSTREAM_SESSION_BYTES_EACH);
       const { subject, introduction, protocolVersion } = this.#identity;
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, protocolVersion);
-      upstream.onOpened = this.#listener.onOpened;
-      upstream.onDropped = this.#listener.onDropped;
-      upstream.onProgress = this.#listener.onProgress;
-      upstream.onListChanged = this.#listener.onListChanged;
+      upstream.owner = this.#owner;
       this.#byBackend.set(backend.name, upstream);
     }
     return upstream;

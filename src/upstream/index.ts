@@ -16,5 +16,5 @@ export { Discovery } from './session/modern-handshake.js';
 export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { SessionShare, UpstreamSessionRecord } from './session/known-mirrors.js';
-export { UpstreamSession } from './session/upstream-session.js';
+export { type UpstreamOwner, UpstreamSession } from './session/upstream-session.js';
 export { OwnRequestIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';

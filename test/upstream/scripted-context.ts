@@ -10,6 +10,7 @@ import { type OAuthSourceMeans, Tokens } from '../../src/credentials/oauth-sourc
 import { ConnectLinks } from '../../src/credentials/connect-links.js';
 import { SecretKeys } from '../../src/credentials/secrets/secret-keys.js';
 import { UserTokens } from '../../src/credentials/user-tokens.js';
+import type { UpstreamOwner } from '../../src/upstream/session/upstream-session.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
 import type { UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -19,6 +20,14 @@ import { ScriptedUpstream } from './scripted-upstream.js';
 import { upstreamOptions } from '../support/upstream-options.js';
 
 const TICK_MS = 10;
+
+/** Of an upstream session: hears nothing. */
+export const SILENT_OWNER: UpstreamOwner = {
+  onOpened: () => undefined,
+  onDropped: () => undefined,
+  onProgress: () => false,
+  onListChanged: () => undefined,
+};
 
 export class ScriptedContext implements UpstreamContext {
   readonly http = new ScriptedUpstream();

@@ -1,9 +1,8 @@
 // All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
 import type { Era } from '../../mcp/index.js';
-import type { DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import type { HttpUpstream, UpstreamFault } from '../../http-client/index.js';
+import type { UpstreamFault } from '../../http-client/index.js';
 import {
   type CircuitState,
   OriginCircuit,
@@ -194,16 +193,6 @@ export function otherEra(era: Era): Era {
 
 /** Backend URLs whose reachability is remembered, per worker. Beyond that, the oldest is forgotten, and learned again. */
 export const ENDPOINTS_MAX = 16_384;
-/** Probes in progress at once, per worker. Beyond that, further origins wait for their next turn. */
-export const ORIGIN_PROBES_MAX = 64;
-
-interface BackendEndpointsOptions {
-  readonly http: HttpUpstream;
-  readonly deadlines: DeadlineWheel;
-  readonly connectTimeoutMs: number;
-  readonly nowMs: () => number;
-  readonly random?: () => number;
-}
 
 /** Whether an origin can be reached, and the fault if not. */
 export interface OriginView {
@@ -219,24 +208,9 @@ export class BackendEndpoints {
   /** Both maps: oldest first. */
   readonly #circuits = new Map<string, OriginCircuit>();
   readonly #endpoints = new Map<string, BackendEndpoint>();
-  #probeCount = 0;
 
-  constructor({ http, deadlines, connectTimeoutMs, nowMs, random = Math.random }: BackendEndpointsOptions) {
-    this.#context = {
-      http,
-      deadlines,
-      connectTimeoutMs,
-      nowMs,
-      random,
-      tryBeginProbe: () => {
-        if (this.#probeCount >= ORIGIN_PROBES_MAX) return false;
-        this.#probeCount += 1;
-        return true;
-      },
-      endProbe: () => {
-        this.#probeCount -= 1;
-      },
-    };
+  constructor(options: Omit<CircuitContext, 'random' | 'probes'> & Partial<Pick<CircuitContext, 'random'>>) {
+    this.#context = { random: Math.random, probes: { count: 0 }, ...options };
   }
 
   of({ origin, path }: UpstreamTarget): BackendEndpoint {

@@ -53,10 +53,12 @@ export interface CircuitContext {
   nowMs(): number;
   /** From 0 up to 1: spreads the probes of many origins and many workers over time. */
   random(): number;
-  /** Reserves one more probe. @returns false when too many are in flight. */
-  tryBeginProbe(): boolean;
-  endProbe(): void;
+  /** How many probes are in progress. */
+  readonly probes: { count: number };
 }
+
+/** Probes in progress at once, per worker. Beyond that, further origins wait for their next turn. */
+export const ORIGIN_PROBES_MAX = 64;
 
 /** Any path will do, since a refusal counts as a response. The response is not read. */
 const PROBE_PATH = '/';
@@ -128,12 +130,13 @@ export class OriginCircuit {
   }
 
   #onProbeDue(): void {
-    const { http, deadlines, connectTimeoutMs } = this.#context;
+    const { http, deadlines, connectTimeoutMs, probes } = this.#context;
     if (this.#context.nowMs() - this.#neededAtMs > ORIGIN_FORGOTTEN_MS) {
       this.#close();
-    } else if (!this.#context.tryBeginProbe()) {
+    } else if (probes.count >= ORIGIN_PROBES_MAX) {
       this.#probeLater();
     } else if (this.#transition('open', 'half-open')) {
+      probes.count += 1;
       const target = { origin: this.#origin, path: PROBE_PATH };
       this.#probe = http.dispatch(plainRequest('', target, 'GET', PROBE_HEADERS), {
         onHead: () => this.#close(),
@@ -169,7 +172,7 @@ export class OriginCircuit {
     if (from === 'half-open') {
       this.#probe?.abort();
       this.#probe = undefined;
-      this.#context.endProbe();
+      this.#context.probes.count -= 1;
     }
     this.#state = to;
     if (to === 'closed') this.#fault = undefined;

@@ -54,9 +54,6 @@ export interface HandshakeHandler {
 const NO_HEADERS: readonly string[] = [];
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-// The parts around the id and the caller's introduction, with the version that is offered first.
-const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
-const LATEST_OFFER = offerOf(LATEST_PROTOCOL_VERSION);
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
 const BEHIND_CLIENT_INFO = Buffer.from('}}');
 
@@ -182,7 +179,7 @@ export class Initialization extends Handshake implements RequestHandler {
     const { endpoint, introduction } = this.plan;
     const id = this.context.ids.next();
     this.#sessionId = '';
-    const headers = withHeaders(endpoint.contentHeaders, cookieHeader(this.#cookies));
+    const headers = withHeaders(endpoint.contentHeaders, this.#cookies === '' ? NO_HEADERS : ['cookie', this.#cookies]);
     const body = initializeBody(id, this.#version, introduction);
     this.#request = this.ask(id, { body }, headers, this, this, this.#stream);
   }
@@ -343,13 +340,9 @@ const OTHER_ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
 ]);
 
 function initializeBody(id: Buffer, version: string, { capabilities, clientInfo }: ClientIntroduction): Buffer {
-  const offer = version === LATEST_PROTOCOL_VERSION ? LATEST_OFFER : offerOf(version);
-  const before = [BEFORE_ID, id, offer, capabilities, BEFORE_CLIENT_INFO];
-  return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
-}
-
-function offerOf(version: string): Buffer {
-  return Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`);
+  const offer = `"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`;
+  const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${offer}`);
+  return Buffer.concat([before, capabilities, BEFORE_CLIENT_INFO, clientInfo, BEHIND_CLIENT_INFO]);
 }
 
 function resultOf(record: UpstreamSessionRecord, said: Buffer): HandshakeResult {
@@ -358,26 +351,21 @@ function resultOf(record: UpstreamSessionRecord, said: Buffer): HandshakeResult 
 
 type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
-/** The headers of every request in a session (C09, C10). */
-export function sessionHeaders({ sessionId, protocolVersion, cookies = '' }: Carried): readonly string[] {
-  const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
+/** The headers of every request in a session (C09, C10). @param own of every request of this kind. */
+export function sessionHeaders(
+  { sessionId, protocolVersion, cookies = '' }: Carried,
+  own = CONTENT_HEADERS,
+): readonly string[] {
+  const headers = [...own, 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
   if (cookies !== '') headers.push('cookie', cookies);
   return headers;
 }
 
-function cookieHeader(cookies: string): readonly string[] {
-  return cookies === '' ? NO_HEADERS : ['cookie', cookies];
-}
-
 /** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */
-export function listeningHeaders(record: UpstreamSessionRecord | undefined, lastEventId: string): string[] {
-  const { sessionId = '', protocolVersion = '', cookies = '' } = record ?? {};
-  const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
-  if (sessionId !== '') headers.push('mcp-session-id', sessionId);
-  headers.push(...cookieHeader(cookies));
-  if (lastEventId !== '') headers.push('last-event-id', lastEventId);
-  return headers;
+export function listeningHeaders(record: Carried, lastEventId: string): readonly string[] {
+  const headers = sessionHeaders(record, ['accept', 'text/event-stream']);
+  return lastEventId === '' ? headers : [...headers, 'last-event-id', lastEventId];
 }
 
 /** Returns the same array when there is nothing to add, because serialized heads are remembered by array. */

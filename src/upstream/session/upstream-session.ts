@@ -51,16 +51,23 @@ export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
 const NONE: readonly ExtraCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
+const NOTHING_CARRIED = { sessionId: '', protocolVersion: '' };
+
+/** What a client's session hears of its upstream sessions. */
+export interface UpstreamOwner {
+  /** The waiting requests go on after this. */
+  onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
+  /** It was lost or closed. */
+  onDropped(upstream: UpstreamSession): void;
+  /** Progress on the one stream of an SSE backend, to which nobody listens. @returns whether a request waits for it. */
+  onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
+  /** The backend says that a list has changed, on whatever stream. */
+  onListChanged(method: string): void;
+}
 
 export class UpstreamSession extends UpstreamOpening {
-  /** Called each time it was opened, before the waiting requests go on. */
-  onOpened: ((upstream: UpstreamSession, metadata: RequestMetadata) => void) | undefined = undefined;
-  /** Called each time it was lost or closed. */
-  onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
-  /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
-  onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
-  /** Called when the backend says that a list has changed, on whatever stream. */
-  onListChanged: ((method: string) => void) | undefined = undefined;
+  /** The client's session, if it is for one. */
+  owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextMemory;
   /** What the backend said at the opening, as far as the session's memory has room for its texts. */
   #record: OwnRecord | undefined;
@@ -245,7 +252,7 @@ export class UpstreamSession extends UpstreamOpening {
       const request = plainRequest(this.subject, this.target, 'POST', this.#headersWith(metadata), body);
       return streams.dispatch({ ...request, head }, handler);
     }
-    const headers = listeningHeaders(this.record, from);
+    const headers = listeningHeaders(this.#record ?? NOTHING_CARRIED, from);
     const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
     return streams.dispatch(plainRequest(this.subject, this.target, 'GET', shown), handler);
   }
@@ -389,7 +396,7 @@ export class UpstreamSession extends UpstreamOpening {
   hear(method: string): void {
     if (!method.endsWith('/list_changed')) return;
     this.context.onChanged?.(this.backend, method);
-    this.onListChanged?.(method);
+    this.owner?.onListChanged(method);
   }
 
   /**
@@ -459,7 +466,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   protected override tellOpened(metadata: RequestMetadata): void {
-    this.onOpened?.(this, metadata);
+    this.owner?.onOpened(this, metadata);
   }
 
   /** The whole session uses this stream from now on, and ends with it. */
@@ -475,13 +482,13 @@ export class UpstreamSession extends UpstreamOpening {
 
   #hearUnheard(bytes: Buffer, message: BackendMessage): boolean {
     this.hear(message.method);
-    return message.method === 'notifications/progress' && this.onProgress?.(this, bytes, message) === true;
+    return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
   }
 
   #dropRecord(): void {
     const stream = this.#stream;
     this.#stream = undefined;
-    this.onDropped?.(this);
+    this.owner?.onDropped(this);
     this.#dropKept();
     stream?.close();
   }

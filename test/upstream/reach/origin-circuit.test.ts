@@ -8,11 +8,12 @@ import { ScriptedContext } from '../scripted-context.js';
 import {
   ORIGIN_ANSWERED_MS,
   PROBE_ANSWER_MS_MAX,
+  ORIGIN_PROBES_MAX,
   PROBE_DELAY_MS_MIN,
   PROBE_DELAY_MS_MAX,
   ORIGIN_FORGOTTEN_MS,
 } from '../../../src/upstream/reach/origin-circuit.js';
-import { ENDPOINTS_MAX, ORIGIN_PROBES_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
+import { ENDPOINTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
 
 const ORIGIN = 'https://b.example:8443';
 /** Deadlines fire up to one tick of the wheel late. */

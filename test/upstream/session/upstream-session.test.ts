@@ -13,7 +13,7 @@ import { UpstreamSession } from '../../../src/upstream/session/upstream-session.
 import { MIRRORS_CHARS_MAX, type TextMemory } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
-import { ScriptedContext } from '../scripted-context.js';
+import { ScriptedContext, SILENT_OWNER } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
 import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
 import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
@@ -199,7 +199,7 @@ t.test('a waiter that finds the session lost after its stream opened waits for t
   t.same(scene.told, []);
   t.equal(scene.session.state, 'opening');
   // As a session does that reopens its stream once it is open.
-  scene.session.onOpened = () => scene.session.hold();
+  scene.session.owner = { ...SILENT_OWNER, onOpened: () => scene.session.hold() };
   scene.waitReady();
   scene.handshake('S-2');
   t.same(scene.told, ['open'], 'the first has waited once');

@@ -7,11 +7,11 @@ import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
 import { type RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 import type { UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { Secrets } from '../../../src/credentials/secrets.js';
-import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
+import { type UpstreamOwner, UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
-import { ScriptedContext } from '../scripted-context.js';
+import { ScriptedContext, SILENT_OWNER } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
 
 const URL_OF_STREAM = 'https://b.example/at/sse?tenant=7';
@@ -36,7 +36,7 @@ class Scene {
     });
     this.context.credentials = { ...this.context.credentials, secrets };
     this.session = new UpstreamSession(this.context, 'alice', backend, INTRODUCTION, MEMORY);
-    this.session.onDropped = () => (this.dropCount += 1);
+    this.session.owner = { ...SILENT_OWNER, onDropped: () => (this.dropCount += 1) };
   }
 
   /** Asks for the session, which requests the stream. */
@@ -464,7 +464,8 @@ const LOG = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level"
 t.test('a server’s own message goes to its listener, else to the only request, else to nobody', async (t) => {
   const scene = new Scene(t).open();
   const heard: string[] = [];
-  scene.session.onProgress = (_upstream, _bytes, { method }) => heard.push(method) > 0;
+  const onProgress: UpstreamOwner['onProgress'] = (_upstream, _bytes, { method }) => heard.push(method) > 0;
+  scene.session.owner = { ...SILENT_OWNER, onProgress };
   scene.say(PROGRESS);
   t.same(heard, ['notifications/progress'], 'whoever waits for progress knows its token');
   scene.say(LOG);
