@@ -124,14 +124,8 @@ export function encodeComposition(composition: StoredComposition): Buffer {
   return Buffer.from(JSON.stringify(composition));
 }
 
-/** What people have set, which the tag of a composition (change.ts) is made of. */
-type SaidOfComposition = Pick<
-  Composition,
-  'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'
->;
-
-/** Server names are left out: a renamed server is the same server. */
-export function compositionTag(composition: SaidOfComposition): string {
+/** Of what people have set. Server names are left out: a renamed server is the same server. */
+export function compositionTag(composition: Omit<Composition, 'missingTools'>): string {
   const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
   const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
     tools,

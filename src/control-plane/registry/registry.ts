@@ -27,8 +27,8 @@ import {
   type StoredServer,
   newServer,
   isSameEndpoint,
+  movedServer,
   recordAfter,
-  settingsAfter,
 } from './server-state.js';
 import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
@@ -180,23 +180,17 @@ export class Registry {
       await this.#options.directory.sync();
       await this.#servers.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
-      const said = settingsAfter(record, checked);
-      const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
-      // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
-      if (prefixOf(named) !== prefixOf(record)) refuseTakenPrefix(named, this.#options.directory.servers.sorted);
-      const ownership = ownershipAfter(record, checked.team);
-      const anew = {
+      const said = {
+        ...recordAfter(record, checked, ownershipAfter(record, checked.team)),
         slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
         updatedAt: new Date().toISOString(),
       };
-      let after: StoredServer;
-      if (isSameEndpoint(record, said)) {
-        after = { ...before.row, record: recordAfter(record, said, { ...ownership, ...anew }) };
-      } else {
+      // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
+      if (prefixOf(said) !== prefixOf(record)) refuseTakenPrefix(said, this.#options.directory.servers.sorted);
+      let after: StoredServer = { ...before.row, record: said };
+      if (!isSameEndpoint(record, said)) {
         probe ??= await this.#options.prober.probe(said);
-        const blank = newServer(said, id, ownership).record;
-        const moved = { record: { ...blank, ...anew, createdAt: record.createdAt }, failures: 0 };
-        after = afterProbe(moved, probe, 'at-once', anew.updatedAt);
+        after = afterProbe(movedServer(said), probe, 'at-once', said.updatedAt);
       }
       const changes = await this.#servers.allChanges(before, after, probe && listsOf(probe));
       return { after, changes, job: createJob({ servers: [id, name, checked.name] }) };

@@ -17,13 +17,8 @@ import {
 import { tagOf } from '../common/change.js';
 import type { Ownership } from '../common/principal.js';
 
-/** What people have set, which the tag of a server (change.ts) is made of. */
-type ServerSettings = Pick<
-  ServerRecord,
-  'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'
->;
-
-export function serverETag(server: ServerSettings): string {
+/** Of what people have set. */
+export function serverETag(server: ServerRecord): string {
   const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
   return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
 }
@@ -110,57 +105,50 @@ type ListCounts = Partial<Pick<ServerRecord, 'toolCount' | 'promptCount' | 'reso
 
 // Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
 
+/** What is known of a server that no probe has reached. */
+const NOTHING_FOUND = {
+  status: 'inactive',
+  reachable: false,
+  toolCount: 0,
+  promptCount: 0,
+  resourceCount: 0,
+  templateCount: 0,
+  capabilities: {},
+  serverInfo: null,
+  lastSeen: null,
+  lastRefreshAt: null,
+  lastError: null,
+} as const;
+
 export function newServer(checked: ServerInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();
-  const { name, url, description = '', tags = [], transport = 'STREAMABLEHTTP', enabled = true } = checked;
-  const { auth, curation } = checked;
-  return {
-    record: {
-      id,
-      name,
-      slug: '',
-      url,
-      description,
-      tags,
-      transport,
-      ...(auth && { auth }),
-      ...(curation && { curation }),
-      status: 'inactive',
-      enabled,
-      ...ownership,
-      reachable: false,
-      toolCount: 0,
-      promptCount: 0,
-      resourceCount: 0,
-      templateCount: 0,
-      capabilities: {},
-      serverInfo: null,
-      createdAt: now,
-      updatedAt: now,
-      lastSeen: null,
-      lastRefreshAt: null,
-      lastError: null,
-    },
-    failures: 0,
+  const defaults = { description: '', tags: [], transport: 'STREAMABLEHTTP', enabled: true } as const;
+  const { name, url } = checked;
+  const blank = { id, name, slug: '', url, ...defaults, ...NOTHING_FOUND, createdAt: now, updatedAt: now };
+  return { record: recordAfter(blank, checked, ownership), failures: 0 };
+}
+
+/** With what people have set: what is left out stays, but for the ownership. */
+export function recordAfter(before: ServerRecord, checked: ServerInput, ownership: Ownership): ServerRecord {
+  const { auth: knownAuth, curation: knownCuration, owner: _owner, team: _team, ...record } = before;
+  const { description = record.description, tags = record.tags, transport = record.transport } = checked;
+  const { name, url, enabled = record.enabled, auth = knownAuth, curation = knownCuration } = checked;
+  const said = {
+    name,
+    url,
+    description,
+    tags,
+    transport,
+    enabled,
+    ...(auth && { auth }),
+    ...(curation && { curation }),
   };
+  return { ...record, ...said, ...ownership };
 }
 
-/** What people have set after the change: what is left out stays. */
-export function settingsAfter(before: ServerRecord, checked: ServerInput) {
-  const { description = before.description, tags = before.tags, transport = before.transport } = checked;
-  const { enabled = before.enabled, auth = before.auth, curation = before.curation } = checked;
-  return { ...checked, description, tags, transport, enabled, auth, curation };
-}
-
-/** The record of a server that stays in the same place. @param anew members with their new values. */
-export function recordAfter(
-  before: ServerRecord,
-  said: ReturnType<typeof settingsAfter>,
-  anew: Ownership & Pick<ServerRecord, 'slug' | 'updatedAt'>,
-): ServerRecord {
-  const { auth: _same, curation, team: _said, ...words } = said;
-  const { curation: _before, owner: _owner, team: _team, ...record } = before;
-  return { ...record, ...words, ...(curation && { curation }), ...anew };
+/** After a move to another place, of which nothing is known. */
+export function movedServer({ era: _era, eras: _eras, ...record }: ServerRecord): StoredServer {
+  return { record: { ...record, ...NOTHING_FOUND }, failures: 0 };
 }
 
 type Place = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
