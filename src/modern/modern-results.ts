@@ -103,6 +103,8 @@ export function resultEdits(
   const isRead = method === 'resources/read';
   const scopes = isRead ? otherScopes(result, bodyStart) : NO_EDITS;
   if (era === 'modern' && hasTypeAtAnEnd(result)) return scopes;
+  // Most results of calls, of which nothing more has to be read.
+  if (!isRead && !mayName(result, RESULT_TYPE_KEY)) return [membersBefore(result, bodyStart, RESULT_TYPE)];
   const edits = [...scopes];
   const needed = isRead && era === 'legacy' ? MEMBERS_OF_READ : ALWAYS_THERE;
   const missing = needed.filter(([name]) => !mayHaveMember(result, name));
@@ -206,11 +208,14 @@ function mayHaveMember(result: Buffer, name: string): boolean {
 /** How the escape of an ASCII letter begins. */
 const ESCAPED = Buffer.from('\\u00');
 
+function mayName(result: Buffer, key: Buffer | string): boolean {
+  return result.includes(key) || result.includes(ESCAPED);
+}
+
 /** The members of a small result with this name, written with escapes or without: clients read both alike. */
 function nodesOf(result: Buffer, name: string): readonly number[] {
   const nodes: number[] = [];
-  if (result.length > limits.readAtOnceBytesMax || !(result.includes(`"${name}"`) || result.includes(ESCAPED)))
-    return nodes;
+  if (result.length > limits.readAtOnceBytesMax || !mayName(result, `"${name}"`)) return nodes;
   if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return nodes;
   const past = scanner.next(0);
   for (let node = 1; node < past; node = scanner.next(node))
