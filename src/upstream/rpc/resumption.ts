@@ -65,14 +65,6 @@ function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }
 
-/** The reader of the answer: gets the stream's bytes and its end as from any call. */
-export interface ResumptionReader extends Omit<UpstreamHandler, 'onHead'> {
-  /** The stream continues after the last event. */
-  onResumed(): void;
-  /** The stream will never continue. */
-  onLost(fault: UpstreamFault): void;
-}
-
 type State = 'waiting' | 'asking' | 'streaming' | 'over';
 
 export class Resumption implements UpstreamCall, UpstreamHandler {
@@ -80,7 +72,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   readonly #plan: RequestPlan;
   readonly #http: HttpUpstream;
   readonly #deadlines: DeadlineWheel;
-  readonly #reader: ResumptionReader;
+  readonly #reader: UpstreamHandler;
   readonly #reconnection = new Reconnection();
   #state: State = 'waiting';
   #call: UpstreamCall | undefined;
@@ -92,13 +84,14 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   /**
    * @param http whose connections the GETs use.
+   * @param reader of the answer: gets the stream's head, each time that it continues, its bytes and its end as from any call.
    * @param isSent as for the call that brought the beginning.
    */
   constructor(
     plan: RequestPlan,
     http: HttpUpstream,
     deadlines: DeadlineWheel,
-    reader: ResumptionReader,
+    reader: UpstreamHandler,
     isSent: boolean,
   ) {
     this.#plan = plan;
@@ -162,13 +155,13 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     if (this.#state !== 'asking') return;
     if (status < 300 && contentType === 'text/event-stream') {
       this.#transition('asking', 'streaming');
-      this.#reader.onResumed();
+      this.#reader.onHead(status, contentType, '', -1, '');
     } else if (status >= 500 || status === 429) {
       this.#call?.abort();
       this.#wait(false);
     } else {
       this.abort();
-      this.#reader.onLost(refusedFault(status));
+      this.#reader.onFault(refusedFault(status));
     }
   }
 
@@ -209,26 +202,6 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     this.#state = to;
     return true;
   }
-}
-
-/**
- * The call that brings the rest of an answer.
- * @param call that brought the last piece, and ended with `ending`; `parser` has read it.
- * @returns `undefined` when there is no event to continue from, or no connections to do so.
- */
-export function resumptionOf(
-  call: UpstreamCall,
-  ending: UpstreamFault | 'end',
-  parser: EventStreamParser,
-  plan: RequestPlan,
-  deadlines: DeadlineWheel,
-  reader: ResumptionReader,
-): Resumption | undefined {
-  const { streams } = plan;
-  if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return undefined;
-  const isResumed = call instanceof Resumption;
-  const resumption = isResumed ? call : new Resumption(plan, streams, deadlines, reader, call.isSent);
-  return resumption.tryBegin(parser) ? resumption : undefined;
 }
 
 /** The request's headers, with its session id even if the backend has issued another since, but without those that describe a body. */

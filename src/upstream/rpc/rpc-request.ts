@@ -18,7 +18,6 @@ import {
   type UpstreamCall,
   upstreamFault,
   type UpstreamFault,
-  type UpstreamHandler,
 } from '../../http-client/index.js';
 import {
   BodyCollector,
@@ -37,9 +36,16 @@ import {
 import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
+import {
+  isAnswerTo,
+  isAnswerType,
+  jsonOf,
+  type RequestHandler,
+  type RequestPlan,
+  type SharedStreamReader,
+} from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
-import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
+import { Resumption } from './resumption.js';
 import { UnreadAnswer } from './unread-answer.js';
 
 /** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After that, it is cut. */
@@ -59,7 +65,7 @@ interface Ration {
   spentMs: number;
 }
 
-export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
+export class RpcRequest implements SharedStreamReader, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
   readonly #answerBytesMax: number;
@@ -119,7 +125,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
-    if (this.#state !== 'waiting') return;
+    if (this.#state !== 'waiting') return this.#onFurtherHead();
     // The message was taken: what else the response says is of no interest.
     if (this.#plan.stream !== undefined && status < 300) return void this.#transition('waiting', 'event-stream');
     this.#touch();
@@ -140,6 +146,13 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     } else if (!this.#tryFollow(status, hint)) {
       this.#fail(status >= 300 ? redirectFault(status, hint, this.#plan.target) : upstreamFault('answer-invalid'));
     }
+  }
+
+  /** Of the response that continues the stream; any other head comes too late. */
+  #onFurtherHead(): void {
+    if (this.#state !== 'resuming') return;
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
+    this.#onStream();
   }
 
   #take(chunk: Buffer): void {
@@ -176,7 +189,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
-  /** For `SseStream`: the data of one event on the stream that requests share, which may be kept. */
+  /** For `SseStream`. */
   onEvent(data: Buffer): void {
     if (!this.#isHearing) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
@@ -222,7 +235,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     else this.#fail(fault);
   }
 
-  /** For `SseStream` and `Resumption`: the stream has ended, and will never continue. */
+  /** For `SseStream`. */
   onLost(fault: UpstreamFault): void {
     this.#fail(fault);
   }
@@ -250,9 +263,12 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** The deadline continues meanwhile: that a backend can be asked again is no sign of life. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
+    const { streams } = this.#plan;
+    if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
     if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
-    const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
-    if (resumption === undefined) return false;
+    const resumption =
+      this.#resumption ?? new Resumption(this.#plan, streams, this.#deadlines, this, this.#call.isSent);
+    if (!resumption.tryBegin(this.#parser)) return false;
     this.#call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
     this.#ending = undefined;
@@ -264,11 +280,6 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     else resumption.resume();
     if (isRested) this.#touch();
     return true;
-  }
-
-  onResumed(): void {
-    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
-    this.#onStream();
   }
 
   #onJson(): void {

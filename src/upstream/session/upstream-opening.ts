@@ -67,12 +67,10 @@ const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
 export abstract class UpstreamOpening {
-  /** The subject on whose behalf the session exists. */
   readonly subject: string;
   protected readonly context: UpstreamMeans;
   /** The caller's own introduction from its `initialize` (decisions 2.4). */
   protected readonly introduction: ClientIntroduction;
-  /** The version of MCP that the caller speaks. */
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
@@ -343,10 +341,9 @@ export abstract class UpstreamOpening {
     this.noteEra(result.record.era);
     if (this.era === 'modern')
       this.endpoint.isSessionless = result.record.sessionId === '' && result.stream === undefined;
-    this.onHandshake(result, metadata);
     this.#backoff?.reset();
     this.context.log.onAvailable(this.backend);
-    this.tellOpened(metadata);
+    this.onHandshake(result, metadata);
     this.tellWaiters(undefined);
   }
 
@@ -355,14 +352,11 @@ export abstract class UpstreamOpening {
     this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
-  /** Keeps the result of the handshake; the state is `open` already. */
+  /** The session is open; the waiting requests go on after this. */
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
 
   /** A backend without sessions has said again what it offers. */
   protected abstract onDeclared(result: HandshakeResult): void;
-
-  /** Tells the observers of the session, before the waiting requests. */
-  protected abstract tellOpened(metadata: RequestMetadata): void;
 
   #onOpenFault(fault: UpstreamFault): void {
     if (!this.#transition('unavailable')) return;

@@ -221,9 +221,14 @@ export class UpstreamSession extends UpstreamOpening {
       onDone?.();
       return;
     }
+    this.#whenShown(metadata, () => this.#sendNow(message, metadata, onDone));
+  }
+
+  /** @param go called once it is known what credentials the backend is shown. */
+  #whenShown(metadata: RequestMetadata, go: () => void): void {
     const shown = this.credentials?.refresh(metadata);
-    if (shown instanceof Promise) void shown.then(() => this.#sendNow(message, metadata, onDone));
-    else this.#sendNow(message, metadata, onDone);
+    if (shown instanceof Promise) void shown.then(go);
+    else go();
   }
 
   #sendNow(message: OutgoingMessage, metadata: RequestMetadata, onDone: (() => void) | undefined): void {
@@ -436,13 +441,10 @@ export class UpstreamSession extends UpstreamOpening {
   #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
     const { target } = this;
     const own = this.#headers;
-    const tell = (): void => {
+    this.#whenShown(metadata, () => {
       const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
       this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
-    };
-    const shown = this.credentials?.refresh(metadata);
-    if (shown instanceof Promise) void shown.then(tell);
-    else tell();
+    });
   }
 
   #headersWith(metadata: RequestMetadata): readonly string[] {
@@ -455,6 +457,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#keep(result.record);
     this.#headers = result.headers;
     if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
+    this.owner?.onOpened(this, metadata);
   }
 
   protected override onDeclared({ record }: HandshakeResult): void {
@@ -463,10 +466,6 @@ export class UpstreamSession extends UpstreamOpening {
     this.#dropKept();
     this.#keep(record);
     this.context.onChanged?.(this.backend, '');
-  }
-
-  protected override tellOpened(metadata: RequestMetadata): void {
-    this.owner?.onOpened(this, metadata);
   }
 
   /** The whole session uses this stream from now on, and ends with it. */
