@@ -159,7 +159,7 @@ export class EdgeExchange extends Exchange {
     this.#corsHeaders = corsHeaders;
   }
 
-  releaseBody(): void {
+  override releaseBody(): void {
     this.incoming.releaseBody();
   }
 
@@ -218,7 +218,8 @@ export class EdgeExchange extends Exchange {
       this.#writeOpenHead(200, 'text/event-stream', sessionId, STREAM_HEADERS),
     );
     this.#res.onWritable(() => {
-      this.#onStreamWritable();
+      this.#watch?.noteProgress();
+      this.#tryMoreOfStream();
       return true;
     });
     this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
@@ -235,7 +236,10 @@ export class EdgeExchange extends Exchange {
   #openParts(to: State, writeHead: () => void): void {
     if (!this.#transition('open', to)) return;
     this.#parts = new PartWriter(this.#res, this.#answerBytes, writeHead);
-    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.#res.onWritable((offset) => {
+      this.#watch?.noteProgress();
+      return this.#tryMoreOfBody(offset);
+    });
   }
 
   write(bytes: Uint8Array): boolean {
@@ -301,11 +305,11 @@ export class EdgeExchange extends Exchange {
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
   }
 
-  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer().make(bytes, waiter);
   }
 
-  countInPieces(bytes: number): void {
+  override countInPieces(bytes: number): void {
     if (this.#state !== 'done') this.#roomOfAnswer().countInPieces(bytes);
   }
 
@@ -324,21 +328,9 @@ export class EdgeExchange extends Exchange {
     return progress !== 'full';
   }
 
-  #onBodyWritable(offset: number): boolean {
-    this.#watch?.noteProgress();
-    const hasRoom = this.#onProgress(this.#parts!.tryMore(offset));
-    if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom;
-  }
-
   #onSilence(): void {
     this.#keepAlive?.restart();
     if (this.#stream !== undefined) this.#watched(this.#stream.writeComment());
-  }
-
-  #onStreamWritable(): void {
-    this.#watch?.noteProgress();
-    this.#tryMoreOfStream();
   }
 
   /** @returns whether the caller has taken all that was written. */
@@ -363,15 +355,19 @@ export class EdgeExchange extends Exchange {
   #watchReader(): void {
     if (this.#watch !== undefined) return this.#watch.start();
     const { deadlines, slowReaderTimeoutMs } = this.#context;
-    const tryMore = (): boolean => (this.#stream === undefined ? this.#tryMoreOfBody() : this.#tryMoreOfStream());
+    const tryMore = (): boolean => {
+      if (this.#stream !== undefined) return this.#tryMoreOfStream();
+      const offset = this.#res.getWriteOffset();
+      return this.#tryMoreOfBody(offset) || this.#res.getWriteOffset() > offset;
+    };
     this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
   }
 
-  #tryMoreOfBody(): boolean {
-    const offset = this.#res.getWriteOffset();
-    const hasRoom = this.#onProgress(this.#parts!.tryAgain(offset));
+  /** @returns whether there is room for more. */
+  #tryMoreOfBody(offset: number): boolean {
+    const hasRoom = this.#onProgress(this.#parts!.tryMore(offset));
     if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom || this.#res.getWriteOffset() > offset;
+    return hasRoom;
   }
 
   #onStalled(): void {

@@ -37,22 +37,21 @@ export class PartWriter {
 
   write(part: Uint8Array): WriteProgress {
     this.#part = part;
-    return this.tryAgain(this.#partStart);
+    return this.tryMore(this.#partStart);
   }
 
-  /** As `tryMore`, at any other time. */
-  tryAgain(offset: number): WriteProgress {
+  /** @param offset in the answer: how much of it the library has taken. */
+  tryMore(offset: number): WriteProgress {
     let progress: WriteProgress = 'room';
     this.#res.cork(() => {
       this.#writeHead?.();
       this.#writeHead = undefined;
-      progress = this.tryMore(offset);
+      progress = this.#try(offset);
     });
     return progress;
   }
 
-  /** Call from `onWritable`. @param offset in the answer: how much of it the library has taken. */
-  tryMore(offset: number): WriteProgress {
+  #try(offset: number): WriteProgress {
     this.#takenBytes = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {

@@ -158,16 +158,18 @@ export abstract class Exchange {
    * Makes room for a large answer that is built up in memory before it is given.
    * @param waiter is called later if this returns `wait`.
    */
-  abstract makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
+  makeRoom(_bytes: number, _waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+    return 'room';
+  }
 
   /**
    * Counts a message that is in memory and handed over in pieces, until this is called with 0 or the exchange is over.
-   * @param bytes of one more message; 0 when the last piece of all messages was handed over.
+   * @param bytes of the message; 0 when its last piece was handed over.
    */
-  abstract countInPieces(bytes: number): void;
+  countInPieces(_bytes: number): void {}
 
   /** Nothing will read the request's body any more: its memory may be reused. */
-  abstract releaseBody(): void;
+  releaseBody(): void {}
 
   /** Called when the buffer has drained after a `write` that returned false, and possibly at other times. Set by the relay. */
   onDrain: (() => void) | undefined = undefined;
@@ -246,9 +248,4 @@ export class CallerlessExchange extends Exchange {
   }
   end(_last?: Uint8Array): void {}
   reset(): void {}
-  makeRoom(): 'room' {
-    return 'room';
-  }
-  countInPieces(): void {}
-  releaseBody(): void {}
 }

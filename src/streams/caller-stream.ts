@@ -208,11 +208,6 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** For `StreamKeeper`: the stream is not resumed any more. What is still being written goes on, and the rest goes with its call. */
-  release(): void {
-    this.giveUpRoom();
-  }
-
   protected override onAnswerLost(): void {
     this.#keeper?.forget(this);
   }

@@ -123,7 +123,7 @@ const TAKEN_BYTES_LEAST = 2_048;
 export abstract class ReplayBuffer extends ListNode {
   readonly #room: EventRoom | undefined;
   readonly #holdsSender: boolean;
-  /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
+  /** The positions of the last event that was said (0 before the first), and of the next one to be written. */
   #position = 0;
   #next = 1;
   /** The kept events, from position `#first` on. */
@@ -156,17 +156,14 @@ export abstract class ReplayBuffer extends ListNode {
   /** Not even the error in place of the answer can be kept. */
   protected abstract onAnswerLost(): void;
 
-  /** Whether an event of this position was said. */
   hasSaid(position: number): boolean {
     return position <= this.#position;
   }
 
-  /** The position of the last event that was said; 0 before the first. */
   protected get position(): number {
     return this.#position;
   }
 
-  /** The position of the next event to be written. */
   protected get nextPosition(): number {
     return this.#next;
   }
@@ -240,8 +237,8 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  /** Nothing takes room any more. */
-  protected giveUpRoom(): void {
+  /** For `StreamKeeper`: the stream is not resumed any more. What is still being written goes on, and the rest goes with its call. */
+  release(): void {
     this.#room?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
@@ -251,7 +248,7 @@ export abstract class ReplayBuffer extends ListNode {
   /** The client will not come back: everything that is kept for it is lost. */
   dropAll(): void {
     const lost = this.#takeOnLost();
-    this.giveUpRoom();
+    this.release();
     this.#kept.clear();
     this.#writtenBytes = 0;
     this.#first = this.#next = this.#counted;
@@ -383,7 +380,6 @@ export class Fifo<Item> {
     return index < 0 ? undefined : this.#items[this.#first + index];
   }
 
-  /** Replaces the item at this index, if there is one. */
   replace(index: number, item: Item): void {
     if (index >= 0 && index < this.length) this.#items[this.#first + index] = item;
   }
@@ -392,7 +388,6 @@ export class Fifo<Item> {
     this.#items.push(item);
   }
 
-  /** Takes the first item out. */
   shift(): Item | undefined {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#first];

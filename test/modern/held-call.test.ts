@@ -429,7 +429,8 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
     play(new AnswerOnlyExchange(request, (status, message) => heard.push([status, message?.toString()])));
     t.same(heard, [told], name);
   }
-  t.equal(new AnswerOnlyExchange(request, () => undefined).makeRoom(), 'room', 'what nobody hears waits for nothing');
+  const room = new AnswerOnlyExchange(request, () => undefined).makeRoom(1, { onRoom: () => {}, onNoRoom: () => {} });
+  t.equal(room, 'room', 'what nobody hears waits for nothing');
   t.end();
 });
 

@@ -82,13 +82,7 @@ class KeptExchange extends Exchange {
     this.tellDone(200, 0, 'cut');
   }
 
-  makeRoom(): 'room' {
-    return 'room';
-  }
-
-  countInPieces(): void {}
-
-  releaseBody(): void {
+  override releaseBody(): void {
     this.bodyReleases += 1;
   }
 

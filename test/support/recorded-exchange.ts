@@ -120,14 +120,12 @@ export class RecordedExchange extends Exchange {
     this.tellDone(status, this.writtenBytes, 'cut');
   }
 
-  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' {
+  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' {
     this.roomAsked = { bytes, waiter };
     return this.hasRoom ? 'room' : 'wait';
   }
 
-  countInPieces(): void {}
-
-  releaseBody(): void {
+  override releaseBody(): void {
     this.isBodyReleased = true;
   }
 

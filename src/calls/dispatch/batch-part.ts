@@ -1,5 +1,5 @@
 // One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
-// the answer as whole events. Cold path.
+// the answer as whole events. The batch bounds and counts what its members say. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -102,17 +102,6 @@ export class BatchPart extends Exchange {
     this.#batch.reset();
     this.#batch.onOver();
   }
-
-  /** Always room: the batch bounds and counts the answers of all its members. */
-  makeRoom(): 'room' {
-    return 'room';
-  }
-
-  /** Nothing to count: the batch counts the answers that it keeps. */
-  countInPieces(): void {}
-
-  /** Nothing to release: the body is a copy of this one message, used by nobody else. */
-  releaseBody(): void {}
 
   /** The caller of the batch is gone, or the batch was cut. */
   tellAborted(): void {

@@ -152,7 +152,7 @@ export class HopCall implements HopStream, RoomWaiter {
   #onRespond(head: RespondHead): void {
     if (head.bodyBytes > hopBounds.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
     this.#expect(['asked'], 'gathering', 'respond');
-    const body = new HopBody(this.#socket, this.stream, head.bodyBytes);
+    const body = new HopBody(this.#inflow, head.bodyBytes);
     this.#answer = { head, body };
     if (head.bodyBytes >= limits.countedFromBytes) {
       const outcome = this.#exchange.makeRoom(head.bodyBytes, this);

@@ -15,7 +15,7 @@ import {
   type ShareBound,
 } from '../../fair/index.js';
 import type { Logger } from '../../shared/index.js';
-import { FlowSender, HopBody } from './flow.js';
+import { FlowReceiver, FlowSender, HopBody } from './flow.js';
 import { HopFault, type FrameKind } from './frames.js';
 import {
   type ForwardedIdentity,
@@ -71,7 +71,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.stream = stream;
     this.hop = hop;
     this.#request = request;
-    this.#arriving = bodyBytes === 0 ? undefined : new HopBody(socket, stream, bodyBytes);
+    if (bodyBytes > 0) this.#arriving = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
     this.#owner = owner;
     this.#outflow = new FlowSender(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
@@ -136,11 +136,11 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
-  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer().make(bytes, waiter);
   }
 
-  releaseBody(): void {
+  override releaseBody(): void {
     if (this.#request.body.length < LARGE_MEMORY_FROM_BYTES) return;
     largeMemory.giveBack(this.#request.body);
     this.#request.body = NO_BODY;
@@ -182,7 +182,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.tellDone(this.#status, this.#answerBytes, 'cut');
   }
 
-  countInPieces(bytes: number): void {
+  override countInPieces(bytes: number): void {
     if (this.#state === 'streaming') this.#roomOfAnswer().countInPieces(bytes);
   }
 

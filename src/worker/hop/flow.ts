@@ -104,8 +104,8 @@ export class HopBody {
   #isHeld = false;
   #heldBytes = 0;
 
-  constructor(socket: HopSocket, stream: number, totalBytes: number) {
-    this.#inflow = new FlowReceiver(socket, stream);
+  constructor(inflow: FlowReceiver, totalBytes: number) {
+    this.#inflow = inflow;
     this.#totalBytes = totalBytes;
     this.#received = new BodyCollector(totalBytes, () => bodyMemory(totalBytes));
   }
