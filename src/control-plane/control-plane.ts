@@ -29,125 +29,115 @@ import { SignIn } from './sign-in/sign-in.js';
 /** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
-export class ControlPlane {
+interface ControlPlane {
   readonly address: ListenAddress;
   /** For the readiness check of the store. */
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
   /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
   readonly drain: (timeoutMs: number) => Promise<void>;
+}
 
-  private constructor(
-    address: ListenAddress,
-    records: Pick<RecordStore, 'kind' | 'ping'>,
-    drain: (timeoutMs: number) => Promise<void>,
-  ) {
-    this.address = address;
-    this.records = records;
-    this.drain = drain;
-  }
-
-  /** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
-  static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
-    const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
-    const records = await openRecords(options.store, logger);
-    const { nameServers, allowedNetworks } = connections.names;
-    // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
-    const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
-    const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
-    const keys = new SecretKeys(upstream.secretKeys);
-    const userGrants = store && UserGrants.of(store, keys);
-    // For authorization servers: those of servers that are probed, of users' consents, and of sign-ins.
-    const names = new Names(connections.names);
-    const { connectTimeoutMs, authorities, mode } = upstream;
-    const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
-    const deadlines = new DeadlineWheel();
-    const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
-    const fetching = { http, names, mode };
-    const overload = new Overload(logger);
-    const directory = new Directory(records);
-    const registry = new Registry({
-      records,
-      directory,
-      prober: new CredentialedProber(
-        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode, authorities, nameServers, allowedNetworks }),
-        credentials,
-      ),
-      logger,
-      healthIntervalMs: options.healthCheckIntervalMs,
-      serversMax: options.composerShares.serversMax,
-    });
-    const compositions = new Compositions({ records, directory, registry, shares: options.composerShares, logger });
-    const tracer = await openTracer(options, logger);
-    const accessLog = new AccessLog(logger, options.accessLog);
-    const areIdsMade = options.requestIds !== 'off';
-    const recent = areIdsMade ? new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT) : undefined;
-    const changes = new AuditRecords(records, logger);
-    const { dataplaneAdmin } = options;
-    const listener = dataplaneAdmin && new AdminListener(dataplaneAdmin);
-    const live = listener && new LiveFigures(listener);
-    const mcp = new McpEndpoints({
-      watch: new RequestWatch(accessLog, undefined, recent, tracer),
-      ...{ overload, directory, compositions, upstream, answers, eras, shares, connections, storedSecrets, userGrants },
-      names: new Names(connections.names),
-      ...{ sessionIdleTimeoutMs, bodyBytesMax, logger },
-    });
-    // Lists that were cached before a registry change may be outdated.
-    registry.onChange(async () => mcp.forgetLists());
-    const tokens = new TokenVerifier(options.token);
-    await tokens.watchKeys(logger);
-    const app = await createHttpApp({
-      ...{ overload, records, registry, compositions, mcp, changes, tokens, live, listener, recent, accessLog, logger },
-      connect:
-        upstream.connectUrl === undefined || userGrants === undefined
-          ? undefined
-          : new Connect({
-              ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
-              connectUrl: upstream.connectUrl,
-            }),
-      signIn:
-        options.signIn &&
-        new SignIn(options.signIn, {
-          ...{ ...fetching, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
-        }),
-      console: ConsoleFiles.read(CONSOLE_DIRECTORY),
-      hosts: new HostPolicy({
-        listenHost: options.address.host,
-        allowedHosts: options.allowedHosts,
-        allowedOrigins: options.allowedOrigins,
-        areOwnPagesAllowed: true,
+/** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
+export async function startControlPlane(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
+  const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
+  const records = await openRecords(options.store, logger);
+  const { nameServers, allowedNetworks } = connections.names;
+  // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
+  const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
+  const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
+  const keys = new SecretKeys(upstream.secretKeys);
+  const userGrants = store && UserGrants.of(store, keys);
+  // For authorization servers: those of servers that are probed, of users' consents, and of sign-ins.
+  const names = new Names(connections.names);
+  const { connectTimeoutMs, authorities, mode } = upstream;
+  const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
+  const deadlines = new DeadlineWheel();
+  const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
+  const fetching = { http, names, mode };
+  const overload = new Overload(logger);
+  const directory = new Directory(records);
+  const registry = new Registry({
+    records,
+    directory,
+    prober: new CredentialedProber(
+      new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode, authorities, nameServers, allowedNetworks }),
+      credentials,
+    ),
+    logger,
+    healthIntervalMs: options.healthCheckIntervalMs,
+    serversMax: options.composerShares.serversMax,
+  });
+  const compositions = new Compositions({ records, directory, registry, shares: options.composerShares, logger });
+  const tracer = await openTracer(options, logger);
+  const accessLog = new AccessLog(logger, options.accessLog);
+  const areIdsMade = options.requestIds !== 'off';
+  const recent = areIdsMade ? new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT) : undefined;
+  const changes = new AuditRecords(records, logger);
+  const { dataplaneAdmin } = options;
+  const listener = dataplaneAdmin && new AdminListener(dataplaneAdmin);
+  const live = listener && new LiveFigures(listener);
+  const mcp = new McpEndpoints({
+    watch: new RequestWatch(accessLog, undefined, recent, tracer),
+    ...{ overload, directory, compositions, upstream, answers, eras, shares, connections, storedSecrets, userGrants },
+    names: new Names(connections.names),
+    ...{ sessionIdleTimeoutMs, bodyBytesMax, logger },
+  });
+  // Lists that were cached before a registry change may be outdated.
+  registry.onChange(async () => mcp.forgetLists());
+  const tokens = new TokenVerifier(options.token);
+  await tokens.watchKeys(logger);
+  const app = await createHttpApp({
+    ...{ overload, records, registry, compositions, mcp, changes, tokens, live, listener, recent, accessLog, logger },
+    connect:
+      upstream.connectUrl === undefined || userGrants === undefined
+        ? undefined
+        : new Connect({
+            ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
+            connectUrl: upstream.connectUrl,
+          }),
+    signIn:
+      options.signIn &&
+      new SignIn(options.signIn, {
+        ...{ ...fetching, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
       }),
-      resource: new ProtectedResource(options.protectedResource),
-      rates: new RateLimiter(options.requestsPerMinuteMax),
-      bodyBytesMax,
-      publicationWaitMs: options.publicationWaitMs,
-      requestIds: new RequestIds(options.requestIds),
-      audit: new AuditTrail(logger, options.auditSubjects, changes),
-    });
-    const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const drain = async (timeoutMs: number): Promise<void> => {
-      const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
-      mcp.drain();
-      live?.close();
-      await app.close();
-      clearTimeout(cut);
-      overloadWatch.stop();
-      tokens.close();
-      await mcp.stop();
-      await Promise.all([registry.stop(), compositions.stop()]);
-      await http.close();
-      names.close();
-      deadlines.stop();
-      await changes.stop();
-      await store?.close();
-      await records.close();
-      await tracer?.close(TRACE_FLUSH_MS_MAX);
-    };
-    const controlPlane = new ControlPlane(await listen(app, options.address), records, drain);
-    overloadWatch.start();
-    registry.start();
-    compositions.start();
-    return controlPlane;
-  }
+    console: ConsoleFiles.read(CONSOLE_DIRECTORY),
+    hosts: new HostPolicy({
+      listenHost: options.address.host,
+      allowedHosts: options.allowedHosts,
+      allowedOrigins: options.allowedOrigins,
+      areOwnPagesAllowed: true,
+    }),
+    resource: new ProtectedResource(options.protectedResource),
+    rates: new RateLimiter(options.requestsPerMinuteMax),
+    bodyBytesMax,
+    publicationWaitMs: options.publicationWaitMs,
+    requestIds: new RequestIds(options.requestIds),
+    audit: new AuditTrail(logger, options.auditSubjects, changes),
+  });
+  const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
+  const drain = async (timeoutMs: number): Promise<void> => {
+    const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+    mcp.drain();
+    live?.close();
+    await app.close();
+    clearTimeout(cut);
+    overloadWatch.stop();
+    tokens.close();
+    await mcp.stop();
+    await Promise.all([registry.stop(), compositions.stop()]);
+    await http.close();
+    names.close();
+    deadlines.stop();
+    await changes.stop();
+    await store?.close();
+    await records.close();
+    await tracer?.close(TRACE_FLUSH_MS_MAX);
+  };
+  const address = await listen(app, options.address);
+  overloadWatch.start();
+  registry.start();
+  compositions.start();
+  return { address, records, drain };
 }
 
 /** The tracer is imported only where traces are wanted. */

@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { type ControlPlaneOptions, hasKeys, formatAddress } from '../config/index.js';
 import { StartFault, ServiceManagerNotifier, type ServiceManager, StopSignals } from '../process/index.js';
 import { exitStatus, createLogger, type Logger } from '../shared/index.js';
-import { ControlPlane } from './control-plane.js';
+import { startControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
 /**
@@ -71,7 +71,7 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);
   else if (options.token.standing === undefined) logger.warn(ALL_ARE_ADMINS);
   try {
-    const controlPlane = await ControlPlane.start(options, logger);
+    const controlPlane = await startControlPlane(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');
     const readiness = watchReadiness(controlPlane.records, hasKeys(options.token), notice, logger);
 

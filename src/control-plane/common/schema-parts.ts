@@ -10,7 +10,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   properties: Properties,
   required: readonly Required[],
 ): InputSchema<Properties, Required> {
-  const others = Object.keys(record.properties).filter((nameSchema) => !Object.hasOwn(properties, nameSchema));
+  const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
   const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
@@ -100,9 +100,9 @@ export const idSchema = { type: 'string', pattern: '^[0-9a-f]{32}$' } as const;
 
 export function orNull<const Schema extends JsonSchema & { readonly type: string }>(
   schema: Schema,
-  descriptionSchema: string,
+  description: string,
 ): Omit<Schema, 'type'> & { readonly type: readonly [Schema['type'], 'null'] } {
-  return { ...schema, type: [schema.type, 'null'], description: descriptionSchema };
+  return { ...schema, type: [schema.type, 'null'], description };
 }
 
 /** An object with exactly these members, all required except those in `optional`. */

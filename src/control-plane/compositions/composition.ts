@@ -41,7 +41,7 @@ const composedServer = exactObject(
     curation: {
       ...curationSchema,
       description:
-        'Like `curationSchema` of a server, but for this composition only; each member given here takes precedence over the server’s.',
+        'Like `curation` of a server, but for this composition only; each member given here takes precedence over the server’s.',
     },
   },
   ['prompts', 'resources', 'curation'],

@@ -1,7 +1,14 @@
 // The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
 // the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
 // expired records. Cold path.
-import { type SecretKeys, GRANT_PREFIX, type GrantClient, openText, sealText } from '../../credentials/index.js';
+import {
+  type SecretKeys,
+  type ConnectTicket,
+  GRANT_PREFIX,
+  type GrantClient,
+  openText,
+  sealText,
+} from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
 import { type RecordStore, retrySwap, type RecordKey } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
@@ -11,17 +18,13 @@ import type { DiscoveredAuthorization } from './discovery.js';
 /** Records of unfinished consents that each new consent checks for expired ones. The next consent continues behind them. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-export interface PendingConsent extends DiscoveredAuthorization {
+/** The ticket that it was begun with, and what has come of it. */
+export interface PendingConsent extends ConnectTicket<UserAuth>, DiscoveredAuthorization {
   /** Part of the `state` parameter, which the authorization server sends back. */
   readonly nonce: string;
   /** A hash that identifies the browser that began the consent. */
   readonly browser: string;
   readonly grantKey: string;
-  readonly subject: string;
-  readonly backendName: string;
-  readonly origin: string;
-  readonly path: string;
-  readonly auth: UserAuth;
   readonly client: GrantClient;
   readonly verifier: string;
   readonly untilMs: number;
@@ -42,20 +45,20 @@ export class ConnectRecords {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. @param ticketId of the link. */
-  async begin(ticketId: string, begun: PendingConsent, nowMs: number): Promise<void> {
+  /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. */
+  async begin(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
       const { bytes, value } = await this.#sealed.read(key);
       const used = (value?.usedTickets ?? []).filter(({ untilMs }) => nowMs < untilMs);
-      if (used.some(({ id }) => id === ticketId))
+      if (used.some(({ id }) => id === begun.id))
         throw new ControlPlaneFault('consent-over', 'This link has already been used.');
       if (used.length >= limits.connectStartsMax)
         throw new ControlPlaneFault(
           'consents-full',
           'Too many links for this backend were used recently: try again in a few minutes.',
         );
-      const usedTickets = [...used, { id: ticketId, untilMs: begun.untilMs }];
+      const usedTickets = [...used, { id: begun.id, untilMs: begun.untilMs }];
       return (await this.#sealed.replace(key, bytes, { usedTickets, begun })) || undefined;
     });
     await this.#sweep(nowMs);

@@ -128,34 +128,31 @@ export class Connect {
   /** @param browser a secret known only to this browser. @returns the URL at the authorization server to continue at. */
   async begin(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#ticketOf(server, ticketText);
-    const { subject, backendName, origin, path, auth } = ticket;
     const fetch = this.#fetchFor(ticket);
-    const found = await discoverAuthorization(fetch, ticket, auth);
+    const found = await discoverAuthorization(fetch, ticket, ticket.auth);
     const client = await this.#clientFor(fetch, ticket, found);
     const verifier = await createVerifier();
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
-    const grantKey = userGrantKey(auth, ticket, subject);
+    const grantKey = userGrantKey(ticket.auth, ticket, ticket.subject);
     const nowMs = Date.now();
     const untilMs = nowMs + limits.personMsMax;
-    const said = { ...{ nonce, browser: hashOf(browser), grantKey, subject, backendName, origin, path, auth }, client };
-    await this.#begun.begin(ticket.id, { ...found, ...said, verifier, untilMs }, nowMs);
+    const begun = { ...ticket, ...found, nonce, browser: hashOf(browser), grantKey, client, verifier, untilMs };
+    await this.#begun.begin(begun, nowMs);
     const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
-    const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource: found.resource };
-    return authorizationUrl(found.server.authorization_endpoint, found.scope, asking);
+    return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#asking(state, begun));
   }
 
   /** @param query of the callback URL that the authorization server redirected the browser to. @returns the backend's name. */
   async end(query: URLSearchParams, browser: string): Promise<string> {
     const state = query.get('state') ?? '';
     const begun = await this.#takeBegun(state, browser);
-    const { client, server, verifier, resource } = begun;
-    const fetch = new ConnectFetch(this.#options, begun.subject);
-    const { authentication } = client;
+    const fetch = this.#fetchFor(begun);
+    const { authentication } = begun.client;
     const secret = await this.#secretOf(begun);
     const issuedAtMs = Date.now();
     try {
-      const asking = { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
-      const answer = await tokensFor(query, fetch, { ...server }, { authentication, secret }, asking);
+      const asking = this.#asking(state, begun);
+      const answer = await tokensFor(query, fetch, { ...begun.server }, { authentication, secret }, asking);
       const issued = renewedGrant(answer, issuedAtMs);
       if ('kind' in issued) throw unusableResponse('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
@@ -212,6 +209,10 @@ export class Connect {
 
   #fetchFor({ subject }: Ticket): ConnectFetch {
     return new ConnectFetch(this.#options, subject);
+  }
+
+  #asking(state: string, { client, verifier, resource }: PendingConsent) {
+    return { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
   }
 
   get #redirectUri(): string {

@@ -1,12 +1,5 @@
 // Mounts a route for an operation, which defines its config, schemas and status; and the routes of MCP, which pass requests on.
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  FastifySchema,
-  FastifySchemaValidationError,
-  HTTPMethods,
-} from 'fastify';
+import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
 import { ChangeNote } from '../common/change.js';
@@ -14,8 +7,9 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
 import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../user-config/index.js';
-import { aggregateQuery, parameterOf } from './operation-parts.js';
-import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
+import { parameterOf } from './operation-parts.js';
+import { pathParameters, roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
+import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { shapes } from './schemas.js';
 
@@ -47,14 +41,7 @@ export function withCamelCaseMembers(value: unknown): unknown {
 export function mountOperation(app: FastifyInstance, operation: Operation, handle: Handle, parts: MountParts): void {
   const status = operation.answers[0]?.status ?? 200;
   app.route({
-    method: operation.method,
-    url: routePath(operation),
-    schema: requestSchema(operation),
-    config: {
-      isOpen: operation.isOpen === true,
-      isUncounted: operation.isUncounted === true,
-      role: roleOf(operation),
-    },
+    ...routeOf(operation),
     preValidation: async (request) => {
       request.body = withCamelCaseMembers(request.body);
     },
@@ -83,6 +70,12 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
       }
     },
   });
+}
+
+function routeOf(operation: Operation): Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'> {
+  const { method, isOpen = false, isUncounted = false } = operation;
+  const config = { isOpen, isUncounted, role: roleOf(operation) };
+  return { method, url: routePath(operation), schema: requestSchema(operation), config };
 }
 
 function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {
@@ -116,33 +109,25 @@ export function compileValidators(app: FastifyInstance): void {
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
 
-const MCP_METHODS: HTTPMethods[] = ['POST', 'DELETE', 'GET'];
-
 /** Once the caller is known, they pass Node's own request and response, with the body still unread, to the relay. */
 export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));
-    const options = { method: MCP_METHODS, exposeHeadRoute: false };
-    const relayed = (take: (request: FastifyRequest, reply: FastifyReply) => void) => {
-      return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-        reply.hijack();
-        request.isRelayed = true;
-        take(request, reply);
-      };
-    };
-    scope.route({
-      ...{ ...options, url: '/mcp', config: { role: 'reader' } },
-      schema: { querystring: { type: 'object', properties: aggregateQuery } },
-      handler: relayed(({ query, subject, raw, id }, reply) => {
-        mcp.handleAggregate(subject, raw, reply.raw, id, (query as { exposure?: Exposure }).exposure);
-      }),
-    });
-    scope.route({
-      ...{ ...options, url: '/servers/:composition/mcp', config: { role: 'any' } },
-      handler: relayed((request, { raw }) => {
-        mcp.handleComposition(parameterOf(request, 'composition'), request.subject, request.raw, raw, request.id);
-      }),
-    });
+    for (const { body: _unread, ...operation } of operations.filter(({ tag }) => tag === 'mcp')) {
+      const isComposition = pathParameters(operation).length > 0;
+      scope.route({
+        ...routeOf(operation),
+        exposeHeadRoute: false,
+        handler: async (request, reply) => {
+          reply.hijack();
+          request.isRelayed = true;
+          const { subject, raw, id, query } = request;
+          const { exposure } = query as { readonly exposure?: Exposure };
+          if (!isComposition) mcp.handleAggregate(subject, raw, reply.raw, id, exposure);
+          else mcp.handleComposition(parameterOf(request, 'composition'), subject, raw, reply.raw, id);
+        },
+      });
+    }
   });
 }

@@ -190,16 +190,16 @@ t.test('grants and clients are sealed again under another key, and a second run 
 
 t.test('old unfinished consents are removed when new ones begin', async (t) => {
   const begun = new ConnectRecords(records, keys);
-  const consent = (grantKey: string, untilMs: number): PendingConsent =>
-    ({ grantKey, nonce: grantKey, untilMs }) as PendingConsent;
+  const consent = (id: string, grantKey: string, untilMs: number): PendingConsent =>
+    ({ id, grantKey, nonce: grantKey, untilMs }) as PendingConsent;
   const countOf = async (): Promise<number> => (await records.listKeys('connects/', '', 1_000)).length;
-  await begun.begin('t1', consent('grants/x/1', 2_000), 1_000);
+  await begun.begin(consent('t1', 'grants/x/1', 2_000), 1_000);
   t.equal((await begun.end('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');
   t.equal(await begun.end('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');
-  await begun.begin('t2', consent('grants/x/2', 2_000), 1_000);
+  await begun.begin(consent('t2', 'grants/x/2', 2_000), 1_000);
   t.equal(await begun.end('grants/x/2', 'grants/x/2', 2_000), undefined, 'in time');
-  await begun.begin('t3', { ...consent('grants/x/3', 2_000), nonce: 'earlier' }, 1_000);
-  await begun.begin('t4', { ...consent('grants/x/3', 2_000), nonce: 'later' }, 1_000);
+  await begun.begin({ ...consent('t3', 'grants/x/3', 2_000), nonce: 'earlier' }, 1_000);
+  await begun.begin({ ...consent('t4', 'grants/x/3', 2_000), nonce: 'later' }, 1_000);
   t.equal(
     await begun.end('grants/x/3', 'earlier', 1_500),
     undefined,
@@ -209,7 +209,7 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
   const far = Date.now() + 10 * limits.personMsMax;
   const before = await countOf();
   for (let i = 0; i < Math.ceil(before / CONNECTS_SWEPT_MAX) + 1; i++)
-    await begun.begin(`far${i}`, consent('grants/x/far', far + 1_000), far);
+    await begun.begin(consent(`far${i}`, 'grants/x/far', far + 1_000), far);
   t.equal(await countOf(), 1);
 });
 
