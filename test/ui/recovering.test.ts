@@ -1,10 +1,11 @@
-// A store that is lost while a page of the console is open: each kind of page reports it in words, and reads again without a reload. And
-// each page at 200 % zoom.
+// The store is lost while a page of the console is open, or the control plane is killed and started again: each kind of page reports it
+// in words, and reads again without a reload. And each page at 200 % zoom.
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createWordsmith } from '../../demo/demo-servers.js';
 import { startBrowser } from '../support/browser.js';
 import { startControlPlane } from '../support/control-plane.js';
+import { startProgram, storeOptionWords, verifyWith, type Gateway } from '../support/gateway.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -12,7 +13,6 @@ const PAGE_MS = 20_000;
 const CLICK_MS = 1_000;
 /** The size of a window of 1280 by 1024 at 200 % zoom. */
 const ZOOMED = { width: 640, height: 512 };
-const LOST = /store cannot be reached/i;
 
 /** Finds buttons, links, headings and fields beyond the window's edge, where no ancestor can be scrolled. */
 const CUT_OFF = `(width) => [...document.querySelectorAll('button, a, h1, h2, h3, label, input, select, textarea')]
@@ -25,7 +25,7 @@ const CUT_OFF = `(width) => [...document.querySelectorAll('button, a, h1, h2, h3
   })
   .map((element) => element.outerHTML.slice(0, 100))`;
 
-t.test('the store goes and comes back', async (t) => {
+t.test('what is gone comes back', async (t) => {
   const redis = await startRedis(t);
   const controlPlane = await startControlPlane(t, {
     storeOptions: redis.storeOptions,
@@ -74,30 +74,53 @@ t.test('the store goes and comes back', async (t) => {
     ['Audit', 'Audit', 'registered the server'],
   ] as const;
 
-  for (const [link, title, content] of pages) {
-    await t.test(`${title}, opened while there is no store`, async (t) => {
-      await page.reload();
-      await goTo('Explain');
-      await heading('Explain');
-      await page.evaluate('globalThis.mark = 1');
-      await redis.kill();
-      await goTo(link);
-      await page.locator('main').getByText(LOST).first().waitFor();
-      await redis.start();
-      await until(async () => (await caller.get('/health')).status === 200, 'the store is back');
-      await until(async () => {
-        const words = (await page.locator('main').textContent()) ?? '';
-        if (words.includes(content) && !LOST.test(words)) return true;
-        // Some pages read again by themselves, and remove the button.
-        await again
-          .first()
-          .click({ timeout: CLICK_MS })
-          .catch(() => {});
-        return false;
-      }, `${title} is read`);
-      t.equal(await page.evaluate('globalThis.mark'), 1, 'without a reload');
-    });
-  }
+  let program: Gateway = controlPlane.program;
+  const losses = [
+    {
+      what: 'store',
+      words: /store cannot be reached/i,
+      lose: () => redis.kill(),
+      restore: () => redis.start(),
+    },
+    {
+      what: 'control plane',
+      words: /control plane does not respond/i,
+      lose: async () => {
+        process.kill(program.pid, 'SIGKILL');
+        await program.exit;
+      },
+      restore: async () => {
+        const address = ['--address', new URL(controlPlane.origin).host, '--rate-limit', '0'];
+        const means = [...storeOptionWords(redis.storeOptions), ...verifyWith(controlPlane.key)];
+        program = await startProgram(t, ['control-plane', ...address, ...means]);
+      },
+    },
+  ];
+  for (const { what, words: lost, lose, restore } of losses)
+    for (const [link, title, content] of pages) {
+      await t.test(`${title}, opened while there is no ${what}`, async (t) => {
+        await page.reload();
+        await goTo('Explain');
+        await heading('Explain');
+        await page.evaluate('globalThis.mark = 1');
+        await lose();
+        await goTo(link);
+        await page.locator('main').getByText(lost).first().waitFor();
+        await restore();
+        await until(async () => (await caller.get('/health')).status === 200, `the ${what} is back`);
+        await until(async () => {
+          const words = (await page.locator('main').textContent()) ?? '';
+          if (words.includes(content) && !lost.test(words)) return true;
+          // Some pages read again by themselves, and remove the button.
+          await again
+            .first()
+            .click({ timeout: CLICK_MS })
+            .catch(() => {});
+          return false;
+        }, `${title} is read`);
+        t.equal(await page.evaluate('globalThis.mark'), 1, 'without a reload');
+      });
+    }
 
   await t.test('nothing is wider than the window at 200 %', async (t) => {
     const paths = {
