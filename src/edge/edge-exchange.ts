@@ -24,7 +24,7 @@ import { NO_HEADERS, statusLine, STREAM_HEADERS, writeHeaders } from './answer-h
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
-import { forgetHeaders, type RequestHead } from './request-head.js';
+import { forgetHeaders, NO_BODY, type RequestHead } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 
@@ -97,7 +97,6 @@ export class ReaderWatch {
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
-const NO_BODY = Buffer.alloc(0);
 /** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
 const FLUSHED_BYTES_MAX = REUSED_BUFFER_BYTES;
 
@@ -122,21 +121,14 @@ export class EdgeExchange extends Exchange {
   #watch: ReaderWatch | undefined;
 
   /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
-  constructor(
-    context: EdgeContext,
-    res: HttpResponse,
-    isTls: boolean,
-    method: ExchangeRequest['method'],
-    head: RequestHead,
-    isHead = false,
-  ) {
+  constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHead = false) {
     super();
     this.#context = context;
     this.#res = res;
     this.#isHead = isHead;
     this.isTls = isTls;
     this.head = head;
-    this.incoming = new IncomingRequest(context, res, method, head);
+    this.incoming = new IncomingRequest(context, res, head);
     context.openCount += 1;
     res.onAborted(() => this.#abort());
   }

@@ -246,7 +246,7 @@ export class Edge {
 
   #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
     const method = req.getMethod();
-    return new EdgeExchange(this.#context, res, isTls, methodOf(method), readHead(req), method === 'head');
+    return new EdgeExchange(this.#context, res, isTls, readHead(req, methodOf(method)), method === 'head');
   }
 }
 

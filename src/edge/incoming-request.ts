@@ -20,10 +20,9 @@ import {
   type ShareBound,
 } from '../fair/index.js';
 import { limits, refusals } from '../shared/index.js';
-import { NO_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
-import type { RequestHead } from './request-head.js';
+import { NO_BODY, type RequestHead } from './request-head.js';
 
 /** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
@@ -37,12 +36,10 @@ export const refusedBodies = {
 
 type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
 
-const NO_BODY = Buffer.alloc(0);
-
 export class IncomingRequest implements RoomWaiter {
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
-  readonly #request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
+  readonly #request: RequestHead['request'];
   /** The content length; 0 or `NaN` when the head has none that is valid. */
   readonly #lengthBytes: number;
   /** A body that comes in one chunk, until it is handed over. */
@@ -58,25 +55,13 @@ export class IncomingRequest implements RoomWaiter {
   /** The room of a large body, once the caller is let in. */
   #room: MessageHold | undefined;
 
-  constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
-    const { sessionId, lastEventId } = head;
-    const requestId = context.requestIds.of(head.requestId);
+  constructor(context: EdgeContext, res: HttpResponse, { request, contentLength }: RequestHead) {
     this.#context = context;
     this.#res = res;
-    // One literal: an object composed from others is slow to create, and slow to use ever after.
-    this.#request = {
-      method,
-      sessionId,
-      lastEventId,
-      requestId,
-      traceparent: context.isTraced ? head.traceparent : '',
-      tracestate: context.isTraced ? head.tracestate : '',
-      acceptedTypes: 'json',
-      passthroughHeaders: NO_HEADERS,
-      mirror: head.mirror,
-      body: NO_BODY,
-    };
-    this.#lengthBytes = Number(head.contentLength);
+    this.#request = request;
+    request.requestId = context.requestIds.of(request.requestId);
+    if (!context.isTraced) request.traceparent = request.tracestate = '';
+    this.#lengthBytes = Number(contentLength);
     if (this.#lengthBytes > context.bodyBytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }

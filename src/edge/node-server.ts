@@ -206,10 +206,10 @@ export class NodeExchanges {
   /** A method that the relay does not know is to be refused. */
   open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
     const { method = '' } = message;
-    const head = readHead(new NodeRequest(message, method, undefined));
-    head.requestId = requestId;
-    const answering = new NodeResponse(message, response, () => {});
     const known = method === 'GET' || method === 'DELETE' ? method : 'POST';
-    return new EdgeExchange(this.#context, answering, false, known, head, method === 'HEAD');
+    const head = readHead(new NodeRequest(message, method, undefined), known);
+    head.request.requestId = requestId;
+    const answering = new NodeResponse(message, response, () => {});
+    return new EdgeExchange(this.#context, answering, false, head, method === 'HEAD');
   }
 }

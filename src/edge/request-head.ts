@@ -1,12 +1,16 @@
 // The head of a request, copied while the HTTP library's handler runs: the library's request object is unreadable
 // afterwards. Hot path: one pass over the headers, which also detects duplicates of headers that may come only once.
-import { NO_MIRROR, type MirrorHeaders, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
+import { type ExchangeRequest, NO_MIRROR, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
+
+export const NO_BODY = Buffer.alloc(0);
 
 export interface RequestHead {
   /** The path's virtual host id, percent-decoded; `undefined` when it cannot be decoded. */
   readonly virtualHostId: string | undefined;
+  /** What the relay gets, as far as the head tells it; the rest is set once the caller is let in and the body has ended. */
+  readonly request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   /** Header values, `''` when absent. */
   host: string;
   origin: string;
@@ -14,39 +18,38 @@ export interface RequestHead {
   contentType: string;
   contentLength: string;
   accept: string;
-  sessionId: string;
-  protocolVersion: string;
-  lastEventId: string;
-  requestId: string;
-  traceparent: string;
-  tracestate: string;
   /** A header that may come only once came twice (decisions 2.2), or the transfer coding does not tell where the body ends. */
   isAmbiguous: boolean;
-  mirror: MirrorHeaders;
-  /** There are more `mcp-param-*` headers than are accepted, or longer ones; `mirror` then has none of them. */
+  /** There are more `mcp-param-*` headers than are accepted, or longer ones; the request's mirror then has none of them. */
   isMirrorTooLarge: boolean;
   /** Every header as received: lower-case name, value, name, value, …; emptied once a stream has begun. */
   headers: readonly string[];
 }
 
-export function readHead(req: HttpRequest): RequestHead {
+export function readHead(req: HttpRequest, method: ExchangeRequest['method']): RequestHead {
   const headers: string[] = [];
   const head: RequestHead = {
     virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
+    // One literal: an object composed from others is slow to create, and slow to use ever after.
+    request: {
+      method,
+      sessionId: '',
+      lastEventId: '',
+      requestId: '',
+      traceparent: '',
+      tracestate: '',
+      acceptedTypes: 'json',
+      passthroughHeaders: NO_HEADERS,
+      mirror: NO_MIRROR,
+      body: NO_BODY,
+    },
     host: '',
     origin: '',
     authorization: '',
     contentType: '',
     contentLength: '',
     accept: '',
-    sessionId: '',
-    protocolVersion: '',
-    lastEventId: '',
-    requestId: '',
-    traceparent: '',
-    tracestate: '',
     isAmbiguous: false,
-    mirror: NO_MIRROR,
     isMirrorTooLarge: false,
     headers,
   };
@@ -54,10 +57,11 @@ export function readHead(req: HttpRequest): RequestHead {
   currentHeaders = headers;
   seen = 0;
   hasMirror = false;
+  protocolVersion = '';
   req.forEach(takeHeader);
-  const mirror = hasMirror ? mirrorIn(headers, head.protocolVersion) : mirrorOfVersion(head.protocolVersion);
+  const mirror = hasMirror ? mirrorIn(headers, protocolVersion) : mirrorOfVersion(protocolVersion);
   if (mirror === undefined) head.isMirrorTooLarge = true;
-  else head.mirror = mirror;
+  else head.request.mirror = mirror;
   return head;
 }
 
@@ -75,6 +79,7 @@ let currentHeaders: string[];
 
 /** Whether a header came that may be part of the mirror: it repeats something in the body. */
 let hasMirror = false;
+let protocolVersion = '';
 
 /** Bit set of the single-occurrence headers seen so far, empty or not. */
 let seen = 0;
@@ -93,6 +98,7 @@ function single(header: number, present: string, value: string): string {
 
 function takeHeader(name: string, value: string): void {
   currentHeaders.push(name, value);
+  const { request } = current;
   switch (name) {
     case 'host':
       current.host = single(HOST, current.host, value);
@@ -101,7 +107,7 @@ function takeHeader(name: string, value: string): void {
       current.authorization = single(AUTHORIZATION, current.authorization, value);
       break;
     case 'mcp-session-id':
-      current.sessionId = single(SESSION_ID, current.sessionId, value);
+      request.sessionId = single(SESSION_ID, request.sessionId, value);
       break;
     case 'content-length':
       current.contentLength = single(CONTENT_LENGTH, current.contentLength, value);
@@ -123,20 +129,20 @@ function takeHeader(name: string, value: string): void {
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
-      current.protocolVersion = combinedHeader(current.protocolVersion, value);
+      protocolVersion = combinedHeader(protocolVersion, value);
       break;
     case 'last-event-id':
-      current.lastEventId = value;
+      request.lastEventId = value;
       break;
     case 'traceparent':
       // Two are treated as none: the parent span would be ambiguous.
-      current.traceparent = current.traceparent === '' ? value : 'ambiguous';
+      request.traceparent = request.traceparent === '' ? value : 'ambiguous';
       break;
     case 'tracestate':
-      current.tracestate = current.tracestate === '' ? value : `${current.tracestate},${value}`;
+      request.tracestate = request.tracestate === '' ? value : `${request.tracestate},${value}`;
       break;
     case 'x-request-id':
-      current.requestId = value;
+      request.requestId = value;
       break;
     default:
       if (name.startsWith('mcp-')) hasMirror = true;

@@ -12,14 +12,15 @@ export const ACCEPT_HEADERS_MAX = 256;
 export interface TransportHead {
   readonly accept: string;
   readonly contentType: string;
-  readonly sessionId: string;
-  readonly protocolVersion: string;
   readonly isAmbiguous: boolean;
   readonly isMirrorTooLarge: boolean;
 }
 
 /** @returns the answer forms that the caller accepts, or why the request is refused. */
-export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AcceptedTypes | Refusal {
+export function checkTransport(
+  { method, sessionId, mirror: { protocolVersion } }: Pick<ExchangeRequest, 'method' | 'sessionId' | 'mirror'>,
+  head: TransportHead,
+): AcceptedTypes | Refusal {
   const forms = acceptedTypesOf(head.accept);
   if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
   if (method === 'POST') {
@@ -30,9 +31,9 @@ export function checkTransport(method: ExchangeRequest['method'], head: Transpor
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
   // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session.
   // Where it names the modern version, the body of a POST decides whether the request is modern; a modern one ignores the session.
-  const isToBeRead = method === 'POST' && head.protocolVersion === MODERN_PROTOCOL_VERSION;
-  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '' && !isToBeRead;
-  if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
+  const isToBeRead = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
+  const hasVersion = protocolVersion !== '' && sessionId !== '' && !isToBeRead;
+  if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
   return forms ?? 'json';
 }
 

@@ -236,7 +236,7 @@ export class Pipeline implements EdgeHandler {
     const { caller } = outcome;
     const { subject } = caller;
     const { request } = exchange;
-    const forms = checkTransport(request.method, exchange.head);
+    const forms = checkTransport(request, exchange.head);
     if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
     const { overload, loadShedder } = this.#parts;
     const isServing = overload.state === 'serving';

@@ -52,7 +52,7 @@ export async function startEdge(
   const server = library.createListener();
   server.router.route('any', '/*', (res, req) => {
     onResponse(res);
-    onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
+    onRequest(new EdgeExchange(context, res, false, readHead(req, 'POST')));
   });
   const port = await findFreePort();
   const close = await server.listen('127.0.0.1', port);

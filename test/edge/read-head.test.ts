@@ -4,11 +4,13 @@ import { forgetHeaders, readHead, type RequestHead } from '../../src/edge/reques
 import { causeInWords } from '../../src/edge/uws.js';
 
 function read(headers: readonly (readonly [name: string, value: string])[], parameter?: string): RequestHead {
-  return readHead({
+  const request = {
     getMethod: () => 'post',
-    getParameter: (index) => (index === 0 ? parameter : undefined),
-    forEach: (callback) => headers.forEach(([name, value]) => callback(name, value)),
-  });
+    getParameter: (index: number) => (index === 0 ? parameter : undefined),
+    forEach: (callback: (name: string, value: string) => void) =>
+      headers.forEach(([name, value]) => callback(name, value)),
+  };
+  return readHead(request, 'POST');
 }
 
 t.test('each header that the gateway knows is read, and all of them are kept as they came', async (t) => {
@@ -24,21 +26,25 @@ t.test('each header that the gateway knows is read, and all of them are kept as 
     ...[['last-event-id', 'e'] as const, ['x-request-id', 'r'] as const, ['traceparent', '00-1'] as const],
     ...[['tracestate', 'a=1'] as const, ['tracestate', 'b=2'] as const, ['x-other', 'o'] as const],
   ];
-  const bareMirror = read([]).mirror;
+  const bareMirror = read([]).request.mirror;
   const head = read(headers, 'v%20h');
   t.has(head, {
     ...{ virtualHostId: 'v h', host: 'a.example', origin: 'https://p.example', authorization: 'Bearer x' },
     ...{ contentType: 'application/json', contentLength: '7', accept: 'application/json,text/event-stream' },
-    ...{ sessionId: 's', protocolVersion: '2025-11-25', lastEventId: 'e', requestId: 'r' },
-    ...{ traceparent: '00-1', tracestate: 'a=1,b=2', isAmbiguous: false, isMirrorTooLarge: false },
+    ...{ isAmbiguous: false, isMirrorTooLarge: false },
+  });
+  t.has(head.request, {
+    ...{ method: 'POST', sessionId: 's', lastEventId: 'e', requestId: 'r' },
+    ...{ traceparent: '00-1', tracestate: 'a=1,b=2', mirror: { protocolVersion: '2025-11-25' } },
   });
   t.same(head.headers, headers.flat());
   t.equal(read([['mcp-extra', 'x']]).isMirrorTooLarge, false);
-  t.same(read([['accept', 'a']]).mirror, bareMirror, 'nothing is left of the request before');
+  t.same(read([['accept', 'a']]).request.mirror, bareMirror, 'nothing is left of the request before');
   forgetHeaders(head);
-  t.has(head, { headers: [], authorization: '', accept: '', host: '', sessionId: 's' });
+  t.has(head, { headers: [], authorization: '', accept: '', host: '', request: { sessionId: 's' } });
   const bare = read([]);
-  t.has(bare, { virtualHostId: '', host: '', origin: '', accept: '', traceparent: '', isAmbiguous: false });
+  t.has(bare, { virtualHostId: '', host: '', origin: '', accept: '', isAmbiguous: false });
+  t.equal(bare.request.traceparent, '');
   t.equal(read([], '%zz').virtualHostId, undefined);
 });
 
@@ -95,7 +101,7 @@ t.test('two origins are none that is allowed, and two parents of a span are none
     ['traceparent', '00-1'],
     ['traceparent', '00-1'],
   ]);
-  t.equal(parents.traceparent, 'ambiguous');
+  t.equal(parents.request.traceparent, 'ambiguous');
 });
 
 t.test('of what a loader says, the line that tells the cause is told', async (t) => {

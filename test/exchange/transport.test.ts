@@ -1,9 +1,11 @@
 import t from 'tap';
-import { checkTransport, readAccept, type TransportHead, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
+import { checkTransport, readAccept, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
+import type { ExchangeRequest } from '../../src/exchange/exchange.js';
+import { mirrorOfVersion } from '../../src/exchange/mirror-headers.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 
-const plain: TransportHead = {
+const plain = {
   accept: 'application/json, text/event-stream',
   contentType: 'application/json',
   sessionId: '',
@@ -11,6 +13,13 @@ const plain: TransportHead = {
   isAmbiguous: false,
   isMirrorTooLarge: false,
 };
+
+function check(
+  method: ExchangeRequest['method'],
+  { sessionId, protocolVersion, ...head }: typeof plain,
+): ReturnType<typeof checkTransport> {
+  return checkTransport({ method, sessionId, mirror: mirrorOfVersion(protocolVersion) }, head);
+}
 
 t.test('accept is read liberally', async (t) => {
   const rows: readonly (readonly [accept: string, forms: ReturnType<typeof readAccept>])[] = [
@@ -41,29 +50,29 @@ t.test('accept is read liberally', async (t) => {
 
 t.test('accept is read correctly after more different headers than are remembered', async (t) => {
   for (let seen = 0; seen <= ACCEPT_HEADERS_MAX; seen += 1) {
-    checkTransport('POST', { ...plain, accept: `application/json, text/x-${seen}` });
+    check('POST', { ...plain, accept: `application/json, text/x-${seen}` });
   }
-  t.equal(checkTransport('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');
-  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable);
-  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
+  t.equal(check('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');
+  t.equal(check('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable);
+  t.equal(check('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
 });
 
 t.test('a head with too large a mirror is refused', async (t) => {
-  t.equal(checkTransport('POST', { ...plain, isMirrorTooLarge: true }), refusals.mirrorTooLarge);
+  t.equal(check('POST', { ...plain, isMirrorTooLarge: true }), refusals.mirrorTooLarge);
   t.equal(refusals.mirrorTooLarge.status, 431);
 });
 
 t.test('a POST is checked for its content type, what it accepts, and ambiguous heads', async (t) => {
-  t.equal(checkTransport('POST', plain), 'both');
-  t.equal(checkTransport('POST', { ...plain, accept: 'application/json' }), 'json');
-  t.equal(checkTransport('POST', { ...plain, accept: 'text/html' }), refusals.notAcceptable);
-  t.equal(checkTransport('POST', { ...plain, contentType: 'Application/JSON; charset=utf-8' }), 'both');
+  t.equal(check('POST', plain), 'both');
+  t.equal(check('POST', { ...plain, accept: 'application/json' }), 'json');
+  t.equal(check('POST', { ...plain, accept: 'text/html' }), refusals.notAcceptable);
+  t.equal(check('POST', { ...plain, contentType: 'Application/JSON; charset=utf-8' }), 'both');
   for (const contentType of ['', 'text/plain', 'application/jsonp']) {
-    t.equal(checkTransport('POST', { ...plain, contentType }), refusals.contentTypeUnsupported, contentType);
+    t.equal(check('POST', { ...plain, contentType }), refusals.contentTypeUnsupported, contentType);
   }
   const both = { ...plain, accept: 'text/html', contentType: 'text/plain', isAmbiguous: true };
-  t.equal(checkTransport('POST', both), refusals.notAcceptable, 'the first fault is told');
-  t.equal(checkTransport('POST', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
+  t.equal(check('POST', both), refusals.notAcceptable, 'the first fault is told');
+  t.equal(check('POST', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
 });
 
 t.test('a GET is refused unless it may be answered with a stream', async (t) => {
@@ -73,26 +82,25 @@ t.test('a GET is refused unless it may be answered with a stream', async (t) => 
     ['application/json', false],
     ['text/html', false],
   ] as const) {
-    const taken = checkTransport('GET', { ...plain, accept, contentType: '' });
+    const taken = check('GET', { ...plain, accept, contentType: '' });
     t.equal(taken === refusals.streamNotAcceptable, !isTaken, accept);
   }
 });
 
 t.test('a DELETE needs no content type, and may accept anything', async (t) => {
-  t.equal(checkTransport('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
-  t.equal(checkTransport('DELETE', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
+  t.equal(check('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
+  t.equal(check('DELETE', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
 });
 
 t.test('a protocol version is checked only within a session', async (t) => {
   const future = { ...plain, protocolVersion: '2099-01-01' };
-  t.equal(checkTransport('POST', future), 'both');
-  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  t.equal(check('POST', future), 'both');
+  t.equal(check('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
   const modern = { ...plain, protocolVersion: '2026-07-28', sessionId: 's' };
-  t.equal(checkTransport('POST', modern), 'both', 'the body says more');
-  for (const method of ['GET', 'DELETE'] as const)
-    t.equal(checkTransport(method, modern), refusals.protocolVersionUnsupported);
+  t.equal(check('POST', modern), 'both', 'the body says more');
+  for (const method of ['GET', 'DELETE'] as const) t.equal(check(method, modern), refusals.protocolVersionUnsupported);
   for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
-    t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
+    t.equal(check('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
   }
 });
 
@@ -100,7 +108,7 @@ t.test('a long accept header is read but not remembered', async (t) => {
   const keptBytes = keptHeapBytes(() => {
     for (let n = 0; n < 30; n += 1) {
       const accept = `application/json, ${'x'.repeat(LONG_TEXT_CHARS)}/${n}`;
-      t.equal(checkTransport('POST', { ...plain, accept }), 'json');
+      t.equal(check('POST', { ...plain, accept }), 'json');
     }
   });
   t.ok(keptBytes < 10 * LONG_TEXT_CHARS, `${keptBytes} bytes`);

@@ -1,5 +1,6 @@
 // The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline are stand-ins
 // that record how they are called.
+import { mirrorOfVersion } from '../../src/exchange/mirror-headers.js';
 import t from 'tap';
 import type { Caller, Exchange, ExchangeWatcher } from '../../src/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
@@ -81,11 +82,11 @@ interface ScriptedExchange {
 function createExchange(
   method = 'POST',
   isReceived = false,
-  head: Partial<EdgeExchange['head']> = {},
+  { protocolVersion = '', ...head }: Partial<EdgeExchange['head'] & { protocolVersion: string }> = {},
 ): ScriptedExchange {
   const steps: string[] = [];
   let onReceived: ((outcome: BodyOutcome) => void) | undefined;
-  const request = { method, sessionId: 'session', body: Buffer.alloc(0) };
+  const request = { method, sessionId: 'session', mirror: mirrorOfVersion(protocolVersion), body: Buffer.alloc(0) };
   const exchange = {
     isTls: false,
     isAborted: false,
@@ -96,8 +97,6 @@ function createExchange(
       authorization: 'Bearer x',
       contentType: 'application/json',
       accept: 'application/json, text/event-stream',
-      sessionId: 'session',
-      protocolVersion: '',
       isAmbiguous: false,
       contentLength: '100',
       headers: [],

@@ -81,7 +81,7 @@ export class McpPipeline {
     exchange.incoming.hold();
     const virtualHost = await this.#admit(asked);
     if ('status' in virtualHost) return virtualHost;
-    const forms = checkTransport(exchange.request.method, exchange.head);
+    const forms = checkTransport(exchange.request, exchange.head);
     if (typeof forms !== 'string') return this.#refusalByHead(exchange, asked.subject, forms);
     const body = await received(exchange, asked.subject, forms);
     return this.#onReceived(exchange, { subject: asked.subject, virtualHost }, body);
@@ -116,9 +116,9 @@ export class McpPipeline {
   }
 
   /** Checks version and overload outside of sessions: in one, the transport rules check the version. The relay refuses unknown methods. */
-  async #refusalOutside({ head, request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
-    const { sessionId, protocolVersion } = head;
-    if (sessionId !== '') return undefined;
+  async #refusalOutside({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
+    if (request.sessionId !== '') return undefined;
+    const { protocolVersion } = request.mirror;
     const { served, overload, loadShedder } = this.#parts;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isForeign) return undefined;
