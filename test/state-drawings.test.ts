@@ -14,9 +14,6 @@ const SOURCES = new URL('../../src/', import.meta.url);
 /** Files that assign the state directly, for speed. */
 const UNGUARDED: ReadonlySet<string> = new Set(['http-client/response-parser.ts']);
 
-/** Files whose drawing is a table, which the last test reads. */
-const TABLES: ReadonlySet<string> = new Set(['upstream/session/upstream-opening.ts']);
-
 /** Drawings of states that no member holds. */
 const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'streams/asking/backend-requests.ts': 'a question is in the map of those that wait, or gone from it',
@@ -93,7 +90,7 @@ t.test('each state writer has a drawing, and each drawing has a writer', async (
   const guarded = files.filter(({ source }) => WRITER.test(source)).map(({ file }) => file);
   t.ok(guarded.length > 20, 'files were found');
   t.same(
-    guarded.filter((file) => !drawn.includes(file) && !TABLES.has(file)),
+    guarded.filter((file) => !drawn.includes(file)),
     [],
     'nobody writes states without a drawing',
   );
@@ -106,7 +103,7 @@ t.test('each state writer has a drawing, and each drawing has a writer', async (
 
 for (const { file, source } of files) {
   const isUnguarded = UNGUARDED.has(file);
-  if ((!WRITER.test(source) && !isUnguarded) || TABLES.has(file)) continue;
+  if (!WRITER.test(source) && !isUnguarded) continue;
   t.test(file, async (t) => {
     const drawn = new Set(linesOf(source).flatMap(arrowsOf));
     const states = wordsIn(/^type State =([^;]*);/m.exec(source)?.[1] ?? '');
@@ -135,17 +132,3 @@ for (const { file, source } of files) {
     t.same([...new Set(called)].sort(), [...drawn].sort(), 'each call is drawn, and each arrow is some call');
   });
 }
-
-t.test('upstream/session/upstream-opening.ts, whose states are drawn as a table', async (t) => {
-  const source = readFileSync(new URL('upstream/session/upstream-opening.ts', SOURCES), 'utf8');
-  const guarded = [...source.matchAll(/^ {2}(\w+): \[(.*)\],$/gm)].map(
-    ([, from = '', targets = '']) => [from, wordsIn(targets).sort()] as const,
-  );
-  const states = guarded.map(([from]) => from);
-  t.ok(states.length > 2, 'the guard was read');
-  for (const [from, targets] of guarded) {
-    const [, cells = ''] = new RegExp(`^//   ${from} +(\\S.*)$`, 'm').exec(source) ?? [];
-    const drawn = new Set(states.filter((to) => to !== from && new RegExp(`\\b${to}\\b`).test(cells)));
-    t.same([...drawn].sort(), targets, `what ${from} may become is what its row says`);
-  }
-});

@@ -36,7 +36,6 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected exchange: Exchange;
   /** The request at its backend, if it was sent. */
   protected request: RpcRequest | undefined;
-  /** Whether it is answered. */
   protected isDone = false;
   /** Whether reports of progress come on the backend's own stream, beside the answer. */
   protected isReportedAside = false;
@@ -83,7 +82,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
-    const { rules: rules } = this.plan;
+    const { rules } = this.plan;
     if (!rules.hasSession) return rules.askingObstacle;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
     return exchange.request.acceptedTypes === 'json' ? errorsToBackends.clientTakesNoStream : undefined;
@@ -197,7 +196,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   override get tokenLikeness(): string | undefined {
-    const { message, exchange, rules: rules } = this.plan;
+    const { message, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1) return undefined;
     const sent = rules.sentToken;
@@ -211,7 +210,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
   protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
-    const { message: call, exchange, rules: rules } = this.plan;
+    const { message: call, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1 || call.progressTokenStart === -1) return false;
     const sent = rules.sentToken;

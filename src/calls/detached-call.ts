@@ -29,7 +29,6 @@ export const detachedReadRules: TurnSchedulerRules = {
   rest: { factor: DETACHED_READ_REST_FACTOR, msMax: DETACHED_READ_REST_MS_MAX },
 };
 
-/** The turns of this process. */
 const detachedReads = new TurnScheduler(detachedReadRules);
 
 /** Bytes read in one go of a call whose caller has gone. Beyond that, another such call has its turn. */

@@ -68,8 +68,7 @@ export interface EraRules {
     era: Era,
   ): RpcError | string | AnswerChanges | undefined;
   /** An error of the gateway's in the form for the caller's era, with the HTTP status for it. */
-  ownError(error: RpcError): OwnError;
-  /** The request is answered. */
+  ownError(error: RpcError): { readonly error: RpcError; readonly status: number };
   onOver?(): void;
 }
 
@@ -105,11 +104,6 @@ export interface AnswerChanges {
   readonly status: number;
 }
 
-interface OwnError {
-  readonly error: RpcError;
-  readonly status: number;
-}
-
 /** A request at its backend, as seen by the held call that keeps it open. */
 export interface HoldableRequest {
   /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
@@ -132,7 +126,6 @@ export interface HoldableRequest {
 
 export const NO_EDITS: readonly Edit[] = Object.freeze([]);
 
-/** The rules of all legacy requests. */
 export const LEGACY_RULES: EraRules = Object.freeze({
   hasSession: true,
   askingObstacle: undefined,
@@ -146,7 +139,6 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   ownError: (error: RpcError) => ({ error, status: 200 }),
 });
 
-/** Answers with an error of the gateway's. */
 export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, rules: EraRules): void {
   const own = rules.ownError(error);
   answerError(exchange, id, own.error, own.status);

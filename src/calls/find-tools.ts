@@ -3,28 +3,20 @@
 import { listKinds, type ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import { hashOfIntroduction, type UpstreamContext } from '../upstream/index.js';
-import type { CompiledVirtualHost } from '../user-config/index.js';
 import { answer, answerEncoded, type Exchange, idSpanOf, metadataFor, resultMessage } from '../exchange/index.js';
 import type { CatalogueIdentity, ListMerger } from '../lists/index.js';
-import { readLists, type ListInFlight } from './listing.js';
+import { readLists, type ListPlan } from './listing.js';
 import { argumentsIn, FIND_TOOLS } from '../messages/index.js';
 import type { EraRules } from './era-rules.js';
 import { FOUND_TOOLS_DEFAULT } from './search-tools.js';
-import type { Session } from '../session/index.js';
 
-interface FindToolsPlan {
-  readonly session: Session;
-  readonly virtualHost: CompiledVirtualHost;
-  readonly exchange: Exchange;
-  readonly work: ListInFlight;
+interface FindToolsPlan extends Omit<ListPlan, 'kind'> {
   readonly question: ToolQuery;
   readonly onUnreachable: (tools: readonly string[]) => void;
 }
 
-/** The arguments of a `find_tools` call. */
 interface ToolQuery {
   readonly query: string;
-  /** How many tools to return, at most. */
   readonly count: number;
 }
 

@@ -24,7 +24,7 @@ import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
 const NOT_READY = upstreamFault('not-ready');
 
-interface ListPlan {
+export interface ListPlan {
   readonly kind: ListKind;
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
@@ -110,7 +110,6 @@ export class ListInFlight extends RequestInFlight {
   }
 }
 
-/** The answers of all backends. */
 interface ReadLists {
   readonly parts: readonly BackendPages<ReadPage>[];
   readonly unavailable: readonly UnavailableBackend[];

@@ -60,7 +60,7 @@ function tellOutcome(
  * What a caller is told when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
  * ones do not know it (M27).
  */
-export function failureOf(fault: UpstreamFault, { session, upstream, rules: rules }: RelayedRequestPlan): RpcError {
+export function failureOf(fault: UpstreamFault, { session, upstream, rules }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
   if (fault.connect === undefined) {
     const error = rpcErrors.backendFailed(name, faultReason(fault));
@@ -178,7 +178,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** For `ModernLeg`, like the next two methods. */
   onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
-    const { session, upstream, uriPlaces, rules: rules } = this.plan;
+    const { session, upstream, uriPlaces, rules } = this.plan;
     const { uriName } = upstream.backend;
     // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
@@ -212,7 +212,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    const { session, upstream, metadata, rules: rules } = this.plan;
+    const { session, upstream, metadata, rules } = this.plan;
     if (message.kind === 'request' && !this.#isAnswerable) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
@@ -233,7 +233,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Progress whose token is the number that was sent, as text: it is heard with the number. Not where several calls share a stream. */
   #tryMendToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
-    const { message: call, exchange, rules: rules, upstream } = this.plan;
+    const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
     const putIn = rules.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
     if (bytes.length > limits.readAtOnceBytesMax || !isNumberIdAsText(bytes, start, end, putIn, 0, putIn.length))
@@ -253,7 +253,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** For `BackendRequests`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
-    const { rules: rules } = this.plan;
+    const { rules } = this.plan;
     if (rules.hasSession) return this.tell(parts, onLost);
     const error = rules.ask(this.plan, this, id, joined(parts));
     if (error !== undefined) onLost(error);
@@ -266,7 +266,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** For `BackendRequests`. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
-    const { rules: rules } = this.plan;
+    const { rules } = this.plan;
     if (rules.hasSession) this.tell(parts);
     else rules.withdraw(id);
   }
@@ -288,13 +288,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   override askableBy(upstream: UpstreamSession): this | undefined {
-    const { rules: rules } = this.plan;
+    const { rules } = this.plan;
     const isAskable = !rules.hasSession && rules.askingObstacle === undefined && this.request !== undefined;
     return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
   }
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    const { session, rules: rules } = this.plan;
+    const { session, rules } = this.plan;
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     this.isReportedAside = upstream.backend.transport !== 'SSE';
@@ -406,7 +406,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** @param era of the upstream session. */
   #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
-    const { rules: rules, upstream, bareName, message, exchange } = this.plan;
+    const { rules, upstream, bareName, message, exchange } = this.plan;
     const formed = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
     if ('code' in formed) return formed;
     if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
@@ -437,7 +437,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Ends with an error of the gateway's that is no fault of the backend. */
   #refuse(error: RpcError): void {
-    const { rules: rules } = this.plan;
+    const { rules } = this.plan;
     const { error: own, status } = rules.ownError(error);
     this.exchange.watcher?.onOutcome('rpc-error', own.code, -1);
     this.#finish(errorMessage(this.callersId, own), undefined, status);

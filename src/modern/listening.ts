@@ -8,8 +8,7 @@ import { readClientMessage, readBackendMessage } from '../mcp/index.js';
 import { type Deadline, wakeScheduler } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import type { IdSpan } from '../upstream/index.js';
-import type { UpstreamContext } from '../upstream/index.js';
+import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
 import { visitBackends, RequestInFlight, type SessionStream, type StreamAdapter } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
@@ -43,7 +42,6 @@ interface ListeningPlan {
   readonly filter: ListenFilter;
   /** Tells the stream what backends change in the sessions in which the caller's other requests are served. @returns ends that. */
   readonly listen: (stream: SessionStream) => () => void;
-  /** Called once, when the request is over. */
   readonly onOver: () => void;
 }
 
@@ -165,8 +163,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
     if (!this.#transition('opening', 'told')) return;
     this.#patience?.cancel();
     this.#patience = undefined;
-    const { filter, exchange } = this.#plan;
-    const { session, caller } = this.#plan;
+    const { filter, exchange, session, caller } = this.#plan;
     for (const name of caller.virtualHost.backends.keys())
       if (session.upstreams.open(name) === undefined) session.upstreams.news.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isHeard(change));

@@ -102,7 +102,6 @@ export class ModernHandler {
     this.#parts = parts;
   }
 
-  /** Takes a message with an envelope. */
   take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
@@ -153,8 +152,7 @@ export class ModernHandler {
   }
 
   #formOf(exchange: Exchange, message: ClientMessage, isAnew = false): ModernRules {
-    const { context, heldCalls } = this.#parts;
-    return new ModernRules({ ids: context.ids, heldCalls }, exchange, message, isAnew);
+    return new ModernRules(this.#parts, exchange, message, isAnew);
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {

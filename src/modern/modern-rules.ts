@@ -19,7 +19,7 @@ import {
 import { readStringMember, stringValue, edited } from '../bytes/index.js';
 import { errorsToBackends, rpcErrors, type RpcError, limits } from '../shared/index.js';
 import { withModernHead, type OutgoingMessage } from '../http-client/index.js';
-import { type OwnRequestIds, type IdSpan, type UpstreamSession, modernHead } from '../upstream/index.js';
+import { type IdSpan, type UpstreamContext, type UpstreamSession, modernHead } from '../upstream/index.js';
 import { idSpanOf, type ResultExtras, type Exchange } from '../exchange/index.js';
 import {
   type ReadArguments,
@@ -97,7 +97,7 @@ const REQUIRED: ReadonlyMap<string, string> = new Map([
 ]);
 
 interface ModernRulesParts {
-  readonly ids: OwnRequestIds;
+  readonly context: Pick<UpstreamContext, 'ids'>;
   readonly heldCalls: HeldCalls;
 }
 
@@ -138,14 +138,12 @@ export class ModernRules implements EraRules {
     return mayAskForInput(this.#message.method) ? undefined : errorsToBackends.clientNotAskedMidRequest;
   }
 
-  /** For `RelayedRequest`. */
   ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
     this.#held ??= this.#hold(plan, request);
     if (this.#held !== undefined) return this.#held.ask(id, message);
     return this.#parts.heldCalls.isClosed ? errorsToBackends.processEnding : errorsToBackends.tooManyHeldCalls;
   }
 
-  /** For `RelayedRequest`. */
   withdraw(id: Buffer): void {
     this.#held?.withdraw(id);
   }
@@ -213,7 +211,7 @@ export class ModernRules implements EraRules {
       return withModernHead(message, modernHead(method, bareName, sent));
     }
     // A new id for each try: no id is used twice in an upstream session (S32).
-    this.#own = this.#parts.ids.next();
+    this.#own = this.#parts.context.ids.next();
     return legacyMessage(message, this.#message, this.#own) ?? rpcErrors.notConverted;
   }
 

@@ -25,7 +25,6 @@ export class OwnRequestIds {
   }
 }
 
-/** What each upstream session needs. */
 export interface UpstreamMeans {
   readonly http: HttpUpstream;
   /** For long-lived streams, on connections separate from calls: otherwise calls would wait for the connections that streams hold. */
@@ -35,9 +34,7 @@ export interface UpstreamMeans {
   readonly oneWayRequests: OneWayRequests;
   /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
   readonly replies: OneWayRequests;
-  /** Which backends can be reached, and how. */
   readonly endpoints: BackendEndpoints;
-  /** Ids of the requests that the gateway makes itself. */
   readonly ids: OwnRequestIds;
   /** The memory that large answers are counted in; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;

@@ -200,7 +200,7 @@ export class Dispatcher {
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
   relayNamed(incoming: ServedRequest, isSearched = false): void {
-    const { virtualHost, session, exchange, message, rules: rules } = incoming;
+    const { virtualHost, session, exchange, message, rules } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
@@ -239,9 +239,8 @@ export class Dispatcher {
     else refuse(exchange, refusal);
   }
 
-  /** Takes a request for a list. */
   list(kind: ListKind, incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, rules: rules } = incoming;
+    const { virtualHost, session, exchange, message, rules } = incoming;
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
@@ -266,9 +265,8 @@ export class Dispatcher {
     });
   }
 
-  /** Takes a request for an item of one backend. */
   relayRequest(method: TargetMethod, incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, rules: rules } = incoming;
+    const { virtualHost, session, exchange, message, rules } = incoming;
     const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
     if (isSearched && this.#isAnswered(incoming)) return;
     const reading = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
@@ -287,7 +285,7 @@ export class Dispatcher {
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
   #isAnswered(incoming: ServedRequest): boolean {
-    const { virtualHost, exchange, message, rules: rules } = incoming;
+    const { virtualHost, exchange, message, rules } = incoming;
     const { body } = exchange.request;
     if (isForSearchTool(body, message, FIND_TOOLS)) {
       this.#findTools(incoming);
@@ -303,7 +301,7 @@ export class Dispatcher {
   }
 
   #findTools(incoming: ServedRequest): void {
-    const { virtualHost, session, exchange, message, rules: rules } = incoming;
+    const { virtualHost, session, exchange, message, rules } = incoming;
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idSpanOf(exchange, message);
     const question = readToolQuery(exchange.request.body, message);
@@ -317,7 +315,7 @@ export class Dispatcher {
   }
 
   #relayTo(target: Target, { name, nameKind }: Named, incoming: ServedRequest): void {
-    const { session, exchange, message, rules: rules } = incoming;
+    const { session, exchange, message, rules } = incoming;
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idSpanOf(exchange, message);
@@ -341,7 +339,7 @@ export class Dispatcher {
       uriPlaces,
       taskPlaces,
       metadata,
-      rules: rules,
+      rules,
     });
     if (session.passOn === undefined || upstream.isSessionless) request.start();
     else tryPassOn(incoming, [backend], request.start.bind(request));

@@ -24,7 +24,6 @@ export const SILENCE_SUBJECTS_MAX = 64;
 interface Silence {
   /** 0 while the subject has not waited in vain itself. */
   delayMs: number;
-  /** The time from which the subject may try again. */
   retryAtMs: number;
   /** Whether its one permitted try is in progress. */
   isTrying: boolean;
@@ -123,7 +122,6 @@ export class BackendEndpoint {
     this.circuit.onAnswer(nowMs);
   }
 
-  /** A reader has forgiven something. */
   onForgiven(what: Forgiven): void {
     const counts = (this.circuit.forgiven ??= {});
     counts[what] = (counts[what] ?? 0) + 1;
@@ -151,7 +149,6 @@ export class BackendEndpoint {
     if (era === 'modern') this.isSessionless = false;
   }
 
-  /** The backend has answered in the era. */
   onEraSpoken(era: Era): void {
     if (this.#refusedEra === era) this.forgetEras();
   }
@@ -194,7 +191,6 @@ export function otherEra(era: Era): Era {
 /** Backend URLs whose reachability is remembered, per worker. Beyond that, the oldest is forgotten, and learned again. */
 export const ENDPOINTS_MAX = 16_384;
 
-/** Whether an origin can be reached, and the fault if not. */
 export interface OriginView {
   readonly origin: string;
   readonly state: CircuitState;

@@ -44,7 +44,6 @@ export const ORIGIN_ANSWERED_MS = 5_000;
 /** Time for a probe to be answered after it connected; the silence may be that of one path. After that, the origin counts as reached. */
 export const PROBE_ANSWER_MS_MAX = 1_000;
 
-/** What the circuits of a relay share. */
 export interface CircuitContext {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
@@ -53,7 +52,6 @@ export interface CircuitContext {
   nowMs(): number;
   /** From 0 up to 1: spreads the probes of many origins and many workers over time. */
   random(): number;
-  /** How many probes are in progress. */
   readonly probes: { count: number };
 }
 

@@ -23,7 +23,6 @@ import {
 /** Characters of a backend's words for 429 or 503 that reach the caller. Beyond that, the rest is left out. */
 export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
-/** The answer, if the response contains one, or the fault. */
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
 /** What the refusal means, by its body, and the error in it if that is one. */

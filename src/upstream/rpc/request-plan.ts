@@ -14,7 +14,6 @@ import type {
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { RpcError } from '../../shared/index.js';
 
-/** The place of a JSON-RPC id in a message. */
 export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
@@ -79,11 +78,9 @@ export interface SharedStream {
   target: UpstreamTarget;
   /** Posts a request, and tells its reader what comes of that; nothing synchronously. */
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
-  /** The request is over. */
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
 
-/** A request whose answer comes on a shared stream. */
 export interface SharedStreamReader extends UpstreamHandler {
   /** @param data of one event: a message that belongs to the request, or its answer. May be kept. */
   onEvent(data: Buffer): void;

@@ -480,7 +480,6 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     return this.#call.isSent;
   }
 
-  /** Whether the handler wants no more for now. */
   get isHeld(): boolean {
     return this.#isHeld;
   }

@@ -2,13 +2,10 @@
 // in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoints.ts`. A base class,
 // so that each of the many sessions is one object.
 //
-//   state        open asked      handshake done   handshake failed   lost by backend   restored   close
-//   idle         opening         -                -                  -                 open       closed
-//   opening      (joins)         open             unavailable        -                 -          closed
-//   open         (at once)       -                -                  idle              open       closed
-//   unavailable  opening, when   -                -                  -                 open       closed
-//                the delay is over
-//   closed       (refused)       -                -                  -                 -          -
+//   idle, unavailable ── asked for, and no delay left ──> opening ── handshake done ──> open ── lost by the backend ──> idle
+//   opening ── handshake failed ──> unavailable
+//   idle, unavailable ── opened by another process ──> open
+//   idle, opening, open, unavailable ── close ──> closed
 import type { CompiledBackend, UpstreamTarget } from '../../user-config/index.js';
 import { eraOfVersion, type Era } from '../../mcp/index.js';
 import { Backoff } from '../../shared/index.js';
@@ -38,15 +35,8 @@ export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
  */
 export const BACKEND_STREAM_PATIENCE_MS = 500;
 
-export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
-
-const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
-  idle: ['opening', 'open', 'closed'],
-  opening: ['open', 'unavailable', 'closed'],
-  open: ['idle', 'closed'],
-  unavailable: ['opening', 'open', 'closed'],
-  closed: [],
-};
+type State = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
+export type UpstreamSessionState = State;
 
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
@@ -75,7 +65,7 @@ export abstract class UpstreamOpening {
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
-  #state: UpstreamSessionState = 'idle';
+  #state: State = 'idle';
   #waiting: Waiting[] = [];
   /** Requests that wait while the backend's own stream is being opened; `undefined` at other times. */
   #held: (() => void)[] | undefined;
@@ -122,7 +112,7 @@ export abstract class UpstreamOpening {
     return this.endpoint.moved ?? this.#backend.target;
   }
 
-  get state(): UpstreamSessionState {
+  get state(): State {
     return this.#state;
   }
 
@@ -246,7 +236,7 @@ export abstract class UpstreamOpening {
   }
 
   #open(metadata: RequestMetadata): void {
-    this.#transition('opening');
+    if (!this.#transition('idle', 'opening')) this.#transition('unavailable', 'opening');
     this.#openedAtMs = this.context.nowMs();
     this.#isOpenedAgain = false;
     this.#startHandshake(metadata);
@@ -333,7 +323,7 @@ export abstract class UpstreamOpening {
   }
 
   #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {
-    if (!this.#transition('open')) {
+    if (!this.#transition('opening', 'open')) {
       result.stream?.close();
       return;
     }
@@ -359,7 +349,7 @@ export abstract class UpstreamOpening {
   protected abstract onDeclared(result: HandshakeResult): void;
 
   #onOpenFault(fault: UpstreamFault): void {
-    if (!this.#transition('unavailable')) return;
+    if (!this.#transition('opening', 'unavailable')) return;
     this.#handshake = undefined;
     this.#lastFault = fault;
     const nowMs = this.context.nowMs();
@@ -390,25 +380,26 @@ export abstract class UpstreamOpening {
 
   /** Takes over a session that another process has opened, unless it is being opened here. */
   protected tryOpenAtOnce(): boolean {
-    return this.#state !== 'opening' && this.#transition('open');
+    return this.#transition('idle', 'open') || this.#transition('unavailable', 'open');
   }
 
   /** The backend has forgotten the session. */
   protected tryLose(): boolean {
-    return this.#transition('idle');
+    return this.#transition('open', 'idle');
   }
 
   /** Closes the session for good. The waiting requests have yet to be told. */
   protected tryClose(): boolean {
-    const { isTrial } = this;
-    if (!this.#transition('closed')) return false;
-    if (isTrial) this.endpoint.onTrialOver(this.subject);
+    if (this.#state === 'closed') return false;
+    if (this.isTrial) this.endpoint.onTrialOver(this.subject);
+    this.#transition(this.#state, 'closed');
     this.#handshake?.abort();
     return true;
   }
 
-  #transition(to: UpstreamSessionState): boolean {
-    if (!TRANSITIONS[this.#state].includes(to)) return false;
+  /** The only writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
     this.#state = to;
     return true;
   }

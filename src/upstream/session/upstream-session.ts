@@ -121,7 +121,6 @@ export class UpstreamSession extends UpstreamOpening {
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
 
-  /** Whether the backend declares this bit of `capability`. */
   declares(bit: number): boolean {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
@@ -417,7 +416,6 @@ export class UpstreamSession extends UpstreamOpening {
     return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
 
-  /** A request in the session has failed; for the log. */
   reportFailure(fault: UpstreamFault): void {
     const isSilent = this.#stream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
     if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
