@@ -148,8 +148,7 @@ export class Compositions {
     const now = new Date().toISOString();
     const composition = await this.#checked({ ...said, createdAt: now, updatedAt: now }, input.isForced);
     const job = createJob({ subjects });
-    const changes = this.#compositions.changes(undefined, composition);
-    await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job, changes }));
+    await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job }));
     return this.#onChanged(composition, 'composition created', job, change);
   }
 
@@ -167,18 +166,15 @@ export class Compositions {
       const next = { ...known, ...said, updatedAt: new Date().toISOString() };
       const after = await this.#checked(next, input.isForced, before.row);
       await this.#compositions.refuseTakenName(checked.name, known.id);
-      const published = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
-      return { after, job: published, changes: this.#compositions.changes(before, after) };
+      return { after, job: createJob({ subjects: [...new Set([...known.subjects, ...subjects])] }) };
     });
     return this.#onChanged(after, 'composition changed', job, change);
   }
 
   /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
-    const { job, removed } = await this.#compositions.change(reference, change, undefined, async (before) => {
-      const { row: removed } = before;
-      const changes = this.#compositions.changes(before, undefined);
-      return { after: undefined, changes, job: createJob({ subjects: removed.subjects }), removed };
+    const { job, removed } = await this.#compositions.change(reference, change, undefined, async ({ row: removed }) => {
+      return { after: undefined, job: createJob({ subjects: removed.subjects }), removed };
     });
     this.#options.logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
     await this.#run(job, change.note);

@@ -7,7 +7,7 @@ import type { Connect, Revocation } from '../connect/connect.js';
 import type { ServerRecord } from '../records/server-record.js';
 import { roleRefusal } from './control-plane-admission.js';
 import { operationsOf } from './operation.js';
-import { jsonAnswer, jsonListAnswer, parameterOf } from './operation-parts.js';
+import { jsonAnswer, jsonListAnswer, pageAnswer, parameterOf } from './operation-parts.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
@@ -90,19 +90,19 @@ export const connectionOperations = operationsOf('connections', {
     description: 'A call without consent returns a link to this page, and so does `POST /servers/{server}/connect`.',
     isOpen: true,
     query: { ticket: { type: 'string', description: 'Of the link.' } },
-    answers: [{ status: 200, description: 'What is asked for, and by whom.', contents: [{ mediaType: 'text/html' }] }],
+    answers: [pageAnswer('What is asked for, and by whom.')],
   },
   'POST /connect/{server}': {
     id: 'beginConsent',
     summary: 'Go on at the authorization server',
     description: 'The form of that page.',
     isOpen: true,
-    answers: [{ status: 200, description: 'A page that goes on there.', contents: [{ mediaType: 'text/html' }] }],
+    answers: [pageAnswer('A page that goes on there.')],
   },
   'GET /connect/callback': {
     id: 'endConsent',
     summary: 'Where the authorization server sends the browser back to',
     isOpen: true,
-    answers: [{ status: 200, description: 'How it ended.', contents: [{ mediaType: 'text/html' }] }],
+    answers: [pageAnswer('How it ended.')],
   },
 });

@@ -71,10 +71,7 @@ export class ControlPlaneAdmission {
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
-      const refusal = tokenRefusals[verified.reason];
-      throw refusedBy(this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request)), {
-        why: verified.cause,
-      });
+      throw refusedBy(this.#challenged(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
     if (verified === undefined) return NOBODY;
     const { subject: name, standing } = verified;
@@ -85,12 +82,11 @@ export class ControlPlaneAdmission {
   checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
     const { caller } = request;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
-    const refusal = this.#parts.resource.challenge(
-      roleRefusal(role, caller.role),
-      resourcePath(request),
-      this.#originOf(request),
-    );
-    throw refusedBy(refusal);
+    throw refusedBy(this.#challenged(request, roleRefusal(role, caller.role)));
+  }
+
+  #challenged<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
+    return this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
 
   /** The metadata as JSON; `undefined` where none is published. */

@@ -1,5 +1,4 @@
-// Changes by JSON merge patch (RFC 7396): the patch is merged into the current thing, the whole is validated like a full replacement, and
-// written only if nobody has changed the thing meanwhile. Without `If-Match`, the patch is then retried on the changed thing. Cold path.
+// Request bodies, and JSON merge patches (RFC 7396), which are merged into the current thing. Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, limits } from '../../shared/index.js';
@@ -8,8 +7,6 @@ import { describeViolation } from './answered-error.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas, shapes } from './schemas.js';
 
-/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, refused as a conflict. */
-const PATCH_TRIES_MAX = 10;
 /** Nesting depth of objects in a merge patch. Beyond that, refused. */
 const PATCH_DEPTH_MAX = 64;
 
@@ -74,40 +71,18 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
   return Object.fromEntries(members);
 }
 
-interface Patching<Thing> {
-  /** Throws if the thing does not exist, or does not meet the caller's own condition. */
-  readonly read: () => Promise<Thing>;
-  readonly tagOf: (thing: Thing) => string;
-  /** Replaces the whole, on condition that the thing is as it was read. */
-  readonly change: (thing: Thing, whole: unknown, ifMatch: string) => Promise<Thing>;
-}
-
-/** @param schema of a full replacement: its members that are not read-only are what people have set. */
-export async function patchThing<Thing extends object>(
-  request: FastifyRequest,
-  schema: 'ServerInput' | 'CompositionInput',
-  { read, tagOf, change }: Patching<Thing>,
-): Promise<Thing> {
+/** What a thing is to be after the patch in the body: the merged whole, validated like the body of a full replacement. */
+export function patched(request: FastifyRequest, thing: object, schema: 'ServerInput' | 'CompositionInput'): object {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
-  const mayGoOn = request.headers['if-match'] === undefined;
-  for (let tries = 1; ; tries++) {
-    const thing = await read();
-    // What another version has stored beside stays as it is, and is not judged.
-    const said = Object.entries(thing).filter(
-      ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
-    );
-    const whole = merged(Object.fromEntries(said), request.body);
-    // The merged whole is validated like the body of a full replacement.
-    const validate = request.compileValidationSchema(shapes[schema], 'body');
-    const [violation] = validate(whole) ? [] : (validate.errors ?? []);
-    if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));
-    try {
-      return await change(thing, whole, tagOf(thing));
-    } catch (error) {
-      const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
-      if (!mayGoOn || tries >= PATCH_TRIES_MAX || !isChanged) throw error;
-    }
-  }
+  // What another version has stored beside stays as it is, and is not judged.
+  const said = Object.entries(thing).filter(
+    ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
+  );
+  const whole = merged(Object.fromEntries(said), request.body);
+  const validate = request.compileValidationSchema(shapes[schema], 'body');
+  const [violation] = validate(whole) ? [] : (validate.errors ?? []);
+  if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));
+  return whole as object;
 }
 
 const UNREADABLE = new ControlPlaneFault('invalid', `Unsupported content type: send ${MERGE_PATCH}`, {

@@ -45,6 +45,10 @@ export function jsonListAnswer(description: string, schema: SchemaName): AnswerD
   return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
 }
 
+export function pageAnswer(description: string): AnswerDescription {
+  return { status: 200, description, contents: [{ mediaType: 'text/html' }] };
+}
+
 export const etagHeader = {
   etag: 'A tag of the properties that people set: send it in `If-Match` to change only this version.',
 };

@@ -6,7 +6,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './thing-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation } from './operation.js';
-import { aggregateQuery, jsonAnswer } from './operation-parts.js';
+import { aggregateQuery, jsonAnswer, pageAnswer } from './operation-parts.js';
 import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
@@ -77,7 +77,7 @@ const documentationOperations = operationsOf('documentation', {
     id: 'getDocs',
     summary: 'This document as a page',
     isOpen: true,
-    answers: [{ status: 200, description: 'A page for people.', contents: [{ mediaType: 'text/html' }] }],
+    answers: [pageAnswer('A page for people.')],
   },
   'GET /ui': {
     id: 'getConsole',
@@ -87,9 +87,7 @@ const documentationOperations = operationsOf('documentation', {
     isUncounted: true,
     answers: [
       {
-        status: 200,
-        description: 'Its document, which loads the rest from below `/ui/assets/`.',
-        contents: [{ mediaType: 'text/html' }],
+        ...pageAnswer('Its document, which loads the rest from below `/ui/assets/`.'),
         headers: { 'content-encoding': '`br` or `gzip`, as the caller accepts.' },
       },
     ],

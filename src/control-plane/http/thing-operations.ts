@@ -1,8 +1,8 @@
 // What the operations on servers and on compositions have alike: each kind gives them its names, its words and what does the work.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { notFound } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
-import { MERGE_PATCH, patchThing } from './merge-patch.js';
+import { MERGE_PATCH, patched } from './merge-patch.js';
 import { type AnswerDescription, type Operation, type OperationParts, operationsOf } from './operation.js';
 import {
   unpublishedChange,
@@ -18,6 +18,9 @@ import {
 } from './operation-parts.js';
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
+
+/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, refused as a conflict. */
+const PATCH_TRIES_MAX = 10;
 
 interface Kind<Thing, Input> {
   readonly noun: 'server' | 'composition';
@@ -104,17 +107,19 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     patch: {
       ...{ ...changed, body: `${schema}Patch`, bodyType: MERGE_PATCH },
       handle: async (parts, request, reply, change) => {
-        const patched = await patchThing<Thing>(request, input, {
-          tagOf,
-          read: async () => {
-            const found = await find(parts, request);
-            refuseChanged(change, noun, found.name, tagOf(found));
-            return found;
-          },
-          change: ({ id }, whole, ifMatch) =>
-            kind.replace(parts, request, id, { ...blank, ...(whole as Input) }, { ...change, ifMatch }),
-        });
-        return shown(reply, patched);
+        for (let tries = 1; ; tries++) {
+          const found = await find(parts, request);
+          refuseChanged(change, noun, found.name, tagOf(found));
+          const whole = { ...blank, ...(patched(request, found, input) as Input) };
+          // Written only if nobody has changed the thing since it was read; else the patch is applied to the changed one.
+          const onlyNow = { ...change, ifMatch: tagOf(found) };
+          try {
+            return shown(reply, await kind.replace(parts, request, found.id, whole, onlyNow));
+          } catch (error) {
+            const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
+            if (change.ifMatch !== undefined || tries >= PATCH_TRIES_MAX || !isChanged) throw error;
+          }
+        }
       },
     },
     remove: {

@@ -33,12 +33,13 @@ export interface Snapshot<Row> {
 }
 
 /** What is to become of a thing. */
-interface Decision<Row> {
+export interface Decision<Row> {
   /** `undefined`: it is to be removed. */
   readonly after: Row | undefined;
-  readonly changes: readonly RecordChange[];
-  /** The publication that the change requires. */
-  readonly job: PublicationJob;
+  /** The publication that the change requires, if any. */
+  readonly job: PublicationJob | undefined;
+  /** What is audited in place of the whole thing before and after. */
+  readonly audited?: readonly [before: object, after: object];
 }
 
 const ID = /^[0-9a-f]{32}$/;
@@ -98,7 +99,7 @@ export class Collection<Row, Shown extends Thing> {
   ): Promise<Decided> {
     return retrySwap(async () => {
       await this.refuseTakenName(name);
-      return this.#make(undefined, await decide(), change);
+      return this.make(undefined, await decide(), change);
     });
   }
 
@@ -122,15 +123,30 @@ export class Collection<Row, Shown extends Thing> {
       refuseUnowned(noun, thing, change.caller);
       refuseForeignTeam(change.caller, team, thing.team);
       refuseChanged(change, noun, thing.name, tagOf(thing));
-      return this.#make(thing, await decide(before), change);
+      return this.make(before, await decide(before), change);
     });
   }
 
-  /**
-   * The changes that make one of the two the other. A swap with them fails when the row has changed since it was read, or one of its new
-   * names is taken.
-   */
-  changes(before: Snapshot<Row> | undefined, after: Row | undefined, isTold = true): RecordChange[] {
+  /** @returns `undefined` when others have changed the thing since it was read, or taken one of its names. */
+  async make<Decided extends Decision<Row>>(
+    before: Snapshot<Row> | undefined,
+    decided: Decided,
+    { note = new ChangeNote() }: Change,
+  ): Promise<Decided | undefined> {
+    const { thingOf } = this.#kind;
+    const { after, job, audited } = decided;
+    const [left, made] = audited ?? [before && thingOf(before.row), after && thingOf(after)];
+    const changes = await this.changesOf(before, decided);
+    if (job !== undefined) changes.push(jobChangeToAdd(job));
+    return (await note.making(left, made, async () => this.records.swap(changes))) ? decided : undefined;
+  }
+
+  /** The changes that make one of the two the other. */
+  protected async changesOf(
+    before: Snapshot<Row> | undefined,
+    { after }: Decision<Row>,
+    isTold = true,
+  ): Promise<RecordChange[]> {
     const { prefix, indices, thingOf, namesOf } = this.#kind;
     const [left, taken] = [before && thingOf(before.row), after && thingOf(after)];
     const { id } = (taken ?? left)!;
@@ -139,17 +155,6 @@ export class Collection<Row, Shown extends Thing> {
     });
     const value = after && Buffer.from(JSON.stringify(after));
     return [...moved, { ...keyOf(prefix, id), expected: before?.bytes, value, isTold }];
-  }
-
-  async #make<Decided extends Decision<Row>>(
-    before: Shown | undefined,
-    decided: Decided,
-    { note = new ChangeNote() }: Change,
-  ): Promise<Decided | undefined> {
-    const { thingOf } = this.#kind;
-    const { after, changes, job } = decided;
-    const swap = (): Promise<boolean> => this.records.swap([...changes, jobChangeToAdd(job)]);
-    return (await note.making(before, after && thingOf(after), swap)) ? decided : undefined;
   }
 }
 

@@ -161,7 +161,7 @@ export class Registry {
     const job = createJob({ servers: [id, name] });
     const { after } = await this.#servers.insert(name, change, async () => {
       const after = afterProbe(await this.#named(blank), probe, 'at-once', createdAt);
-      return { after, job, changes: await this.#servers.allChanges(undefined, after, listsOf(probe)) };
+      return { after, job, lists: listsOf(probe) };
     });
     return this.#onChanged(after, 'server registered', job, change);
   }
@@ -192,8 +192,7 @@ export class Registry {
         probe ??= await this.#options.prober.probe(said);
         after = afterProbe(movedServer(said), probe, 'at-once', said.updatedAt);
       }
-      const changes = await this.#servers.allChanges(before, after, probe && listsOf(probe));
-      return { after, changes, job: createJob({ servers: [id, name, checked.name] }) };
+      return { after, lists: probe && listsOf(probe), job: createJob({ servers: [id, name, checked.name] }) };
     });
     return this.#onChanged(after, 'server changed', job, change);
   }
@@ -202,8 +201,7 @@ export class Registry {
   async remove(reference: string, change: Change = {}): Promise<void> {
     const { job, name } = await this.#servers.change(reference, change, undefined, async (before) => {
       const { id, name } = before.row.record;
-      const changes = await this.#servers.allChanges(before, undefined);
-      return { after: undefined, changes, job: createJob({ servers: [id, name] }), name };
+      return { after: undefined, job: createJob({ servers: [id, name] }), name };
     });
     this.#options.logger.info({ server: name }, 'server removed');
     await this.#tellChange(job, change.note);

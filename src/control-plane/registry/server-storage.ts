@@ -12,7 +12,7 @@ import {
   NO_LISTS,
   toolListOf,
 } from '../records/server-record.js';
-import { Collection, keyOf, type Snapshot } from './collection.js';
+import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
 import { isWorthAnnouncing, SERVERS } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
@@ -26,6 +26,11 @@ export function slugOf(name: string): string {
 }
 
 const SLUGS = 'server-slugs/';
+
+interface ServerDecision extends Decision<StoredServer> {
+  /** Those that were read again. */
+  readonly lists?: AllLists | undefined;
+}
 
 export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   constructor(records: RecordStore) {
@@ -74,15 +79,15 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     }
   }
 
-  /** As `changes`, with all that belongs to the server. @param lists those that were read again. */
-  async allChanges(
+  /** With those of all that belongs to the server. */
+  protected override async changesOf(
     before: Snapshot<StoredServer> | undefined,
-    after: StoredServer | undefined,
-    lists: AllLists = NO_LISTS,
+    decided: ServerDecision,
   ): Promise<RecordChange[]> {
+    const { after, lists = NO_LISTS } = decided;
     const { id } = (after ?? before!.row).record;
     return [
-      ...this.changes(before, after, isWorthAnnouncing(before?.row, after)),
+      ...(await super.changesOf(before, decided, isWorthAnnouncing(before?.row, after))),
       ...(await this.#changeLists(id, before?.row, after, lists)),
       ...(await this.#changeHealth(id, before?.row, after)),
     ];

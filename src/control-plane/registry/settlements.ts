@@ -1,9 +1,9 @@
 // Settles the results of probes: writes them to the server that was probed, if it is still the same server, and
 // notifies whatever may depend on it.
 import { type Logger, RepeatedLog } from '../../shared/index.js';
-import { type RecordStore, retrySwap } from '../../store/index.js';
+import { retrySwap } from '../../store/index.js';
 import { ChangeNote } from '../common/change.js';
-import { createJob, jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
+import { createJob, type PublicationJob } from '../compositions/publication.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { afterProbe, type FailurePatience, listsOf, type StoredServer, isSameEndpoint } from './server-state.js';
@@ -53,16 +53,18 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   return Object.fromEntries(counts) as ReportedCounts;
 }
 
-/** The effect of a probe on a server; `unsettled` when it is no longer the server that was probed. */
-type Settlement =
-  | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
-  | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
+/** The effect of a probe on a server. */
+interface Settlement {
+  /** `undefined`: it was removed. */
+  readonly record: ServerRecord | undefined;
+  /** `undefined`: it is no longer the server that was probed. */
+  readonly changes?: ServerChanges;
+}
 
 /** Called with each change; the job is what is to be published for it, which `note` may wait for. */
 type TellChange = (job: PublicationJob | undefined, note: ChangeNote) => Promise<void>;
 
 interface SettlementParts {
-  readonly records: Pick<RecordStore, 'swap'>;
   readonly servers: ServerStorage;
   readonly directory: Directory;
   readonly logger: Logger;
@@ -87,8 +89,7 @@ export class Settlements {
     return retrySwap(async () => {
       const before = await this.#parts.servers.load(probed.id);
       // The server was removed or replaced meanwhile: the probe says nothing about it.
-      if (before === undefined || !isSameEndpoint(before.row.record, probed))
-        return { kind: 'unsettled', record: before?.row.record };
+      if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
       const after = afterProbe(row, probe, judgement, new Date().toISOString());
@@ -99,14 +100,12 @@ export class Settlements {
       const isFollowed = changes.has('tools') && this.#parts.directory.compositions.areFollowing(row.record);
       const { id, name } = row.record;
       const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
-      const swap = async (): Promise<boolean> => {
-        const all = await this.#parts.servers.allChanges(before, after, lists);
-        return this.#parts.records.swap(job === undefined ? all : [...all, jobChangeToAdd(job)]);
-      };
-      if (!(await note.making(refreshed(row), refreshed(after, changes), swap))) return undefined;
+      const audited = [refreshed(row), refreshed(after, changes)] as const;
+      const decided = { after, lists, job, audited };
+      if ((await this.#parts.servers.make(before, decided, { note })) === undefined) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
       await this.#onSettled(row, after, changes, job, note);
-      return { kind: 'settled', record: after.record, changes };
+      return { record: after.record, changes };
     });
   }
 
@@ -158,15 +157,13 @@ function refreshed({ record: { id, name, status } }: StoredServer, changes?: Ser
 }
 
 /** The result of a refresh, for its caller. Throws `not-found` if the server was removed meanwhile. */
-export function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
-  if (settlement.record === undefined) throw notFound('server', probed.name);
-  const isSettled = settlement.kind === 'settled';
-  const error = isSettled
-    ? settlement.record.lastError
-    : 'its URL, transport or auth changed while it was being read: refresh it again';
+export function reportOf(probed: ServerRecord, { record, changes }: Settlement, durationMs: number): RefreshReport {
+  if (record === undefined) throw notFound('server', probed.name);
+  const moved = 'its URL, transport or auth changed while it was being read: refresh it again';
+  const error = changes === undefined ? moved : record.lastError;
   return {
-    status: settlement.record.status,
-    ...reportedCounts(isSettled ? settlement.changes : undefined),
+    status: record.status,
+    ...reportedCounts(changes),
     durationMs: Math.round(durationMs),
     refreshedAt: new Date().toISOString(),
     ...(error === null ? {} : { error }),
