@@ -2,8 +2,8 @@
 // state is in the record store, so that several control planes may share it; the registry itself keeps only what is
 // under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';
-import { limits, type Logger } from '../../shared/index.js';
-import { RECORDS_PER_READ_MAX, type RecordStore } from '../../store/index.js';
+import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
+import { RECORDS_PER_READ_MAX, type RecordStore, retrySwap } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication.js';
 import { type Change, ChangeNote } from '../common/change.js';
@@ -12,17 +12,20 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import type { CredentialedProber } from '../prober/probe-thread.js';
 import type { Probe } from '../prober/prober.js';
-import type {
-  HealthEntry,
-  RefreshReport,
-  ServerInput,
-  ServerPreview,
-  ServerRecord,
-  ServerStatus,
-  ListName,
+import {
+  type AllLists,
+  type HealthEntry,
+  LISTS,
+  type ListName,
+  type RefreshReport,
+  type ServerInput,
+  type ServerPreview,
+  type ServerRecord,
+  type ServerStatus,
 } from '../records/server-record.js';
 import {
   afterProbe,
+  type FailurePatience,
   listsOf,
   type StoredServer,
   newServer,
@@ -34,7 +37,7 @@ import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
 import { ServerStorage } from './server-storage.js';
-import { levelOf, reportOf, Settlements } from './settlements.js';
+import { levelOf, refreshed, reportOf, type ServerChanges, type Settlement } from './list-changes.js';
 
 interface RegistryOptions {
   readonly records: RecordStore;
@@ -61,7 +64,7 @@ export class Registry {
   readonly #servers: ServerStorage;
   readonly #options: RegistryOptions;
   readonly #healthChecks: HealthChecks<KnownServer>;
-  readonly #settlements: Settlements;
+  readonly #repeated = new RepeatedLog();
   readonly #listeners: ChangeListener[] = [];
   /** Ids of the servers whose refresh is under way. */
   readonly #refreshing = new Set<string>();
@@ -70,8 +73,6 @@ export class Registry {
     const { records, logger, healthIntervalMs: intervalMs } = options;
     this.#options = options;
     this.#servers = new ServerStorage(records);
-    const tellChange = this.#tellChange.bind(this);
-    this.#settlements = new Settlements({ ...options, servers: this.#servers, tellChange });
     this.#healthChecks = new HealthChecks({
       ...{ intervalMs, logger },
       listTargets: async () => this.#listForHealthCheck(),
@@ -218,7 +219,7 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#options.prober.probe(record);
-      const settlement = await this.#settlements.settle(record, probe, 'at-once', note);
+      const settlement = await this.#settle(record, probe, 'at-once', note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
       note.made({ id, name, status }, { id, name, ...report });
@@ -277,7 +278,61 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // The result of the refresh will be newer.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settlements.settle(server, await this.#options.prober.probe(server), 'patient');
+    await this.#settle(server, await this.#options.prober.probe(server), 'patient');
+  }
+
+  /** Stores what a probe of the server found. */
+  async #settle(
+    probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
+    probe: Probe,
+    judgement: FailurePatience,
+    note = new ChangeNote(),
+  ): Promise<Settlement> {
+    return retrySwap(async () => {
+      const before = await this.#servers.load(probed.id);
+      // The server was removed or replaced meanwhile: the probe says nothing about it.
+      if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
+      const { row } = before;
+      const lists = listsOf(probe);
+      const after = afterProbe(row, probe, judgement, new Date().toISOString());
+      const changes = await this.#servers.compareLists(row, after, lists);
+      if (changes.has('tools')) await this.#options.directory.sync();
+      // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
+      const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
+      const isFollowed = changes.has('tools') && this.#options.directory.compositions.areFollowing(row.record);
+      const { id, name } = row.record;
+      const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
+      const audited = [refreshed(row), refreshed(after, changes)] as const;
+      const decided = { after, lists, job, audited };
+      if ((await this.#servers.make(before, decided, { note })) === undefined) return undefined;
+      if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
+      await this.#onSettled(row, after, changes, job, note);
+      return { record: after.record, changes };
+    });
+  }
+
+  #warnOfMissing(server: string, found: AllLists): void {
+    const lists = LISTS.filter((name) => found[name] === undefined);
+    if (lists.length === 0) return;
+    const words = 'lists of a server were refused or are too long; the previous ones are kept';
+    this.#repeated.warn(this.#options.logger, server, { server, lists }, words);
+  }
+
+  async #onSettled(
+    before: StoredServer,
+    after: StoredServer,
+    changes: ServerChanges,
+    job: PublicationJob | undefined,
+    note: ChangeNote,
+  ): Promise<void> {
+    const { name, status, lastError } = after.record;
+    const isStatusChanged = status !== before.record.status;
+    if (isStatusChanged)
+      this.#options.logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
+    for (const [list, counts] of changes)
+      this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
+    // Nothing depends on the contents of the other lists.
+    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#tellChange(job, note);
   }
 
   async #tellChange(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {

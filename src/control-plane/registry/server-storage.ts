@@ -13,6 +13,7 @@ import {
   toolListOf,
 } from '../records/server-record.js';
 import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
+import { compareItems, type ItemChanges, type ServerChanges } from './list-changes.js';
 import { isWorthAnnouncing, SERVERS } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
@@ -57,6 +58,16 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     if (bytes !== undefined) return new Map(decode(bytes) as [string, string][]);
     // An earlier version stored tools without their digests.
     return name === 'tools' ? toolListOf(decode(await this.loadListJson(id, name)) as ServerTool[]).items : new Map();
+  }
+
+  /** Only lists whose digest has changed are read from the store. */
+  async compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
+    const changes = new Map<ListName, ItemChanges>();
+    for (const name of listsChanged(before, after)) {
+      const found = compareItems(await this.loadList(before.record.id, name), lists[name]?.items ?? new Map());
+      if (found.added + found.updated + found.removed > 0) changes.set(name, found);
+    }
+    return changes;
   }
 
   /** JSON of all items. */
@@ -131,7 +142,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
 }
 
 /** Names of the lists that have changed. */
-export function listsChanged(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
+function listsChanged(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
   const [old, anew] = [before && digestsOf(before), after && digestsOf(after)];
   return LISTS.filter((name) => old?.[name] !== anew?.[name]);
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type ServerTool, toolListOf } from '../../../src/control-plane/records/server-record.js';
-import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/settlements.js';
+import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/list-changes.js';
 
 function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ItemChanges {
   return compareItems(toolListOf(before).items, toolListOf(after).items);

@@ -1,0 +1,76 @@
+// What has come of a probe, in numbers: how many items of each list are new, changed and gone.
+import { notFound } from '../common/control-plane-fault.js';
+import {
+  type RefreshReport,
+  type ReportedCounts,
+  type ServerRecord,
+  type ServerStatus,
+  LISTS,
+  type ListName,
+} from '../records/server-record.js';
+import type { StoredServer } from './server-state.js';
+
+/** The differences between two readings of one of a server's lists. */
+export interface ItemChanges {
+  readonly added: number;
+  readonly updated: number;
+  readonly removed: number;
+}
+
+/** Both arguments map an item's key to its digest. */
+export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
+  let [added, updated] = [0, 0];
+  for (const [key, digest] of after) {
+    const known = before.get(key);
+    if (known === undefined) added += 1;
+    else if (known !== digest) updated += 1;
+  }
+  return { added, updated, removed: before.size + added - after.size };
+}
+
+/** Of the lists that have changed. */
+export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
+
+/** As in `toolsAdded`. */
+function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
+  const counts = LISTS.flatMap((list) => {
+    const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
+    return [
+      [`${list}Added`, added],
+      [`${list}Updated`, updated],
+      [`${list}Removed`, removed],
+    ];
+  });
+  return Object.fromEntries(counts) as ReportedCounts;
+}
+
+/** The effect of a probe on a server. */
+export interface Settlement {
+  /** `undefined`: it was removed. */
+  readonly record: ServerRecord | undefined;
+  /** `undefined`: it is no longer the server that was probed. */
+  readonly changes?: ServerChanges;
+}
+
+export function levelOf(status: ServerStatus): 'info' | 'warn' {
+  return status === 'inactive' ? 'warn' : 'info';
+}
+
+/** What the audit says of a refresh until it is complete. */
+export function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
+  return { id, name, status, ...(changes && reportedCounts(changes)) };
+}
+
+/** The result of a refresh, for its caller. Throws `not-found` if the server was removed meanwhile. */
+export function reportOf(probed: ServerRecord, { record, changes }: Settlement, durationMs: number): RefreshReport {
+  if (record === undefined) throw notFound('server', probed.name);
+  const moved = 'its URL, transport or auth changed while it was being read: refresh it again';
+  const error = changes === undefined ? moved : record.lastError;
+  return {
+    status: record.status,
+    ...reportedCounts(changes),
+    durationMs: Math.round(durationMs),
+    refreshedAt: new Date().toISOString(),
+    ...(error === null ? {} : { error }),
+  };
+}
