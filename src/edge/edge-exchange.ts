@@ -102,6 +102,8 @@ const FLUSHED_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
+  /** What is not known yet is empty. */
+  readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
   readonly #context: EdgeContext;
@@ -128,13 +130,10 @@ export class EdgeExchange extends Exchange {
     this.#isHead = isHead;
     this.isTls = isTls;
     this.head = head;
+    this.request = head.request;
     this.incoming = new IncomingRequest(context, res, head);
     context.openCount += 1;
     res.onAborted(() => this.#abort());
-  }
-
-  get request(): ExchangeRequest {
-    return this.incoming.request;
   }
 
   get isAborted(): boolean {
@@ -276,7 +275,7 @@ export class EdgeExchange extends Exchange {
   /** Call within a `cork`. @param contentType `''` when there is no content. */
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     const res = this.#res;
-    const { requestId } = this.incoming.request;
+    const { requestId } = this.request;
     // The library's own default.
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('content-type', contentType);

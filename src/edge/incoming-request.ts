@@ -10,7 +10,7 @@
 //
 // Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
 import { BodyCollector } from '../bytes/index.js';
-import type { AcceptedTypes, ExchangeRequest } from '../exchange/index.js';
+import type { AcceptedTypes } from '../exchange/index.js';
 import {
   bodyMemory,
   largeMemory,
@@ -64,11 +64,6 @@ export class IncomingRequest implements RoomWaiter {
     this.#lengthBytes = Number(contentLength);
     if (this.#lengthBytes > context.bodyBytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
-  }
-
-  /** Fields that are not known yet are empty. */
-  get request(): ExchangeRequest {
-    return this.#request;
   }
 
   /** `''` until the caller is let in. */

@@ -5,7 +5,7 @@
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
 //   unanswered, responding, streaming, ending ── abort ──> aborted
-import { type BodyType, Exchange, type ExchangeRequest, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
+import { type BodyType, Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import {
   AnswerRoom,
   largeMemory,
@@ -51,7 +51,7 @@ export class HopExchange extends Exchange implements HopStream {
   readonly #socket: HopSocket;
   readonly #owner: HopOwner;
   readonly #outflow: FlowSender;
-  readonly #request: ForwardedRequestHead['request'];
+  readonly request: ForwardedRequestHead['request'];
   /** The request's body, until it is complete. */
   #arriving: HopBody | undefined;
   #state: State = 'unanswered';
@@ -70,15 +70,11 @@ export class HopExchange extends Exchange implements HopStream {
     this.#socket = socket;
     this.stream = stream;
     this.hop = hop;
-    this.#request = request;
+    this.request = request;
     if (bodyBytes > 0) this.#arriving = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
     this.#owner = owner;
     this.#outflow = new FlowSender(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
-  }
-
-  get request(): ExchangeRequest {
-    return this.#request;
   }
 
   onFrame(kind: FrameKind, payload: Buffer): void {
@@ -103,7 +99,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (this.#arriving === undefined) return;
     this.#arriving.add(part);
     if (!this.#arriving.isComplete) return;
-    this.#request.body = this.#arriving.bytes;
+    this.request.body = this.#arriving.bytes;
     this.#arriving = undefined;
     this.#owner.onExchange(this.hop, this);
     if (this.#isLeft) this.#abort();
@@ -141,9 +137,9 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   override releaseBody(): void {
-    if (this.#request.body.length < LARGE_MEMORY_FROM_BYTES) return;
-    largeMemory.giveBack(this.#request.body);
-    this.#request.body = NO_BODY;
+    if (this.request.body.length < LARGE_MEMORY_FROM_BYTES) return;
+    largeMemory.giveBack(this.request.body);
+    this.request.body = NO_BODY;
   }
 
   openStream(sessionId?: string): void {
