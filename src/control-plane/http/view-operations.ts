@@ -46,7 +46,7 @@ export function maySee(caller: Principal | undefined, { kind, subject, owner, te
   if (subject === caller.subject) return true;
   // A consent is visible only to its user.
   if (kind === 'connections') return false;
-  return mayChange(caller, { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) });
+  return mayChange(caller, { owner, team });
 }
 
 const UNNAMED =

@@ -83,13 +83,12 @@ export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> 
 
 /** No composition's id looks like these. Each exposure has its own, because a session belongs to the exposure it was opened with. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
-const RELAYED_METHODS: ReadonlySet<string> = new Set(['POST', 'GET', 'DELETE']);
 
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
 /**
- * For requests whose Host, Origin and token were checked, and of which only the head was read. Writes the response,
+ * For POST, GET and DELETE requests whose Host, Origin and token were checked, and of which only the head was read. Writes the response,
  * with the headers that were set on it before (`response.setHeader`), and never throws.
  */
 export class McpEndpoints {
@@ -136,7 +135,7 @@ export class McpEndpoints {
     this.#virtualHosts = new VirtualHosts(upstream.mode);
   }
 
-  /** Any method on `/mcp`. @param exposure what its `tools/list` shows. */
+  /** `/mcp`. @param exposure what its `tools/list` shows. */
   handleAggregate(
     subject: string,
     request: IncomingMessage,
@@ -148,7 +147,7 @@ export class McpEndpoints {
     this.#take(asked, request, response, requestId);
   }
 
-  /** Any method on `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
+  /** `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
   handleComposition(
     reference: string,
     subject: string,
@@ -178,9 +177,7 @@ export class McpEndpoints {
   }
 
   #take(asked: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
-    const exchange = this.#exchanges.open(request, response, requestId);
-    if (RELAYED_METHODS.has(request.method ?? '')) void this.#pipeline.onRequest(asked, exchange);
-    else this.#pipeline.onOtherMethod(asked, exchange);
+    void this.#pipeline.onRequest(asked, this.#exchanges.open(request, response, requestId));
   }
 
   async #hostNow(subject: string, virtualHostId: string): Promise<CurrentHost> {

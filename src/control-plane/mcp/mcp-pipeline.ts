@@ -4,7 +4,6 @@
 //   before them      Host and Origin, rate, token            → 403, 400, 429, 401
 //                    role, overload                          → 403, 503
 //   #onAdmission     virtual host, from the store            → 503, 404
-//                    (another method: 405)
 //                    headers of the transport                → 406, 415, 400
 //   #onReceived      size of the body, room for it           → 413, 429, 503
 //                    outside of sessions: version, overload  → 400, 429, 503
@@ -57,8 +56,6 @@ export interface RequestedHost {
   readonly find: () => Promise<CompiledVirtualHost | undefined>;
 }
 
-const METHOD_NOT_ALLOWED: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'GET, POST, DELETE'] };
-
 export class McpPipeline {
   readonly #parts: McpPipelineParts;
 
@@ -70,10 +67,6 @@ export class McpPipeline {
   async onRequest(asked: RequestedHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(asked, exchange);
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
-  }
-
-  onOtherMethod(asked: RequestedHost, exchange: EdgeExchange): void {
-    this.#refuse(asked, exchange, METHOD_NOT_ALLOWED);
   }
 
   /** @returns why the request is refused, as do the next steps; `undefined` once the relay has it. */

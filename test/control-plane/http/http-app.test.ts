@@ -114,6 +114,16 @@ t.test('each fault has its status and keeps its message', async (t) => {
   }
 });
 
+t.test('an MCP endpoint takes POST, GET and DELETE alone', async (t) => {
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'));
+  for (const url of ['/mcp', '/servers/x/mcp'])
+    for (const method of ['PUT', 'PATCH', 'HEAD'] as const) {
+      const answer = await app.inject({ method, url, headers: { authorization, host: 'localhost' } });
+      t.equal(answer.statusCode, 405, `${method} ${url}`);
+      t.equal(answer.headers.allow, 'GET, POST, DELETE');
+    }
+});
+
 t.test('a fault of the store is 503 and discloses nothing about it', async (t) => {
   const stage = await setStage(t, new RecordStoreFault('connect ECONNREFUSED 10.0.0.7:6379'));
   t.same(await answerOf(stage, 'GET', '/servers'), [503, { detail: 'The store cannot be reached: try again' }]);

@@ -320,11 +320,6 @@ t.test('the rules of the transport are those of the dataplane', async (t) => {
   const events = await front.post(LIST, [['accept', 'text/event-stream']]);
   t.equal(events.contentType, 'text/event-stream');
   t.match(rpc(events), { result: { tools: [] } });
-  for (const method of ['PUT', 'HEAD']) {
-    const answer = await send(front.origin, { method, path: '/mcp', headers: complete([]) });
-    t.equal(answer.status, 405, method);
-    t.equal(answer.header('allow'), 'GET, POST, DELETE');
-  }
 });
 
 t.test('a large request without a session is parsed in slices, and a refusal has its id, too', async (t) => {
