@@ -49,7 +49,8 @@ export class AnswerReader {
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#take(pieces, (owned) => {
       if (owned === undefined) {
-        onTaken();
+        // Not at once: the rest of a long response would come in this turn of the event loop.
+        setImmediate(onTaken);
         return;
       }
       this.#pool.run(this.#subject, 'append', { key: this.#keyed(), pieces: owned }, owned, (outcome) => {

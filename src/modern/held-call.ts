@@ -334,8 +334,9 @@ function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !KINDS.has(message.method)) return undefined;
   const { method, paramsStart, paramsEnd } = message;
-  const params = paramsStart === -1 ? '' : `,"params":${bytes.toString('utf8', paramsStart, paramsEnd)}`;
-  return `{"method":${JSON.stringify(method)}${params}}`;
+  // Some clients cannot read a request without params.
+  const params = paramsStart === -1 ? '{}' : bytes.toString('utf8', paramsStart, paramsEnd);
+  return `{"method":${JSON.stringify(method)},"params":${params}}`;
 }
 
 const ANSWER_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');

@@ -241,7 +241,9 @@ export class CallerStream extends ReplayBuffer {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#exchange?.write(bytes) === false) this.#isBlocked = true;
+    const exchange = this.#exchange;
+    // Its caller may have gone during the write.
+    if (exchange?.write(bytes) === false && this.#exchange === exchange) this.#isBlocked = true;
   }
 
   #onDrain(exchange: Exchange): void {

@@ -278,7 +278,7 @@ t.test('an answer that runs out of room gives back its beginning at once', async
   t.equal(accounts.held('listBytes'), LARGE.length);
   let isTaken = false;
   tooLarge.push([Buffer.from(LARGE)], () => (isTaken = true));
-  t.ok(isTaken, 'what nobody will read holds nobody up');
+  await until(() => isTaken, 'what nobody will read holds nobody up');
   await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
   t.match(await read(merger.startReading(ADA, listKinds.tools), LARGE), { kind: 'page' });
   const end = new Promise((resolve) =>

@@ -102,8 +102,6 @@ export class BackendEndpoint {
   readonly contentHeaders = [...CONTENT_HEADERS];
   /** Whether the backend kept no session for the client of the modern era for which it was opened last. Hot path. */
   isSessionless = false;
-  /** Where the backend has redirected requests to, within its origin. */
-  moved: UpstreamTarget | undefined = undefined;
   #answeredAtMs = -Infinity;
   /** The era that the backend was last found not to speak: remembered for a limited time, since backends get upgraded. */
   #refusedEra: Era | undefined;
@@ -125,11 +123,6 @@ export class BackendEndpoint {
   onForgiven(what: Forgiven): void {
     const counts = (this.circuit.forgiven ??= {});
     counts[what] = (counts[what] ?? 0) + 1;
-  }
-
-  /** Where the backend once redirected to there may be nothing any more. */
-  onRefused(status: number): void {
-    if (status === 404 || status === 405) this.moved = undefined;
   }
 
   onFault(fault: UpstreamFault): void {

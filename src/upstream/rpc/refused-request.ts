@@ -42,7 +42,8 @@ export function readRefusal(
   hint: string,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
-  plan.endpoint.onRefused(status);
+  // Where the backend once redirected to there may be nothing any more.
+  plan.place.moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
   if (carriesSession && isSessionRefused(plan, status, body, error)) return { fault: upstreamFault('session-lost') };

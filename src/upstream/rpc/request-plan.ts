@@ -72,6 +72,11 @@ export interface RequestHandler {
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
+/** Where the backend has redirected a session's messages to, within its origin. What it tells one session is for that session alone. */
+export interface Place {
+  moved: UpstreamTarget | undefined;
+}
+
 /** The stream that brings the answers to all requests of a session: `SseStream`. */
 export interface SharedStream {
   /** Where messages are posted. */
@@ -90,7 +95,9 @@ export interface SharedStreamReader extends UpstreamHandler {
 
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
+  /** As configured; `place` knows of redirects. */
   readonly target: UpstreamTarget;
+  readonly place: Place;
   /** Learns whether the target responds. */
   readonly endpoint: BackendEndpoint;
   readonly headers: readonly string[];

@@ -189,8 +189,8 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   #ask(): void {
     if (!this.#transition('waiting', 'asking')) return;
-    const { subject, endpoint, headers } = this.#plan;
-    const target = endpoint.moved ?? this.#plan.target;
+    const { subject, place, headers } = this.#plan;
+    const target = place.moved ?? this.#plan.target;
     const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
     this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
     if (this.#isPaused) this.#call.pause();

@@ -59,12 +59,6 @@ const NOTHING = Buffer.alloc(0);
 /** What nearly every answer begins with. */
 const BRACE = 0x7b;
 
-interface Ration {
-  bytesLeft: number;
-  /** The time spent reading so far. */
-  spentMs: number;
-}
-
 export class RpcRequest implements SharedStreamReader, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
@@ -97,10 +91,12 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   /** The handler wants no more for now. */
   #isHeld = false;
   #isExcused = false;
-  /** What may be read before the handler is asked for more; `undefined` for no limit. */
-  #ration: Ration | undefined;
+  /** What may be read before the handler is asked for more, and the time spent so far; `undefined` for no limit. */
+  #ration: { bytesLeft: number; spentMs: number } | undefined;
   /** For a redirect, which is followed once. */
   #http: HttpUpstream | undefined;
+  /** Where it was sent last. */
+  #sentTo: UpstreamTarget;
 
   /** Sends the request. The handler is never called synchronously from the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
@@ -111,6 +107,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
     if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#http = http;
+    this.#sentTo = plan.target;
     this.#call = this.#send(http);
   }
 
@@ -127,15 +124,14 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'waiting') return this.#onFurtherHead();
     // The message was taken: what else the response says is of no interest.
-    if (this.#plan.stream !== undefined && status < 300) return void this.#transition('waiting', 'event-stream');
+    if (this.#plan.stream !== undefined && (status < 300 || this.#isBeingAnswered))
+      return void this.#transition('waiting', 'event-stream');
     this.#touch();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.#status = status;
-    const cookies = status < 300 ? hint : '';
-    if (sessionId !== '' || cookies !== '')
-      this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
+    this.#noteHead(status, sessionId, hint);
     this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
@@ -143,9 +139,17 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
       this.#onStream();
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
+      this.#plan.stream?.forget(this.#plan.id, this);
     } else if (!this.#tryFollow(status, hint)) {
-      this.#fail(status >= 300 ? redirectFault(status, hint, this.#plan.target) : upstreamFault('answer-invalid'));
+      this.#fail(status >= 300 ? redirectFault(status, hint, this.#sentTo) : upstreamFault('answer-invalid'));
     }
+  }
+
+  /** Nothing of a redirect is kept. */
+  #noteHead(status: number, sessionId: string, hint: string): void {
+    const cookies = status < 300 ? hint : '';
+    if ((status >= 300 && status < 400) || (sessionId === '' && cookies === '')) return;
+    this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
   }
 
   /** Of the response that continues the stream; any other head comes too late. */
@@ -168,9 +172,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
-        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.#touch();
+        // The body of a response that has accepted a message is ignored.
+        if (this.#parser === undefined) break;
+        if (this.#resumption?.isFurther(this.#parser.lastEventId) !== false) this.#touch();
         this.#chunk = chunk;
-        if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
+        if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
         // The reading that they wait for may have paused an earlier call than this one.
         if (this.#events?.length) this.#call.pause();
@@ -201,6 +207,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#tryEnd();
   }
 
+  /** Whether its answer, or something else that belongs to it, has arrived and is not yet with the handler. */
+  get #isBeingAnswered(): boolean {
+    return this.#reading !== undefined || (this.#events !== undefined && this.#events.length > 0);
+  }
+
   /** Whether events are messages of this request: on a stream that requests share, they may be there before the head. */
   get #isHearing(): boolean {
     return this.#state === 'event-stream' || (this.#state === 'waiting' && this.#plan.stream !== undefined);
@@ -229,6 +240,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   onFault(fault: UpstreamFault): void {
     this.#plan.endpoint.onFault(fault);
+    if (this.#plan.stream !== undefined && this.#isBeingAnswered) this.#transition('waiting', 'event-stream');
     // Once the answer has arrived, it does not matter how its stream ends.
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
@@ -248,7 +260,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #tryEnd(): void {
-    if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
+    if (this.#ending === undefined || this.#isBeingAnswered) return;
     if (this.#state === 'answered') this.#finish();
     // A shared stream goes on, however the response to the message has ended.
     else if (this.#plan.stream === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
@@ -449,11 +461,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
   #tryFollow(status: number, location: string): boolean {
-    const { endpoint, stream, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, this.#target, isUnauthorizedFault);
+    const { endpoint, place, stream, isUnauthorizedFault = false } = this.#plan;
+    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault);
     const http = this.#http;
-    // What leads nowhere is forgotten. The place of messages is the stream's own, and unknown to other sessions.
-    if (stream === undefined) endpoint.moved = http && moved;
+    // What leads nowhere is forgotten.
+    if (stream === undefined) place.moved = http && moved;
     else if (http !== undefined && moved !== undefined) stream.target = moved;
     if (moved === undefined || http === undefined) return false;
     this.#http = undefined;
@@ -464,15 +476,10 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #send(http: HttpUpstream): UpstreamCall {
-    const { subject, stream, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
-    const target = this.#target;
+    const { subject, stream, place, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
+    const target = (this.#sentTo = stream?.target ?? place.moved ?? this.#plan.target);
     const request = { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head } as const;
     return stream === undefined ? http.dispatch(request, this) : stream.dispatch(id, request, this);
-  }
-
-  get #target(): UpstreamTarget {
-    const { stream, endpoint, target } = this.#plan;
-    return stream?.target ?? endpoint.moved ?? target;
   }
 
   /** Whether nothing reads the request's memory any more, as far as is known. */
@@ -512,11 +519,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#ration === undefined) this.#take(chunk);
-    else this.#takeOf(this.#ration, chunk);
-  }
-
-  #takeOf(ration: Ration, chunk: Buffer): void {
+    const ration = this.#ration;
+    if (ration === undefined) return this.#take(chunk);
     const startMs = performance.now();
     this.#take(chunk);
     ration.spentMs += performance.now() - startMs;

@@ -31,7 +31,7 @@ import {
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
-import type { RequestHandler, RequestPlan } from '../rpc/request-plan.js';
+import type { Place, RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './known-mirrors.js';
 
@@ -60,6 +60,7 @@ const BEHIND_CLIENT_INFO = Buffer.from('}}');
 export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
+  readonly place: Place;
   readonly endpoint: BackendEndpoint;
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
@@ -109,7 +110,7 @@ export abstract class Handshake {
     session?: RequestPlan['session'],
     stream?: SseStream,
   ): RpcRequest {
-    const { subject, target, endpoint, isUnauthorizedFault } = this.plan;
+    const { subject, target, place, endpoint, isUnauthorizedFault } = this.plan;
     const { http, deadlines } = this.context;
     const idSpan = { bytes: id, start: 0, end: id.length };
     return new RpcRequest(
@@ -118,6 +119,7 @@ export abstract class Handshake {
       {
         subject,
         target,
+        place,
         endpoint,
         headers: withHeaders(headers, this.plan.headers),
         body,
@@ -213,8 +215,8 @@ export class Initialization extends Handshake implements RequestHandler {
 
   /** Where messages go. */
   get #target(): UpstreamTarget {
-    const { endpoint, target } = this.plan;
-    return this.#stream?.target ?? endpoint.moved ?? target;
+    const { place, target } = this.plan;
+    return this.#stream?.target ?? place.moved ?? target;
   }
 
   onMessage(): void {
@@ -268,10 +270,10 @@ export class Initialization extends Handshake implements RequestHandler {
 
   #confirm(result: HandshakeResult): void {
     this.#result = result;
-    this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
-      this.#onNoticeOver(upstreamFault('answer-timeout')),
-    );
     let refusal: UpstreamFault | undefined;
+    this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
+      this.#onNoticeOver(refusal ?? upstreamFault('answer-timeout')),
+    );
     const { subject } = this.plan;
     const target = this.#target;
     const handler: UpstreamHandler = {
@@ -286,7 +288,7 @@ export class Initialization extends Handshake implements RequestHandler {
       },
       onData: () => {},
       onEnd: () => this.#onNoticeOver(refusal),
-      onFault: (fault) => this.#onNoticeOver(fault),
+      onFault: (fault) => this.#onNoticeOver(refusal ?? fault),
     };
     const headers = withHeaders(result.headers, this.plan.headers);
     this.#notice = this.context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
@@ -320,8 +322,8 @@ export class Initialization extends Handshake implements RequestHandler {
     const { sessionId, protocolVersion } = made;
     const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
     const headers = [...own, ...this.plan.headers];
-    const { subject, endpoint, target } = this.plan;
-    this.context.oneWayRequests.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
+    const { subject, place, target } = this.plan;
+    this.context.oneWayRequests.send(subject, place.moved ?? target, 'DELETE', headers, undefined);
   }
 }
 

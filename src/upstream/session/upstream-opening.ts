@@ -23,6 +23,7 @@ import {
   type UpstreamFault,
   type UpstreamFaultKind,
 } from '../../http-client/index.js';
+import type { Place } from '../rpc/request-plan.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 
 /** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
@@ -56,7 +57,7 @@ interface Waiting {
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
-export abstract class UpstreamOpening {
+export abstract class UpstreamOpening implements Place {
   readonly subject: string;
   protected readonly context: UpstreamMeans;
   /** The caller's own introduction from its `initialize` (decisions 2.4). */
@@ -64,6 +65,7 @@ export abstract class UpstreamOpening {
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
+  moved: UpstreamTarget | undefined = undefined;
   #backend: CompiledBackend;
   #state: State = 'idle';
   #waiting: Waiting[] = [];
@@ -109,7 +111,7 @@ export abstract class UpstreamOpening {
 
   /** Where requests go: the backend may have redirected them. */
   protected get target(): UpstreamTarget {
-    return this.endpoint.moved ?? this.#backend.target;
+    return this.moved ?? this.#backend.target;
   }
 
   get state(): State {
@@ -239,6 +241,7 @@ export abstract class UpstreamOpening {
     if (!this.#transition('idle', 'opening')) this.#transition('unavailable', 'opening');
     this.#openedAtMs = this.context.nowMs();
     this.#isOpenedAgain = false;
+    this.moved = undefined;
     this.#startHandshake(metadata);
   }
 
@@ -277,6 +280,7 @@ export abstract class UpstreamOpening {
     return {
       subject: this.subject,
       target: this.#backend.target,
+      place: this,
       endpoint: this.endpoint,
       introduction: this.introduction,
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,

@@ -186,6 +186,7 @@ export class UpstreamSession extends UpstreamOpening {
         subject: this.subject,
         memory: this.context.answerMemory,
         target: this.backend.target,
+        place: this,
         endpoint: this.endpoint,
         headers: this.#headersWith(metadata),
         body,

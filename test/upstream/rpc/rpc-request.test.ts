@@ -76,6 +76,7 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
     {
       subject: 'alice',
       target,
+      place: { moved: undefined },
       endpoint: context.endpoints.of(target),
       headers: ['accept', 'both'],
       body: Buffer.from('{"id":7}'),
@@ -866,4 +867,15 @@ t.test('an answer of tiny pieces takes little more memory than its bytes', async
   call.end();
   t.equal(bytes, sentBytes);
   t.ok(pieceCount < 2_048, `${pieceCount} pieces`);
+});
+
+t.test('requests that are redirected at the same time are all followed', async (t) => {
+  const place = { moved: undefined };
+  const [one, other] = [start(t, { place }), start(t, { place })];
+  for (const { context, call } of [one, other]) {
+    call.head(307, '', '', -1, '/v2/mcp');
+    t.equal(context.http.last.request.target.path, '/v2/mcp');
+    context.http.last.json('{"jsonrpc":"2.0","id":7,"result":{}}');
+  }
+  t.same([one.listener.faults, other.listener.faults], [[], []]);
 });

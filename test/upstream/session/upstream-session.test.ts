@@ -561,18 +561,53 @@ t.test('the session that a failed handshake leaves is ended at the node that mad
   t.equal(http.last.header('cookie'), 'node=1');
 });
 
+t.test('where a backend has redirected one session to, no other session is sent', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { http } = scene.context;
+  const { path } = http.last.request.target;
+  http.last.head(307, '', '', -1, '/elsewhere');
+  t.equal(http.last.request.target.path, '/elsewhere');
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+  other.whenOpen(NO_METADATA, () => undefined);
+  t.equal(http.last.request.target.path, path, 'nor are its credentials');
+});
+
 t.test('where a backend once redirected to, but refuses now, it is not asked again', async (t) => {
-  for (const status of [404, 405]) {
-    const scene = sceneIn(t, 'opening');
+  for (const status of [403, 404, 503]) {
+    const scene = sceneIn(t, 'open');
     const { http } = scene.context;
-    const { path } = http.last.request.target;
+    const { path } = scene.session.backend.target;
+    const pathOf = (): string => {
+      const handler = { onAnswer: () => undefined, onMessage: () => undefined, onFault: () => undefined };
+      const [body, id] = [Buffer.from('{"id":1}'), { bytes: Buffer.from('1'), start: 0, end: 1 }];
+      scene.session.request({ body }, id, NO_METADATA, 1_000, true, handler);
+      return http.last.request.target.path;
+    };
+    t.equal(pathOf(), path);
     http.last.head(307, '', '', -1, `${path}/`);
     t.equal(http.last.request.target.path, `${path}/`);
+    http.last.head(200, 'application/json').data('{"jsonrpc":"2.0","id":1,"result":{}}').end();
+    t.equal(pathOf(), `${path}/`);
     http.last.empty(status);
-    const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
-    other.whenOpen(NO_METADATA, () => undefined);
-    t.equal(http.last.request.target.path, path, String(status));
+    if (scene.session.state === 'open') t.equal(pathOf(), path, String(status));
   }
+});
+
+t.test('the session id of a redirect is nobody’s', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { http } = scene.context;
+  http.last.head(307, '', 'OLD', -1, '/mcp/');
+  http.last.head(200, 'application/json').data(initializeResult()).end();
+  t.equal(scene.sent.at(-1), 'notifications/initialized');
+  t.equal(http.last.header('mcp-session-id'), undefined);
+});
+
+t.test('a notice that is refused with 400 shows the other era, also when the refusal never ends', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { http } = scene.context;
+  http.last.head(200, 'application/json').data(initializeResult()).end();
+  http.last.head(400, '').fault('connection-lost');
+  t.equal(scene.sent.at(-1), 'server/discover');
 });
 
 t.test('cookies take memory while they are kept, and no longer', async (t) => {

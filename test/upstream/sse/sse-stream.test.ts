@@ -16,6 +16,11 @@ const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/sse', 
 /** Longer than all waits of these tests. */
 const DEADLINE_MS = 600_000;
 
+/** What is on its way in the gateway arrives. */
+async function turns(): Promise<void> {
+  for (let left = 3; left > 0; left -= 1) await new Promise(setImmediate);
+}
+
 class Scene {
   readonly context: ScriptedContext;
   readonly stream: SseStream;
@@ -59,7 +64,14 @@ class Scene {
     const { http, deadlines, endpoints } = this.context;
     const bytes = Buffer.from(String(id));
     const plan = {
-      ...{ subject: 'alice', target, endpoint: endpoints.of(target), headers: [], stream: this.stream },
+      ...{
+        subject: 'alice',
+        target,
+        place: { moved: undefined },
+        endpoint: endpoints.of(target),
+        headers: [],
+        stream: this.stream,
+      },
       ...{ body: bytes, id: { bytes, start: 0, end: bytes.length } },
       ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: true, carriesSession: true },
       isUnauthorizedFault: this.#hasCredentials,
@@ -104,6 +116,53 @@ t.test('with credentials, a redirect is followed only to the path with or withou
   other.get.head(307, '', '', -1, '/other');
   t.same(other.heard, ['owner: redirected']);
   t.equal(other.context.http.calls.length, 1);
+});
+
+t.test('an answer on the stream counts, whatever becomes of the response to its message', async (t) => {
+  const large = 'x'.repeat(8 * limits.readAtOnceBytesMax);
+  for (const [what, end] of [
+    ['refused', (post: ScriptedCall) => post.head(504, '').end()],
+    ['broken', (post: ScriptedCall) => post.fault('connection-lost')],
+  ] as const) {
+    const scene = new Scene(t).open().ask(1);
+    const post = scene.context.http.last;
+    scene.say({ id: 1, result: { large } });
+    await turns();
+    end(post);
+    await until(() => scene.told.length > 0, what);
+    t.same(scene.heard, ['1: its answer'], `${what}, while it is read`);
+
+    const held = scene.call(2);
+    const second = scene.context.http.last;
+    held.pause();
+    scene.say({ id: 2, result: {} });
+    await turns();
+    end(second);
+    held.resume();
+    t.same(scene.heard, ['2: its answer'], `${what}, while it is held`);
+  }
+});
+
+t.test('a refused message waits for nothing on the stream', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  const post = scene.context.http.last;
+  post.head(404, '');
+  scene.say({ id: 7, method: 'ping' });
+  t.same(scene.heard, ['owner: asked ping']);
+  scene.get.end();
+  post.end();
+  await until(() => scene.told.length === 2, 'both');
+  t.same(scene.heard.sort(), ['1: session-lost', 'owner: stream-lost']);
+});
+
+t.test('what the response to a message says behind its head is no sign of life', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  const post = scene.context.http.last.head(200, 'text/event-stream');
+  for (let passed = 0; passed <= DEADLINE_MS; passed += DEADLINE_MS / 4) {
+    scene.context.advance(DEADLINE_MS / 4);
+    post.data(': ping\n\n');
+  }
+  t.same(scene.heard, ['1: answer-timeout']);
 });
 
 t.test('closing the stream tells its owner nothing, and its waiters that it has ended', async (t) => {
