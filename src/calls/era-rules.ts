@@ -97,7 +97,7 @@ export interface RelayedRequestPlan
 
 /** How the caller's answer differs from its backend's, beside ids and URIs. */
 export interface AnswerChanges {
-  /** Bits of `taskPlace`: where in it ids of tasks are the backend's. */
+  /** Bits of `taskPlace`: the places in the message that hold the backend's own task ids. */
   readonly taskPlaces: number;
   readonly edits: readonly Edit[];
   /** Of HTTP. */

@@ -119,7 +119,7 @@ export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
   return kind === 'http-status' && detail === '401';
 }
 
-/** HTTP statuses that concern who asks, how often, and the backend's state. */
+/** HTTP statuses that say nothing about the request itself, only about who asks, how often, or the backend's state. */
 const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 
 /** Whether the backend has refused a request for what it is. */

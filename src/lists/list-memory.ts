@@ -114,7 +114,7 @@ export class ListMemory {
     this.#giveTurns();
   }
 
-  /** The bytes are on their way back. @returns a function that gives them back, to be called once. */
+  /** Notes that these bytes will soon be free. @returns a function that frees them, to be called once. */
   returning(subject: string, bytes: number): () => void {
     const line = this.#lineOf(subject);
     line.returningBytes += bytes;

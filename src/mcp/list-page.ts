@@ -109,7 +109,7 @@ export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: L
 
 function readError(bytes: Buffer): ListAnswer {
   const code = findMember(tape, bytes, findMember(tape, bytes, 0, 'error'), 'code');
-  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(code) <= NUMBER_BYTES_MAX;
+  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && nodeByteLength(code) <= NUMBER_BYTES_MAX;
   return {
     kind: 'error',
     code: isNumber ? Number(bytes.toString('latin1', tape.start(code), tape.end(code))) : undefined,
@@ -190,7 +190,7 @@ function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
 }
 
 function ttlIn(bytes: Buffer, node: number): number {
-  if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
+  if (node < 0 || tape.kind(node) !== jsonKind.number || nodeByteLength(node) > NUMBER_BYTES_MAX) return 0;
   const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
   return Math.min(Math.max(0, ttlMs), LIST_TTL_MS_MAX);
 }
@@ -206,7 +206,7 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   for (let node = list + 1; node < past; node = tape.next(node)) {
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : MEMBER_ABSENT;
     if (!isText(key)) return undefined;
-    if (tokenBytes(key) - 2 > keyBytesMax) continue;
+    if (nodeByteLength(key) - 2 > keyBytesMax) continue;
     spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
     if (isText(name)) spans.push(tape.start(name), tape.end(name));
@@ -251,9 +251,9 @@ function isText(node: number): boolean {
 function isCursor(node: number): boolean {
   if (node < 0) return node === MEMBER_ABSENT;
   const kind = tape.kind(node);
-  return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
+  return (kind === jsonKind.string && nodeByteLength(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
 }
 
-function tokenBytes(node: number): number {
+function nodeByteLength(node: number): number {
   return tape.end(node) - tape.start(node);
 }

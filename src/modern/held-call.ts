@@ -105,7 +105,7 @@ export interface CurrentCaller {
   readonly message: ClientMessage;
 }
 
-export interface HeldCallPlan {
+export interface HeldCallMeans {
   readonly origin: StateOrigin;
   /** For the exchange's watcher. */
   readonly backendName: string;
@@ -129,7 +129,7 @@ interface Question {
 export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
-  readonly #plan: HeldCallPlan;
+  readonly #plan: HeldCallMeans;
   /** Bytes taken from the subject's share: for the request, for questions, and for an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
@@ -145,7 +145,7 @@ export class HeldCall {
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
   /** For `HeldCalls`. */
-  constructor(calls: HeldCalls, plan: HeldCallPlan) {
+  constructor(calls: HeldCalls, plan: HeldCallMeans) {
     this.#calls = calls;
     this.#plan = plan;
     this.#caller = plan.caller;

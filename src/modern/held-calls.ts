@@ -7,7 +7,7 @@ import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
 import { argumentsIn } from '../messages/index.js';
 import type { PassOn } from '../session/index.js';
-import { HeldCall, type HeldCallPlan } from './held-call.js';
+import { HeldCall, type HeldCallMeans } from './held-call.js';
 import { modernError } from './modern-errors.js';
 import {
   argumentsHash,
@@ -53,7 +53,7 @@ export class HeldCalls {
   }
 
   /** @returns `undefined` when closed, or when there is no room for one more call of the subject's. */
-  tryHold(plan: HeldCallPlan): HeldCall | undefined {
+  tryHold(plan: HeldCallMeans): HeldCall | undefined {
     if (this.#isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
     this.#calls.set(call.key, call);

@@ -46,7 +46,7 @@ export type StoreRead =
   /** Unknown: the store has been unreachable for longer than the grace, which affects all keys; or the key cannot be encoded. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
-/** About a value that is served although changes of it go unnoticed now; both in ISO 8601. */
+/** When a value that may be out of date was read, and until when it is used; both in ISO 8601. */
 export interface Kept {
   readonly readAt: string;
   readonly usedUntil: string;

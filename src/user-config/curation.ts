@@ -21,7 +21,7 @@ export interface CuratedItem {
   readonly entry: CuratedEntry;
   /** The arguments that callers neither see nor give, normalized with `caseFolded`. */
   readonly closedArguments: ReadonlySet<string>;
-  /** The length of the longest of them: normalizing shortens no name. */
+  /** Length of the longest closed name: a longer one cannot match, since normalizing shortens no name. */
   readonly closedCharsMax: number;
   /** The members added to the arguments, as `"v":7,"w":8`; `''` for none. */
   readonly fixedMembers: string;

@@ -156,10 +156,10 @@ export class Pipeline implements EdgeHandler {
       exchange.incoming.hold();
       void refusal.then((late) => {
         const refused = late ?? { refusal: methodNotAllowed };
-        wakeScheduler.run(refused.subject ?? '', () => this.#refuseFor(exchange, refused));
+        wakeScheduler.run(refused.subject ?? '', () => this.#refuseRequest(exchange, refused));
       });
     } else {
-      this.#refuseFor(exchange, refusal ?? { refusal: methodNotAllowed });
+      this.#refuseRequest(exchange, refusal ?? { refusal: methodNotAllowed });
     }
   }
 
@@ -227,12 +227,12 @@ export class Pipeline implements EdgeHandler {
 
   /** @param refusal of the host or the origin. */
   #refuseHead(exchange: EdgeExchange, refusal: Refusal): void {
-    this.#refuseFor(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
+    this.#refuseRequest(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
   }
 
   #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
     if (exchange.isAborted) return;
-    if (outcome.kind === 'refused') return this.#refuseFor(exchange, outcome);
+    if (outcome.kind === 'refused') return this.#refuseRequest(exchange, outcome);
     const { caller } = outcome;
     const { subject } = caller;
     const { request } = exchange;
@@ -385,10 +385,10 @@ export class Pipeline implements EdgeHandler {
   }
 
   #refuse(exchange: EdgeExchange, refusal: Refusal, subject?: string): void {
-    this.#refuseFor(exchange, { refusal, subject });
+    this.#refuseRequest(exchange, { refusal, subject });
   }
 
-  #refuseFor(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
+  #refuseRequest(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
     this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
     const { resource } = this.#parts;
     const isUnauthorized = details.refusal.status === 401 && resource.isDescribed;

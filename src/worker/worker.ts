@@ -64,7 +64,7 @@ class ForgetAnnouncer {
   }
 }
 
-/** Time for the answers of what a stop has ended to reach their callers, also through another worker. After that, they are cut off. */
+/** Time that the answers to requests ended by a stop have to reach their callers, also through another worker. After that, they are cut off. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
 type WorkerParts = Awaited<ReturnType<typeof assemble>>;

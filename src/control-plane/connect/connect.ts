@@ -121,13 +121,13 @@ export class Connect {
 
   /** Rejects with a `ControlPlaneFault`, as do the methods below. @param server the name in the link's path. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
-    const ticket = this.#ticketOf(server, ticketText);
+    const ticket = this.#openTicketFor(server, ticketText);
     return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
   /** @param browser a secret known only to this browser. @returns the URL at the authorization server to continue at. */
   async begin(server: string, ticketText: string, browser: string): Promise<string> {
-    const ticket = this.#ticketOf(server, ticketText);
+    const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
     const found = await discoverAuthorization(fetch, ticket, ticket.auth);
     const client = await this.#clientFor(fetch, ticket, found);
@@ -193,7 +193,7 @@ export class Connect {
     return outcome;
   }
 
-  #ticketOf(server: string, text: string): Ticket {
+  #openTicketFor(server: string, text: string): Ticket {
     const reading = openTicket<UserAuth>(this.#options.keys, text, Date.now());
     if (reading.kind === 'failed') {
       const isOld = reading.reason === 'expired';

@@ -46,7 +46,7 @@ export async function discoverAuthorization(
   return { server, resource, scope };
 }
 
-/** A backend names scopes of its own: without the one for it, many servers give no refresh token, and users would be asked again each hour. */
+/** Adds the scope for offline access, which backends rarely name: without it, many authorization servers give no refresh token. */
 function withOffline(scope: string): string {
   return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
