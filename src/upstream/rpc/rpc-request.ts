@@ -141,7 +141,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
       this.#transition('waiting', 'refused');
       this.#plan.stream?.forget(this.#plan.id, this);
     } else if (!this.#tryFollow(status, hint)) {
-      this.#fail(status >= 300 ? redirectFault(status, hint, this.#sentTo) : upstreamFault('answer-invalid'));
+      this.#fail(status >= 300 ? redirectFault(status, hint, this.#plan.target) : upstreamFault('answer-invalid'));
     }
   }
 
