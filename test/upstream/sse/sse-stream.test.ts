@@ -16,11 +16,6 @@ const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/sse', 
 /** Longer than all waits of these tests. */
 const DEADLINE_MS = 600_000;
 
-/** What is on its way in the gateway arrives. */
-async function turns(): Promise<void> {
-  for (let left = 3; left > 0; left -= 1) await new Promise(setImmediate);
-}
-
 class Scene {
   readonly context: ScriptedContext;
   readonly stream: SseStream;
@@ -127,7 +122,8 @@ t.test('an answer on the stream counts, whatever becomes of the response to its 
     const scene = new Scene(t).open().ask(1);
     const post = scene.context.http.last;
     scene.say({ id: 1, result: { large } });
-    await turns();
+    t.ok(scene.get.isPaused);
+    await until(() => !scene.get.isPaused, 'the request to read its answer');
     end(post);
     await until(() => scene.told.length > 0, what);
     t.same(scene.heard, ['1: its answer'], `${what}, while it is read`);
@@ -136,7 +132,8 @@ t.test('an answer on the stream counts, whatever becomes of the response to its 
     const second = scene.context.http.last;
     held.pause();
     scene.say({ id: 2, result: {} });
-    await turns();
+    // Behind the answer, in the same turns.
+    await new Promise<void>((told) => wakeScheduler.run('alice', told));
     end(second);
     held.resume();
     t.same(scene.heard, ['2: its answer'], `${what}, while it is held`);
