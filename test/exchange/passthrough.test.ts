@@ -40,6 +40,18 @@ t.test('each backend gets the headers that it lists, in the order received, incl
   t.same(headersFor('two', offered), ['x-trace', '1', 'x-tenant', '7', 'x-trace', '2', 'x-tenant', '']);
 });
 
+t.test('the caller’s own token is given to what exchanges it, and to nothing else', async (t) => {
+  const auth = {
+    ...({ type: 'token-exchange', token_endpoint: 'https://as.example/token' } as const),
+    ...{ client_id: 'gateway', client_secret: { secret: 's' } },
+  };
+  const two = virtualHostOf({ exchanged: { url: 'https://b.example/mcp', auth }, plain: {} });
+  const request = requestWith(['authorization', 'Bearer own', 'x-tenant', '7']);
+  const told = (name: string) => metadataFor(backendOf(two, name), request);
+  t.match(told('exchanged'), { callerToken: 'own', headers: [] });
+  t.equal(told('plain'), NO_METADATA);
+});
+
 t.test('a value that looks like a listed name is not taken for one', async (t) => {
   t.same(headersFor('two', ['x-other', 'x-trace', 'x-tenant', 'x-other']), ['x-tenant', 'x-other']);
 });

@@ -45,7 +45,8 @@ t.test('an event id names any request id byte by byte, unless it is very long', 
     t.match(eventId, /^[\w-]+$/, 'fit for a header');
     t.equal(namedIn(eventId), ids.includes(id) ? id : undefined, id.slice(0, 20));
   }
-  const forged = ['{}', 'null', '[7]', 'true', '7 8', '', '"a', '7,"x":1'];
+  const long = `"${'i'.repeat(KEPT_ID_BYTES_MAX)}"`;
+  const forged = ['{}', 'null', '[7]', 'true', '7 8', '', '"a', '7,"x":1', long];
   for (const id of forged) t.equal(namedIn(`1000000001-${Buffer.from(id).toString('base64url')}_1`), undefined, id);
 });
 
