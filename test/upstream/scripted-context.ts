@@ -11,6 +11,7 @@ import { ConnectLinks } from '../../src/credentials/connect-links.js';
 import { SecretKeys } from '../../src/credentials/secrets/secret-keys.js';
 import { UserTokens } from '../../src/credentials/user-tokens.js';
 import type { UpstreamOwner } from '../../src/upstream/session/upstream-session.js';
+import type { UpstreamTarget } from '../../src/user-config/compiled-config.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
 import type { UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -94,6 +95,11 @@ export class ScriptedContext implements UpstreamContext {
 
   credentialsOf: UpstreamContext['credentialsOf'] = (backend, subject) =>
     Credentials.of(backend.auth, backend, subject, this.credentials);
+
+  /** Of alice's requests: where they are sent. */
+  to(target: UpstreamTarget) {
+    return { subject: 'alice', target, place: { moved: undefined }, endpoint: this.endpoints.of(target) };
+  }
 
   nowMs(): number {
     return this.#nowMs;

@@ -25,17 +25,11 @@ const answers: Readonly<Record<Exclude<Forgiven, 'list-item'>, Answer>> = {
 
 /** @returns how the request ended, and what was forgiven at its origin. */
 function outcomeOf(t: Test, answer: Answer): { ended: string; forgiven: unknown } {
-  const { http, deadlines, endpoints } = new ScriptedContext(t);
+  const context = new ScriptedContext(t);
+  const { http, deadlines, endpoints } = context;
   const target = { origin: 'https://b.example', path: '/mcp' };
   const body = Buffer.from('{"id":7}');
-  const plan = {
-    subject: 'alice',
-    target,
-    place: { moved: undefined },
-    endpoint: endpoints.of(target),
-    headers: [],
-    body,
-  };
+  const plan = { ...context.to(target), headers: [], body };
   const waits = { id: { bytes: body, start: 6, end: 7 }, deadlineMs: 1_000, isSilenceDeadline: true };
   let ended = 'not';
   new RpcRequest(

@@ -37,10 +37,7 @@ class Scene {
       this.context.http,
       this.context.deadlines,
       {
-        subject: 'alice',
-        target,
-        place: { moved: undefined },
-        endpoint: this.context.endpoints.of(target),
+        ...this.context.to(target),
         headers: ['content-type', 'application/json', 'accept', 'both', 'mcp-session-id', 'S', 'x-own', '1'],
         body: Buffer.from('{"id":7}'),
         leftOut: undefined,
@@ -387,14 +384,8 @@ t.test('an answer that was passed on in part cannot be sent again from its begin
     context.http,
     context.deadlines,
     {
-      ...{
-        subject: 'alice',
-        target,
-        place: { moved: undefined },
-        endpoint: context.endpoints.of(target),
-        headers: [],
-        body: Buffer.from('{}'),
-      },
+      ...context.to(target),
+      ...{ headers: [], body: Buffer.from('{}') },
       ...{ leftOut: undefined, putIn: undefined, id: { bytes: Buffer.from('7'), start: 0, end: 1 } },
       ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: false, carriesSession: true, streams: context.http },
     },

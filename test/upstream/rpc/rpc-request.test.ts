@@ -74,10 +74,7 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
     context.http,
     context.deadlines,
     {
-      subject: 'alice',
-      target,
-      place: { moved: undefined },
-      endpoint: context.endpoints.of(target),
+      ...context.to(target),
       headers: ['accept', 'both'],
       body: Buffer.from('{"id":7}'),
       id: { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 },

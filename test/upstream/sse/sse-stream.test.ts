@@ -56,17 +56,11 @@ class Scene {
   }
 
   call(id: number, name = String(id)): RpcRequest {
-    const { http, deadlines, endpoints } = this.context;
+    const { http, deadlines } = this.context;
     const bytes = Buffer.from(String(id));
     const plan = {
-      ...{
-        subject: 'alice',
-        target,
-        place: { moved: undefined },
-        endpoint: endpoints.of(target),
-        headers: [],
-        stream: this.stream,
-      },
+      ...this.context.to(target),
+      ...{ headers: [], stream: this.stream },
       ...{ body: bytes, id: { bytes, start: 0, end: bytes.length } },
       ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: true, carriesSession: true },
       isUnauthorizedFault: this.#hasCredentials,
