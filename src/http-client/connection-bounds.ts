@@ -9,6 +9,8 @@ export const connectionBounds = {
    * time small reads wait, by subject
    */
   upstreamSmallReadBytesMax: 4 * KIB,
+  /** a backend's `mcp-session-id`, which is kept and sent with each request → fault `answer-invalid` */
+  upstreamSessionIdBytesMax: 8 * KIB,
   /** size line of one chunk, including extensions → fault `answer-invalid` */
   upstreamChunkLineBytesMax: 256,
   /** time that an idle connection is kept; common servers close theirs after 5 s, perhaps just as a request arrives → it is closed */

@@ -247,7 +247,10 @@ export class ResponseParser {
         break;
       case 14:
         if (isName(bytes, nameStart, 'content-length')) return this.#onLength(bytes.toString('latin1', start, end));
-        if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
+        if (isName(bytes, nameStart, 'mcp-session-id')) {
+          if (end - start > connectionBounds.upstreamSessionIdBytesMax) return false;
+          this.#sessionId = bytes.toString('latin1', start, end);
+        }
         break;
       case 16:
         return this.#takeOfSixteen(bytes, nameStart, start, end);

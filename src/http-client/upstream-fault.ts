@@ -168,15 +168,20 @@ function describeRedirect(location: string, from: UpstreamTarget): string {
   return placeOf(location, from, (_path, slash) => ({ here: HERE[slash], secure: 'https' }));
 }
 
+/** By how much the path to which a backend redirects may be longer than the configured one: it is kept in each session. */
+const MOVED_CHARS_MAX = 1_024;
+
 /**
  * Where a request is sent instead that was redirected with its method and body (307, 308): to another path of the same origin. A request
  * with credentials follows only to the path with or without a trailing slash, since they may be meant for this path alone.
+ * @param from where it was sent. @param configured where it would be sent without redirects.
  */
 export function movedTarget(
   status: number,
   location: string,
   from: UpstreamTarget,
   hasCredentials: boolean,
+  configured = from,
 ): UpstreamTarget | undefined {
   const base = `${from.origin}${from.path}`;
   if ((status !== 307 && status !== 308) || location === '' || !URL.canParse(location, base)) return undefined;
@@ -184,7 +189,8 @@ export function movedTarget(
   if (to.origin !== asked.origin || to.username !== '' || to.password !== '') return undefined;
   if (hasCredentials && slashDifference(asked.pathname, to.pathname) === 'other') return undefined;
   const path = to.pathname + to.search;
-  return path === from.path ? undefined : { origin: from.origin, path };
+  if (path === from.path || path.length > configured.path.length + MOVED_CHARS_MAX) return undefined;
+  return { origin: from.origin, path };
 }
 
 /** How the path of the redirect differs from the requested one, if only by a trailing slash. */

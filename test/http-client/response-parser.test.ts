@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import t from 'tap';
 import { Client } from 'undici';
+import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 import { INVALID, ResponseParser } from '../../src/http-client/response-parser.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { keptHeapBytes } from '../support/kept-bytes.js';
@@ -139,6 +140,15 @@ t.test('an answer that two readers could understand differently is refused', asy
     'an empty line first': `\r\n${OK}content-length: 0\r\n\r\n`,
   };
   for (const [name, text] of Object.entries(cases)) t.same(parseText(text), { kind: 'invalid' }, name);
+});
+
+t.test('a session id that nobody could keep for each session is refused', async (t) => {
+  const bytesMax = connectionBounds.upstreamSessionIdBytesMax;
+  for (const [bytes, kind] of [
+    [bytesMax, 'complete'],
+    [bytesMax + 1, 'invalid'],
+  ] as const)
+    t.equal(parseText(`${OK}mcp-session-id: ${'x'.repeat(bytes)}\r\ncontent-length: 0\r\n\r\n`).kind, kind);
 });
 
 t.test('an answer that is cut short is not complete', async (t) => {

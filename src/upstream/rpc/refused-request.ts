@@ -43,7 +43,7 @@ export function readRefusal(
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
   // Where the backend once redirected to there may be nothing any more.
-  plan.place.moved = undefined;
+  (plan.stream ?? plan.place).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
   if (carriesSession && isSessionRefused(plan, status, body, error)) return { fault: upstreamFault('session-lost') };
@@ -72,9 +72,12 @@ function plainTextIn(body: Buffer): string {
   return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
-/** What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. */
+/**
+ * What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. Each repetition is
+ * bounded: it is asked of 64 KiB of a backend's text at once.
+ */
 const NO_SESSION =
-  /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid))* session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
+  /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
 /** Whether a code of JSON-RPC is about a message, and not about the session in which it came. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;

@@ -78,9 +78,9 @@ export interface Place {
 }
 
 /** The stream that brings the answers to all requests of a session: `SseStream`. */
-export interface SharedStream {
-  /** Where messages are posted. */
-  target: UpstreamTarget;
+export interface SharedStream extends Place {
+  /** Where messages are posted, as the server has named it. */
+  readonly named: UpstreamTarget;
   /** Posts a request, and tells its reader what comes of that; nothing synchronously. */
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
   forget(id: IdSpan, reader: SharedStreamReader): void;

@@ -461,12 +461,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
   #tryFollow(status: number, location: string): boolean {
-    const { endpoint, place, stream, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault);
+    const { endpoint, target, place, stream, isUnauthorizedFault = false } = this.#plan;
+    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.named ?? target);
     const http = this.#http;
     // What leads nowhere is forgotten.
-    if (stream === undefined) place.moved = http && moved;
-    else if (http !== undefined && moved !== undefined) stream.target = moved;
+    (stream ?? place).moved = http && moved;
     if (moved === undefined || http === undefined) return false;
     this.#http = undefined;
     endpoint.onForgiven('redirect');
@@ -477,7 +476,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   #send(http: HttpUpstream): UpstreamCall {
     const { subject, stream, place, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
-    const target = (this.#sentTo = stream?.target ?? place.moved ?? this.#plan.target);
+    const target = (this.#sentTo = (stream ?? place).moved ?? stream?.named ?? this.#plan.target);
     const request = { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head } as const;
     return stream === undefined ? http.dispatch(request, this) : stream.dispatch(id, request, this);
   }

@@ -74,7 +74,8 @@ export class UpstreamSession extends UpstreamOpening {
   /** Kept longer than the record: a request that relies on them is what opens the session again. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
-  /** Counted bytes of the record's instructions, of the named capabilities, and of cookies. */
+  /** Counted bytes of the record's session id and instructions, of the named capabilities, and of cookies. */
+  #idBytes = 0;
   #instructionBytes = 0;
   #namedBytes = 0;
   #cookieBytes = 0;
@@ -331,6 +332,12 @@ export class UpstreamSession extends UpstreamOpening {
     record.cookies = bytes === undefined ? undefined : cookies;
   }
 
+  /** An id is kept in any case: without room, it does not count. */
+  #keepId(sessionId: string): void {
+    this.#memory.drop(this.#idBytes);
+    this.#idBytes = sessionId === '' ? 0 : (this.#memory.tryKeepText(sessionId) ?? 0);
+  }
+
   #keepNamed(named: readonly ExtraCapability[] | undefined): void {
     this.#memory.drop(this.#namedBytes);
     const words = wordsOf(named);
@@ -345,6 +352,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#keepNamed(record.named);
     record.named = this.#named;
     this.#record = record;
+    this.#keepId(record.sessionId);
     this.#keepCookies(record, record.cookies ?? '');
     const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
     this.#instructionBytes = bytes ?? 0;
@@ -353,6 +361,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** The session is no longer open. */
   #dropKept(): void {
+    this.#keepId('');
     if (this.#record !== undefined) this.#keepCookies(this.#record, '');
     this.#record = undefined;
     this.#memory.drop(this.#instructionBytes);
@@ -384,6 +393,7 @@ export class UpstreamSession extends UpstreamOpening {
       this.#setCookies(withCookies(record.cookies ?? '', lines, this.#stream?.target ?? this.target));
     if (sessionId === '' || sessionId === carried || carried === '') return;
     record.sessionId = sessionId;
+    this.#keepId(sessionId);
     this.#headers = sessionHeaders(record);
   }
 

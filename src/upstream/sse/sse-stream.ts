@@ -74,8 +74,9 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
-  /** Of the stream, and then of the messages: where the last redirect led, if there was one. Remembered here: it is the session's own. */
-  target: UpstreamTarget;
+  /** Where the stream is, and then where the server wants its messages. */
+  named: UpstreamTarget;
+  moved: UpstreamTarget | undefined = undefined;
   /** Requests that wait for an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
   /** Those of them that want no more data for now. */
@@ -96,7 +97,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
-    this.target = plan.target;
+    this.named = plan.target;
     this.owner = owner;
     this.#heardAtMs = context.nowMs();
     this.#parser = new EventStreamParser((data, event) => this.#onEvent(data, event), limits.upstreamMessageBytesMax);
@@ -107,6 +108,10 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     const { subject, headers } = this.#plan;
     const shown = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
     return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', shown), this);
+  }
+
+  get target(): UpstreamTarget {
+    return this.moved ?? this.named;
   }
 
   /** Whether the server has responded to the GET. */
@@ -199,10 +204,10 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
 
   #onRedirect(status: number, location: string): void {
     const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
-    const moved = this.target === target ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
+    const moved = this.moved === undefined ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
     if (moved === undefined) return this.#lose(redirectFault(status, location, this.target));
     endpoint.onForgiven('redirect');
-    this.target = moved;
+    this.moved = moved;
     this.#call.abort();
     this.#call = this.#ask();
   }
@@ -248,7 +253,8 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     const target = endpointTarget(data, this.#plan.target);
     if ('kind' in target) return this.#lose(target);
     this.#transition('naming', 'open');
-    this.target = target;
+    this.named = target;
+    this.moved = undefined;
     this.owner.onNamed?.(this.#cookies);
     this.#cookies = '';
   }

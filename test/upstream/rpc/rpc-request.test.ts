@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
+import type { UpstreamTarget } from '../../../src/user-config/compiled-config.js';
 import type { RequestHandler, RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
 import { LIST_BYTES_INLINE_MAX } from '../../../src/lists/list-memory.js';
 import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unread-answer.js';
@@ -875,4 +876,30 @@ t.test('requests that are redirected at the same time are all followed', async (
     context.http.last.json('{"jsonrpc":"2.0","id":7,"result":{}}');
   }
   t.same([one.listener.faults, other.listener.faults], [[], []]);
+});
+
+t.test('redirects lengthen a path by little, however many there are', async (t) => {
+  const place: { moved: UpstreamTarget | undefined } = { moved: undefined };
+  const lengths: number[] = [];
+  for (let count = 0; count < 8; count += 1) {
+    const { context, call } = start(t, { place });
+    call.head(307, '', '', -1, `./${'é'.repeat(50)}/`);
+    lengths.push(context.http.last.request.target.path.length);
+  }
+  t.ok(Math.max(...lengths) > 300, 'they are followed');
+  t.ok(Math.max(...lengths) < 1_100, String(lengths));
+});
+
+t.test('what a refusal costs grows with its length, not with the square of it', async (t) => {
+  const cost = (count: number): number => {
+    const runs = Array.from({ length: 5 }, () => {
+      const { call } = start(t);
+      const begunMs = performance.now();
+      call.json('expired '.repeat(count), '', 400);
+      return performance.now() - begunMs;
+    });
+    return Math.min(...runs);
+  };
+  cost(500);
+  t.ok(cost(8_000) < 40 * cost(500), 'sixteen times the words');
 });

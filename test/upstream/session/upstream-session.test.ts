@@ -629,6 +629,24 @@ t.test('cookies take memory while they are kept, and no longer', async (t) => {
   t.equal(kept, 0);
 });
 
+t.test('a session id takes memory while the session is open', async (t) => {
+  let kept = 0;
+  const memory = {
+    tryKeepText: ({ length }: string) => ((kept += length), length),
+    drop: (of: number) => (kept -= of),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  scene.wait();
+  scene.handshake('');
+  const without = kept;
+  scene.session.markLost(scene.session.record);
+  scene.wait();
+  scene.handshake('S'.repeat(1_000));
+  t.equal(kept - without, 1_000);
+  scene.session.close(NO_METADATA);
+  t.equal(kept, 0);
+});
+
 t.test('no cookies are kept once the caller’s own are passed on', async (t) => {
   const scene = sceneIn(t, 'opening');
   scene.context.http.last.head(200, 'application/json', 'S-1', -1, 'node=1').data(initializeResult()).end();
@@ -748,7 +766,7 @@ t.test('instructions count in the session’s memory, and are left out where the
   scene.wait();
   scene.handshake('S-1', { instructions: 'use with care' });
   t.equal(scene.session.record?.instructions, 'use with care');
-  t.same([...kept], ['use with care'.length]);
+  t.same([...kept], ['S-1'.length, 'use with care'.length]);
   scene.session.markLost(scene.session.record);
   t.equal(kept.size, 0, 'what is forgotten weighs nothing');
   hasRoom = false;
@@ -778,13 +796,13 @@ t.test('experimental capabilities count until they are declared again, or the se
   t.same(names(), []);
   open({ 'a/b': { c: 1 } }, 'use with care');
   t.same(scene.session.named, [{ name: 'a/b', value: '{"c":1}' }]);
-  t.equal(keptBytes, 'a/b{"c":1}'.length + 'use with care'.length);
+  t.equal(keptBytes, 'S-1'.length + 'a/b{"c":1}'.length + 'use with care'.length);
   scene.session.markLost(scene.session.record);
   t.same(names(), ['a/b'], 'whose it is stays known');
   t.equal(keptBytes, 'a/b{"c":1}'.length);
   open({ 'd/e': {} });
   t.same(names(), ['d/e']);
-  t.equal(keptBytes, 'd/e{}'.length);
+  t.equal(keptBytes, 'S-1'.length + 'd/e{}'.length);
   scene.session.markLost(scene.session.record);
   bytesMax = 0;
   open({ 'f/g': {} });

@@ -134,6 +134,16 @@ t.test('an answer on the stream counts, whatever becomes of the response to its 
   }
 });
 
+t.test('where the server redirected messages to, but refuses them now, none is sent again', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  const pathOf = (id: number): string => scene.ask(id).context.http.last.request.target.path;
+  scene.context.http.last.head(307, '', '', -1, '/m2');
+  t.equal(scene.context.http.last.request.target.path, '/m2');
+  t.equal(pathOf(2), '/m2');
+  scene.context.http.last.head(503, '').end();
+  t.equal(pathOf(3), '/m');
+});
+
 t.test('a refused message waits for nothing on the stream', async (t) => {
   const scene = new Scene(t).open().ask(1);
   const post = scene.context.http.last;
