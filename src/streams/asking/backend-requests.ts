@@ -320,11 +320,14 @@ export class BackendRequests {
     metadata: RequestMetadata,
     onInput: InputHandler | undefined,
   ): AwaitedAnswer {
-    const { upstream, backendId, tokenKey } = asked;
+    const { upstream, backendId, asksForTask, tokenKey } = asked;
     const id = this.#ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
-      ...asked,
+      upstream,
+      backendId,
+      asksForTask,
+      tokenKey,
       id,
       key,
       askedIn: upstream.record,
