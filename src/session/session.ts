@@ -203,9 +203,11 @@ export class Session {
   /** The current record: what another process needs to continue the session. */
   record(listeners: readonly string[] | undefined): SessionRecord {
     const subscriptions = this.#subscriptions?.recorded() ?? {};
+    const { protocolVersion, introduction } = this.identity;
     return {
-      protocolVersion: this.identity.protocolVersion,
-      ...this.identity.introduction,
+      protocolVersion,
+      clientInfo: introduction.clientInfo,
+      capabilities: introduction.capabilities,
       subscriptions,
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),

@@ -299,11 +299,10 @@ export class Initialization extends Handshake implements RequestHandler {
     const sessionId = (record.sessionId && named) || record.sessionId;
     this.noteHead(sessionId, cookies);
     const isChanged = sessionId !== record.sessionId || this.#cookies !== record.cookies;
-    const result = isChanged
-      ? resultOf({ ...record, sessionId, cookies: this.#cookies }, said)
-      : { record, said, headers };
     this.#isOver = true;
-    this.handler.onOpen({ ...result, stream: this.#stream });
+    const stream = this.#stream;
+    if (!isChanged) this.handler.onOpen({ record, said, headers, stream });
+    else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, said), stream });
   }
 
   #onNoticeOver(fault: UpstreamFault | undefined): void {
