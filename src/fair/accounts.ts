@@ -1,5 +1,5 @@
 // What each subject holds of a process's shares: one account per subject that holds anything. An account is looked up once, when a session
-// or a request begins, and kept with whatever it paid for.
+// or a request begins, and kept for as long as that lasts.
 import assert from 'node:assert';
 import { refusals, type Refusal } from '../shared/index.js';
 import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
@@ -36,10 +36,7 @@ export class Accounts {
     return this.#shares[name].held;
   }
 
-  /**
-   * The account of a subject. One that holds nothing is a temporary object, valid for the current step: to keep an account, something must
-   * be taken in it.
-   */
+  /** The account of a subject. An account that holds nothing is a temporary object, not to be kept until something is taken in it. */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
   }
@@ -64,7 +61,7 @@ export class Account implements HoldingObserver {
   /** How many of the holdings hold something. */
   #heldCount = 0;
 
-  /** For `Accounts`. */
+  /** Called only by `Accounts`. */
   constructor(subject: string, shares: Readonly<Record<ShareName, Share>>, accounts: Map<string, Account>) {
     this.subject = subject;
     this.#accounts = accounts;
@@ -76,7 +73,7 @@ export class Account implements HoldingObserver {
     this.listBytes = new Holding(shares.listBytes, this);
   }
 
-  // Why there is no room for one more: 429 when the subject itself holds too much and can act on it, 503 when all subjects together do.
+  // Refusals when there is no room: 429 when the subject itself holds too much, and can do something about it; 503 when all together do.
 
   /** @param bytes the session bytes that the session will count for. */
   refusalOfSession(bytes: number): Refusal | undefined {

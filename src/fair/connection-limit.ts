@@ -1,11 +1,11 @@
-// Keeps a server open to new clients: at the connection limit, a new connection replaces the one that has been without
-// a request for the longest time. Opening connections and staying silent keeps nobody out.
+// Keeps a server open to new clients: at the connection limit, a new connection replaces the one that has been without a request for the
+// longest time, so silent connections keep nobody out.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A new connection is closed only when every other connection has a request under way. */
+/** A new connection is closed only if every other connection has a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
-  /** Number of requests under way, with an entry for each connection. */
+  /** The number of requests in progress on each connection. */
   const requests = new Map<Socket, number>();
   /** Connections without a request, the longest-silent first. */
   const silent = new Set<Socket>();

@@ -3,23 +3,23 @@
 import { limits } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 
-/** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
+/** Slots of the wheel. A deadline further away than a whole turn of the wheel waits in the last slot, and is moved when that comes up. */
 const SLOT_COUNT = 512;
 
-/** One callback. Every method is O(1), allocates nothing and may be called at any time. */
+/** A callback for a later time. Every method is O(1), allocates nothing and may be called at any time. */
 export interface Deadline {
   /** Fires after the same delay, counted from now; also arms a deadline again that has fired or was cancelled. */
   restart(): void;
   /** As `restart`, but with a new delay from now on. */
   restartAfter(delayMs: number): void;
-  /** Prevents it from firing until it is restarted. */
+  /** Keeps the deadline from firing until it is restarted. */
   cancel(): void;
 }
 
 /**
- * A deadline never fires early, and at most one tick (plus the event loop's lag) late; where thousands are due at once, those that are left
- * after `turnMs` fire in the next turns of the event loop. The single underlying timer does not keep the
- * process alive, and runs only while something is armed.
+ * All deadlines of a process. One never fires early, and at most one tick (plus the event loop's lag) late; where thousands are due at
+ * once, those that are left after `turnMs` fire in the next turns of the event loop. The single timer does not keep the process alive, and
+ * runs only while a deadline is armed.
  */
 export class DeadlineWheel {
   readonly #tickMs: number;
@@ -27,16 +27,16 @@ export class DeadlineWheel {
   readonly #slots = Array.from({ length: SLOT_COUNT }, () => new ListNode());
   /** Entries taken from slots that came up, but not examined yet. A callback may cancel or restart any of them. */
   readonly #candidates = new ListNode();
-  /** The last tick whose slot came up. That slot comes up once more, for deadlines later within the same tick. */
+  /** The last tick whose slot came up. The slot comes up once more, for deadlines later in the same tick. */
   #lastTick = 0;
   #armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
   #recentMs = 0;
-  /** Whether those that are due and have not fired yet have a turn: it is one, however many ticks come meanwhile. */
-  #isRestDue = false;
+  /** Whether a turn of the event loop is planned for deadlines that are due but have not fired; at most one is. */
+  #isRestPlanned = false;
   readonly #onRest = (): void => {
-    this.#isRestDue = false;
+    this.#isRestPlanned = false;
     this.tick();
   };
 
@@ -51,7 +51,7 @@ export class DeadlineWheel {
     return this.#clock();
   }
 
-  /** The clock as last read: at most a tick ago while anything is armed. For callers that cannot afford to read the clock. */
+  /** The clock as last read: at most a tick ago while any deadline is armed. For callers to whom a reading costs too much. */
   get recentMs(): number {
     return this.#recentMs;
   }
@@ -83,16 +83,16 @@ export class DeadlineWheel {
     // After a gap of more than a whole turn (the machine slept) each slot comes up once.
     const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
     this.#lastTick = tick;
-    for (let passed = firstTick; passed <= tick; passed += 1) this.#candidates.takeAll(this.#slotOf(passed));
+    for (let each = firstTick; each <= tick; each += 1) this.#candidates.takeAll(this.#slotOf(each));
     this.#callBack(nowMs);
   }
 
-  /** For `Entry`. */
+  /** Called only by `Entry`. */
   arm(entry: Entry): void {
     if (this.#isStopped) return;
     const nowMs = (this.#recentMs = this.#clock());
     entry.dueMs = nowMs + entry.delayMs;
-    // Already armed: it can only become due later, so its present slot comes up in time to place it again.
+    // An entry that is armed can only become due later, so its present slot comes up in time to move it.
     if (entry.isLinked) return;
     if (this.#interval === undefined) {
       this.#interval = setInterval(() => this.tick(), this.#tickMs).unref();
@@ -102,7 +102,7 @@ export class DeadlineWheel {
     this.#place(entry);
   }
 
-  /** For `Entry`. */
+  /** Called only by `Entry`. */
   disarm(entry: Entry): void {
     if (!entry.isLinked) return;
     entry.unlink();
@@ -123,8 +123,8 @@ export class DeadlineWheel {
   }
 
   #planRest(): void {
-    if (this.#isRestDue) return;
-    this.#isRestDue = true;
+    if (this.#isRestPlanned) return;
+    this.#isRestPlanned = true;
     setImmediate(this.#onRest).unref();
   }
 
@@ -156,7 +156,7 @@ class Entry extends ListNode implements Deadline {
   }
 
   restartAfter(delayMs: number): void {
-    // With another delay it may be due before its present slot comes up.
+    // With another delay, the entry may be due before its present slot comes up.
     this.cancel();
     this.delayMs = Math.max(0, delayMs);
     this.restart();

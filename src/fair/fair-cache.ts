@@ -1,6 +1,6 @@
-// What a process keeps for subjects as long as there is room: bounded for each subject and in total, by entries and by bytes. A subject that
-// would have too much loses its own oldest entries; where all together would, the subject with the most loses its oldest, and one that would
-// have more than twice as much as any other is not given what others have. Cold path.
+// What a process keeps for subjects as long as there is room: bounded for each subject and in total, by entries and by bytes. A subject
+// that would have too much loses its own oldest entries. Where all subjects together would have too much, the one with the most loses its
+// oldest entries; but a subject that would have more than twice as much as any other gets no room from others. Cold path.
 
 interface CacheBounds {
   readonly entriesMax?: number;
@@ -15,6 +15,7 @@ interface Entry<Value> {
   readonly bytes: number;
 }
 
+/** The entries of one subject. */
 interface CacheShare {
   readonly subject: string;
   /** Oldest first. */
@@ -53,7 +54,7 @@ export class FairCache<Value> {
 
   /**
    * Keeps a value as the newest of its subject, in place of the one under this key.
-   * @returns false when there is no room for it: it is larger than all that one subject may have, or others would have to make too much.
+   * @returns false when there is no room for the value: it is larger than all that one subject may have, or others would lose too much.
    */
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
@@ -99,15 +100,15 @@ export class FairCache<Value> {
     );
   }
 
-  /** Looks for the subject with the most once for each that has enough, not for each entry: many subjects may have one each. */
+  /** Makes room with the oldest entries of the subject with the most, which is searched for once for several entries, not for each. */
   #tryDrop(own: CacheShare, more: number, measure: (share: CacheShare) => number, isEnough: () => boolean): boolean {
     while (!isEnough()) {
       let most = own;
       for (const share of this.#shares.values()) if (measure(share) > measure(most)) most = share;
-      const least = most === own ? 0 : (measure(own) + more) / 2;
-      if (most.keys.size === 0 || measure(most) < least) return false;
+      const minToLose = most === own ? 0 : (measure(own) + more) / 2;
+      if (most.keys.size === 0 || measure(most) < minToLose) return false;
       do this.#dropOldest(most);
-      while (!isEnough() && most.keys.size > 0 && measure(most) >= least);
+      while (!isEnough() && most.keys.size > 0 && measure(most) >= minToLose);
     }
     return true;
   }

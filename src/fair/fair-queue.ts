@@ -1,32 +1,32 @@
-// A fair queue: entries with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
-// thousand requests delays only itself, and the last places are for keys that have few (share.ts). Every operation costs the same, however
-// many entries wait. A place is created only for an entry that has to wait, so the queue costs nothing while there is room.
+// A fair queue: items with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
+// thousand requests delays only itself, and the last room is reserved for keys that have few items (share.ts). The cost of an operation
+// does not depend on how many items wait.
 //
-//   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
-//              │              └ place ⇄ place
-//              └ place                            a line that is held back is in no round until it is let go
+//   round ⇄ line of "a" ⇄ line of "b" ⇄ …       the lines that take turns; the one that was served goes to the end
+//              │              └ entry ⇄ entry
+//              └ entry                            a line that is held is not in the round until it is released
 import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
 
-/** Of all keys together, and of one: by default a quarter of all. */
+/** The most waiting items: of all keys together, and of one key, by default a quarter of all. */
 export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
 
 /** Why an item is not accepted: too many of its own key wait, or too many in total. */
 export type QueueFullness = 'key-full' | 'full';
 
-/** An item's place in the queue. */
+/** An item in the queue. */
 export class FairQueueEntry<Item> extends ListNode {
   readonly item: Item;
-  readonly #leave: (place: FairQueueEntry<Item>) => void;
+  readonly #leave: (entry: FairQueueEntry<Item>) => void;
 
-  constructor(item: Item, leave: (place: FairQueueEntry<Item>) => void) {
+  constructor(item: Item, leave: (entry: FairQueueEntry<Item>) => void) {
     super();
     this.item = item;
     this.#leave = leave;
   }
 
-  /** Takes the item out of the queue; does nothing when it is no longer in it. */
+  /** Takes the item out of the queue; does nothing when the item is no longer there. */
   leave(): void {
     if (this.isLinked) this.#leave(this);
   }
@@ -35,7 +35,7 @@ export class FairQueueEntry<Item> extends ListNode {
 /** The waiting items of one key. Linked into the round while the key gets turns. */
 class Line extends ListNode {
   readonly key: string;
-  readonly places = new ListNode();
+  readonly entries = new ListNode();
   count = 0;
   isHeld = false;
 
@@ -73,16 +73,16 @@ export class FairQueue<Item> {
   /** Puts an item at the end of its key's line. */
   add(key: string, item: Item): FairQueueEntry<Item> | QueueFullness {
     const known = this.#lines.get(key);
-    const own = (known?.count ?? 0) + 1;
-    if (own > this.#bounds.subjectMax) return 'key-full';
-    if (!isWithinBounds(this.#bounds, this.#count + 1, own, this.#lines.size)) return 'full';
+    const ownCount = (known?.count ?? 0) + 1;
+    if (ownCount > this.#bounds.subjectMax) return 'key-full';
+    if (!isWithinBounds(this.#bounds, this.#count + 1, ownCount, this.#lines.size)) return 'full';
     const line = known ?? this.#openLine(key);
-    const place = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
-    line.places.append(place);
+    const entry = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
+    line.entries.append(entry);
     line.count += 1;
     this.#count += 1;
     if (!line.isHeld && !line.isLinked) this.#round.append(line);
-    return place;
+    return entry;
   }
 
   /** Whether `take` has something to return, that is, whether some item waits under a key that is not held. */
@@ -90,17 +90,17 @@ export class FairQueue<Item> {
     return this.#round.isLinked;
   }
 
-  /** What `take` would return. */
+  /** The item that `take` would return. */
   get next(): Item | undefined {
     const line = this.#round.next;
-    return line instanceof Line ? (line.places.next as FairQueueEntry<Item>).item : undefined;
+    return line instanceof Line ? (line.entries.next as FairQueueEntry<Item>).item : undefined;
   }
 
   /** The first item of the line whose turn it is; `undefined` when nothing waits, except under held keys. */
   take(): Item | undefined {
     const line = this.#round.next;
     if (!(line instanceof Line)) return undefined;
-    // First: `#takeFirst` removes the line when it is empty.
+    // Before `#takeFirst`, which removes a line that becomes empty.
     this.pass();
     return this.#takeFirst(line);
   }
@@ -129,7 +129,7 @@ export class FairQueue<Item> {
   }
 
   /** Gives a held key its turns again, starting at the end of the round. */
-  letGo(key: string): void {
+  release(key: string): void {
     const line = this.#lines.get(key);
     if (line?.isHeld !== true) return;
     line.isHeld = false;
@@ -144,14 +144,14 @@ export class FairQueue<Item> {
   }
 
   #takeFirst(line: Line): Item | undefined {
-    const place = line.places.next;
-    if (!(place instanceof FairQueueEntry)) return undefined;
-    this.#remove(line, place as FairQueueEntry<Item>);
-    return (place as FairQueueEntry<Item>).item;
+    const entry = line.entries.next;
+    if (!(entry instanceof FairQueueEntry)) return undefined;
+    this.#remove(line, entry as FairQueueEntry<Item>);
+    return (entry as FairQueueEntry<Item>).item;
   }
 
-  #remove(line: Line, place: FairQueueEntry<Item>): void {
-    place.unlink();
+  #remove(line: Line, entry: FairQueueEntry<Item>): void {
+    entry.unlink();
     line.count -= 1;
     this.#count -= 1;
     if (line.count > 0) return;

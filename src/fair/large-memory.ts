@@ -4,15 +4,15 @@ import { Buffer } from 'node:buffer';
 import { channel } from 'node:diagnostics_channel';
 import { KIB, MIB } from '../shared/index.js';
 
-/** Smallest body, of a caller or a backend, whose memory is reused after it. Beyond that, smaller ones are left to the garbage collector. */
+/** Smallest body, of a caller or a backend, whose memory is reused. That of smaller ones is left to the garbage collector. */
 export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
-
-// Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
-// only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.
 
 const returnedMemory = channel('switchyard:memory:returned');
 
-/** @param memory all of it, with no references left. */
+/**
+ * Announces memory that is about to be reused. Code that still reads it would now and then read another message's bytes, perhaps another
+ * tenant's; so tests overwrite it at once (test/support/poison.ts). Hot path: one check for subscribers.
+ */
 export function noteReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }
@@ -25,7 +25,7 @@ export class LargeMemory {
   /** Spare buffers by size; the size that was returned last comes last. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
-  /** Buffers that may be returned. One that nobody returns is garbage collected like any other. */
+  /** Memory that may be given back. If nobody does, it is garbage collected like any other. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
   constructor(spareBytesMax: number = SPARE_MEMORY_BYTES_MAX) {
@@ -44,7 +44,7 @@ export class LargeMemory {
 
   /**
    * Takes back the whole memory behind this view, if it was lent: nobody may read it any more, through any view. Other memory is ignored.
-   * @param isFromThread whether it was lent to a thread, which has transferred it back: another object has the memory then.
+   * @param isFromThread whether a thread has transferred the memory back, which is then in another `ArrayBuffer` than the lent one.
    */
   giveBack({ buffer }: Uint8Array, isFromThread = false): void {
     const size = buffer.byteLength;

@@ -1,6 +1,6 @@
-// Doubly linked lists whose members carry their own links. Whatever comes and goes with every request is kept in these and not in a `Map`
-// or `Set`: those replace their table every few changes, and in V8 each old table refers to the next one. Once one of them is in the old
-// generation, all later ones, and all that they held, stay alive until the next full collection.
+// Doubly linked lists whose members carry their own links. Objects that come and go with every request are kept in such lists, not in a
+// `Map` or `Set`: those replace their table every few changes, and in V8 each old table refers to the next one. Once one table is in the
+// old generation, all later tables and all that they held stay alive until the next full garbage collection.
 
 /** A node in a circular list. A bare `ListNode` is the head of a list; a node that points to itself is in no list. */
 export class ListNode {

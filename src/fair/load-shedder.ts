@@ -1,18 +1,18 @@
-// Decides whom an overloaded process still admits, so that the subjects that caused it are refused first. A subject that has used up
-// a share is told so, as always; one that holds much more than others is refused; of the others a few are admitted each second.
+// Decides what an overloaded process still admits, so that the subjects that caused the overload are refused first. A subject that has used
+// up a share gets 429, as always; one that holds much more than others is refused; a few requests of all others are admitted each second.
 // Hot path while the process serves: one comparison per request. Cold path otherwise.
 //
-//                     sessions                             requests of sessions
-//   refusing-sessions 429, most, then few a second         taken
-//   refusing-requests 429, then none                       429, most, then few a second; none where memory is short
+//                       new sessions                  requests of open sessions
+//   refusing-sessions   of others, a few a second     all
+//   refusing-requests   none                          of others, a few a second; none where memory is short
 import type { Account, Accounts, ShareName } from './accounts.js';
 import { refusals, type Refusal, KIB } from '../shared/index.js';
 import { Quota } from './quota.js';
 import { type Overload, overloadBounds } from './overload.js';
 
 /**
- * Estimate of what a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions; resident memory
- * grew by 5.3 KiB for each of 2,000 sessions with one backend.
+ * Estimated bytes that a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions;
+ * resident memory grew by 5.3 KiB for each of 2,000 sessions with one backend.
  */
 export const SESSION_BYTES_EACH = 3 * KIB;
 
@@ -22,13 +22,13 @@ export class PerSecondQuota {
   readonly #nowMs: () => number;
   #second = 0;
 
-  /** @param perKeyMax how many per key and second. */
+  /** @param perKeyMax how many pass per key and second. */
   constructor(perKeyMax: number, nowMs: () => number) {
     this.#taken = new Quota(Infinity, perKeyMax);
     this.#nowMs = nowMs;
   }
 
-  /** @param totalMax how many of all keys in this second; may change between calls. */
+  /** @param totalMax how many of all keys together pass in this second; may change between calls. */
   tryTake(key: string, totalMax: number): boolean {
     const second = Math.floor(this.#nowMs() / 1_000);
     if (second !== this.#second) this.#taken.clear();
@@ -43,9 +43,9 @@ export class PerSecondQuota {
  */
 const PRESSED_HARMLESS_PERCENT = 2;
 
-/** The shares that may be full. */
-const HELD_BY_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
-const HELD_BY_REQUESTS: readonly ShareName[] = ['requests'];
+/** The shares of which a subject may hold too much: checked for a new session, and for a request. */
+const SHARES_OF_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
+const SHARES_OF_REQUESTS: readonly ShareName[] = ['requests'];
 
 export class LoadShedder {
   readonly #overload: Overload;
@@ -71,25 +71,25 @@ export class LoadShedder {
 
   #sessionRefusal(subject: string): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    const ownShare = ownRefusal(account.refusalOfSession(usualSessionBytes(account)));
-    if (ownShare !== undefined) return ownShare;
+    const shareRefusal = ownRefusal(account.refusalOfSession(averageSessionBytes(account)));
+    if (shareRefusal !== undefined) return shareRefusal;
     if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
-    const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.leisure);
-    if (this.#holdsMost(account, HELD_BY_SESSIONS)) return refusals.sessionsPaused;
+    const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.headroom);
+    if (this.#holdsMuchMore(account, SHARES_OF_SESSIONS)) return refusals.sessionsPaused;
     return this.#sessions.tryTake(subject, totalMax) ? undefined : refusals.sessionsPaused;
   }
 
   #requestRefusal(subject: string): Refusal | undefined {
     if (this.#overload.state !== 'refusing-requests') return undefined;
     const account = this.#accounts.of(subject);
-    const ownShare = ownRefusal(account.refusalOfRequest());
-    if (ownShare !== undefined) return ownShare;
-    if (this.#overload.isShortOfMemory || this.#holdsMost(account, HELD_BY_REQUESTS)) return refusals.overloaded;
+    const shareRefusal = ownRefusal(account.refusalOfRequest());
+    if (shareRefusal !== undefined) return shareRefusal;
+    if (this.#overload.isShortOfMemory || this.#holdsMuchMore(account, SHARES_OF_REQUESTS)) return refusals.overloaded;
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Whether the subject holds much more of a share than others do on average. Without others there is nobody to make way for. */
-  #holdsMost(account: Account, names: readonly ShareName[]): boolean {
+  /** Whether the subject holds much more of a share than others do on average; never true without others. */
+  #holdsMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
       if (held * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
@@ -99,12 +99,12 @@ export class LoadShedder {
   }
 }
 
-/** A share that all subjects together have filled is reported better by the overload refusal. */
+/** The refusal if the subject's own share is full. Where all subjects together have filled a share, the overload refusal says more. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }
 
 /** The average size of the subject's sessions; the size of the next one is unknown until it is read. */
-function usualSessionBytes({ sessions, sessionBytes }: Account): number {
+function averageSessionBytes({ sessions, sessionBytes }: Account): number {
   return Math.max(SESSION_BYTES_EACH, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
 }

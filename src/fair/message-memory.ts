@@ -1,9 +1,9 @@
-// The memory that large messages take while they are in the process: a share per subject and in total, but one whose room is waited for. A
+// The memory that large messages take while they are in the process: a share per subject and in total, for whose room messages wait. A
 // message without room is not read further until there is some: messages of one subject wait in order, and subjects take turns. After a
-// while it is refused. Small messages are not counted, as the number of requests in flight bounds them.
+// while a waiting message is refused. Small messages are not counted, since the number of requests in flight bounds them.
 //
-// No two messages can wait for each other for ever: one that holds some memory and waits for more is refused like any other when its time
-// is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
+// Two messages cannot wait for each other for ever: a message that holds some memory and waits for more is refused like any other when its
+// time is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
 // requests fill theirs.
 import type { Account, Accounts } from './accounts.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
@@ -11,78 +11,81 @@ import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 import type { Holding, ShareBound } from './share.js';
 
-interface MessageMemoryParts {
+interface MessageMemoryMeans {
   readonly accounts: Accounts;
   readonly deadlines: DeadlineWheel;
-  /** The subject's holding of the share that this memory is. */
+  /** The holding in an account that counts this memory. */
   holdingOf(account: Account): Holding;
 }
 
 /** Exactly one of the two is called, once, when a wait for room ends. */
 export interface RoomWaiter {
   onRoom(): void;
-  /** @param bound the bound under which there was no room. */
+  /** @param bound the bound that left no room. */
   onNoRoom(bound: ShareBound): void;
 }
 
 /** For bytes that never wait, because they are in memory already. */
 export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 
+/** Counts the memory of large messages, with a bound per subject and in total; has no messages itself. */
 export class MessageMemory {
-  readonly #parts: MessageMemoryParts;
-  /** While a subject's share is full, its line is held back until it gives something back. */
+  readonly #means: MessageMemoryMeans;
+  /** The waiting holds. While a subject's share is full, its line is held until the subject gives something back. */
   readonly #queue = new FairQueue<MessageHold>();
   /** The hold whose turn it is, while there is no room for it in total. */
   #next: MessageHold | undefined;
 
-  constructor(parts: MessageMemoryParts) {
-    this.#parts = parts;
+  constructor(means: MessageMemoryMeans) {
+    this.#means = means;
     this.holding('').share.onGiven = (subject) => {
-      this.#queue.letGo(subject);
+      this.#queue.release(subject);
       this.#serve();
     };
   }
 
-  /** For a message that turns out to be large. The hold is empty at first. */
+  /** A hold for a message that turns out to be large; empty at first. */
   hold(subject: string, waiter: RoomWaiter): MessageHold {
     return new MessageHold(this, subject, waiter);
   }
 
   /**
-   * For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken, except
-   * by a subject that holds little: what is reserved for it would be of no use behind those for whom it is not.
+   * For `MessageHold`: the bound that leaves no room for this many more bytes; `undefined` if there is room. There is none while others
+   * wait, so that they are not overtaken, except for a subject that holds little, since the others may not take what is reserved for such
+   * subjects.
    */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const holding = this.holding(subject);
     const bound = holding.boundAgainst(bytes);
     if (bound !== undefined) return bound;
-    if (this.isWaitedFor(subject)) return 'subjectMax';
+    if (this.hasWaiting(subject)) return 'subjectMax';
     if (holding.isLittleWith(bytes)) return undefined;
     return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
   }
 
   /**
-   * @param isShareFull whether there is no room for it in its subject's share: the whole line waits until the subject gives something back.
-   * @returns its place in the queue, or the bound when too many wait.
+   * Queues a hold that found no room.
+   * @param isShareFull whether the subject's share has no room: its whole line waits until the subject gives something back.
+   * @returns the entry in the queue, or the bound if too many wait.
    */
   wait(hold: MessageHold, isShareFull: boolean): FairQueueEntry<MessageHold> | ShareBound {
-    const place = this.#queue.add(hold.subject, hold);
-    if (place === 'key-full') return 'subjectMax';
-    if (place === 'full') return 'totalMax';
+    const entry = this.#queue.add(hold.subject, hold);
+    if (entry === 'key-full') return 'subjectMax';
+    if (entry === 'full') return 'totalMax';
     if (isShareFull && this.holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
-    return place;
+    return entry;
   }
 
   /** Whether any message of the subject waits. */
-  isWaitedFor(subject: string): boolean {
+  hasWaiting(subject: string): boolean {
     return this.#queue.countOf(subject) > 0;
   }
 
   get deadlines(): DeadlineWheel {
-    return this.#parts.deadlines;
+    return this.#means.deadlines;
   }
 
-  /** The hold has stopped waiting: if it was next, the one behind it is. */
+  /** The hold has stopped waiting: if it was next, the hold behind it is now. */
   leave(hold: MessageHold): void {
     if (this.#next !== hold) return;
     this.#next = undefined;
@@ -91,10 +94,10 @@ export class MessageMemory {
 
   /** What the subject holds of this memory. */
   holding(subject: string): Holding {
-    return this.#parts.holdingOf(this.#parts.accounts.of(subject));
+    return this.#means.holdingOf(this.#means.accounts.of(subject));
   }
 
-  /** Gives free room to the waiting holds. When called back, a hold may give back its room, or ask for more. */
+  /** Gives free room to waiting holds. A hold may release its room, or ask for more, when it is called back. */
   #serve(): void {
     for (let hold = this.#next ?? this.#queue.take(); hold !== undefined; hold = this.#next ?? this.#queue.take()) {
       this.#next = undefined;
@@ -105,7 +108,7 @@ export class MessageMemory {
         this.#next = hold;
         return;
       } else {
-        hold.waitOn();
+        hold.waitAgain();
       }
     }
   }
@@ -124,14 +127,15 @@ export function createMessageMemories(accounts: Accounts, deadlines: DeadlineWhe
   };
 }
 
-/** What one message holds, from when it is known to be large until it is gone. */
+/** The memory that is counted for one message, from when the message is known to be large until it is gone. */
 export class MessageHold {
   readonly subject: string;
   readonly #memory: MessageMemory;
   readonly #waiter: RoomWaiter;
   #heldBytes = 0;
+  /** The bytes that it waits for; 0 when it does not wait. */
   wantedBytes = 0;
-  #place: FairQueueEntry<MessageHold> | undefined;
+  #queueEntry: FairQueueEntry<MessageHold> | undefined;
   #bound: ShareBound = 'subjectMax';
   #deadline: Deadline | undefined;
 
@@ -150,9 +154,9 @@ export class MessageHold {
   }
 
   /**
-   * Call when the message has, or will have, this many bytes in total.
-   * @param wishedBytes for a message of unknown length: more than `bytes`, so that it seldom has to ask again.
-   * @returns `wait`: do not read on until the waiter is called; or the bound under which there will be no room.
+   * Called when the message has, or will have, this many bytes in total.
+   * @param wishedBytes more than `bytes` for a message of unknown length, which then seldom has to ask again.
+   * @returns `wait` when the message must not be read further until the waiter is called; or the bound that will leave no room.
    */
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
@@ -169,11 +173,11 @@ export class MessageHold {
       this.take(moreBytes);
       return 'room';
     }
-    // Behind others of its subject it is their turn that decides.
-    const isShareFull = bound === 'subjectMax' && !this.#memory.isWaitedFor(this.subject);
-    const place = this.#memory.wait(this, isShareFull);
-    if (typeof place === 'string') return place;
-    this.#place = place;
+    // While other messages of the subject wait, `subjectMax` does not mean that the share is full.
+    const isShareFull = bound === 'subjectMax' && !this.#memory.hasWaiting(this.subject);
+    const outcome = this.#memory.wait(this, isShareFull);
+    if (typeof outcome === 'string') return outcome;
+    this.#queueEntry = outcome;
     this.#bound = bound;
     this.wantedBytes = moreBytes;
     this.#deadline = this.#memory.deadlines.after(limits.messageWaitMsMax, () => this.#giveUp(this.#bound));
@@ -185,7 +189,7 @@ export class MessageHold {
     return this.#memory.boundAgainst(this.subject, bytes) === undefined;
   }
 
-  /** For bytes that are in memory already: they take no room that another message could have had. */
+  /** Counts bytes that are in memory already, whatever the bounds are. */
   take(bytes: number): void {
     this.#heldBytes += bytes;
     this.#memory.holding(this.subject).take(bytes);
@@ -202,16 +206,16 @@ export class MessageHold {
   /** For `MessageMemory`: the wanted bytes have been taken. */
   onGranted(): void {
     this.#heldBytes += this.wantedBytes;
-    this.#place = undefined;
+    this.#queueEntry = undefined;
     this.#stopWaiting();
     this.#waiter.onRoom();
   }
 
-  /** For `MessageMemory`: it had its turn, but its subject has no room; it waits again, if it may. */
-  waitOn(): void {
-    const place = this.#memory.wait(this, true);
-    this.#place = typeof place === 'string' ? undefined : place;
-    if (typeof place === 'string') this.#giveUp(place);
+  /** For `MessageMemory`: the hold had its turn, but its subject's share has no room, so it waits again, if it may. */
+  waitAgain(): void {
+    const outcome = this.#memory.wait(this, true);
+    this.#queueEntry = typeof outcome === 'string' ? undefined : outcome;
+    if (typeof outcome === 'string') this.#giveUp(outcome);
   }
 
   #giveUp(bound: ShareBound): void {
@@ -223,16 +227,16 @@ export class MessageHold {
     if (!this.isWaiting) return;
     this.wantedBytes = 0;
     this.#deadline?.cancel();
-    this.#place?.leave();
-    this.#place = undefined;
+    this.#queueEntry?.leave();
+    this.#queueEntry = undefined;
     this.#memory.leave(this);
   }
 }
 
-// What one answer counts in its subject's share of large answers: the bytes that the caller has not read yet, which come and go, and a
-// message handed over in pieces, which stays in memory until its last piece is written. Cold path: only for answers that are large or
-// unread.
-
+/**
+ * Counts one answer in its subject's share of large answers: the bytes that the caller has not read yet, and a message that is handed over
+ * in pieces, which stays in memory until its last piece is written. Cold path: only for answers that are large or unread.
+ */
 export class AnswerRoom {
   readonly #memory: MessageMemory;
   readonly #subject: string;
@@ -244,7 +248,7 @@ export class AnswerRoom {
     this.#subject = subject;
   }
 
-  /** As `Exchange.makeRoom`. */
+  /** See `Exchange.makeRoom`. */
   make(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     this.#unread ??= this.#memory.hold(this.#subject, waiter);
     return this.#unread.grow(bytes);
@@ -253,7 +257,7 @@ export class AnswerRoom {
   /** Counts bytes without asking for room: they are in memory already, and the relay has counted them until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
-    // Room was made for these bytes, or they are a piece of a message that counts as a whole.
+    // These bytes are counted already, or are a piece of a message that is counted as a whole.
     if (this.#unread?.heldBytes === bytes || (this.#inPieces?.heldBytes ?? 0) > 0) return;
     this.#unread ??= this.#memory.hold(this.#subject, noWaiter);
     this.#unread.take(bytes);
@@ -264,7 +268,7 @@ export class AnswerRoom {
     this.#unread?.release();
   }
 
-  /** As `Exchange.countInPieces`. */
+  /** See `Exchange.countInPieces`. */
   countInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
       this.#inPieces ??= this.#memory.hold(this.#subject, noWaiter);
@@ -274,7 +278,6 @@ export class AnswerRoom {
     }
   }
 
-  /** The answer is over. */
   release(): void {
     this.#unread?.release();
     this.#inPieces?.release();

@@ -5,14 +5,12 @@ import { runInNewContext } from 'node:vm';
 import { readFileSync } from 'node:fs';
 import { type Overload, type OverloadSample, overloadBounds } from './overload.js';
 
-// How long this thread has been ready to run while others had the processor, as counted by Linux.
-// Stays 0 where that is not counted, as on other systems. Cold path: read a few times a second.
-
-/** For the reading thread: nanoseconds on a processor, nanoseconds of waiting for one, time slices. */
+/** Of the thread that reads the file: nanoseconds on a processor, nanoseconds of waiting for a processor, number of time slices. */
 const SCHEDSTAT = '/proc/thread-self/schedstat';
 
-const FORM = /^\d+ (\d+) \d+\s*$/;
+const SCHEDSTAT_FORMAT = /^\d+ (\d+) \d+\s*$/;
 
+/** How long this thread has been ready to run while others had the processor, as counted by Linux; 0 on other systems. */
 export class RunQueueWait {
   readonly #path: string;
   #totalMs = 0;
@@ -21,10 +19,10 @@ export class RunQueueWait {
     this.#path = path;
   }
 
-  /** The total wait since the thread began. While it cannot be read, the last value stands, as if there was no wait since. */
+  /** The total wait since the thread began; the last known value while it cannot be read. */
   totalMs(): number {
     try {
-      const waitNs = FORM.exec(readFileSync(this.#path, 'latin1'))?.[1];
+      const waitNs = SCHEDSTAT_FORMAT.exec(readFileSync(this.#path, 'latin1'))?.[1];
       if (waitNs !== undefined) this.#totalMs = Number(waitNs) / 1_000_000;
     } catch {
       // Absent on other systems; or there is no free file descriptor for now.
@@ -38,16 +36,16 @@ export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between garbage collections requested by a worker short of memory; each blocks its event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
-/** How many successive readings of the event loop must be late: one long task is no overload. */
+/** Readings in a row of which all must be late for the event loop to count as late: one long task is no overload. */
 const DELAYS_KEPT = 5;
 
 /** The gauges that are read; replaced in tests. */
 export interface OverloadGauges {
   nowMs(): number;
-  /** How long the event loop's thread has waited for a processor since it began. */
+  /** How long this thread has waited for a processor since it began. */
   runQueueWaitMs(): number;
   residentBytes(): number;
-  /** Heap in use after the last full collection, or now if that is lower. */
+  /** The heap in use after the last full garbage collection, or now if that is less. */
   liveHeapBytes(): number;
   heapBytesMax(): number;
   /** Runs a full garbage collection, if possible. */
@@ -66,7 +64,7 @@ export class OverloadWatch {
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param memoryBytes the memory it may use. @param onDelay gets the full delay of each reading, whatever caused it. */
+  /** @param memoryBytes the memory that the process may use. @param onDelay gets the whole delay of each reading, whatever caused it. */
   constructor(
     overload: Overload,
     memoryBytes: number,
@@ -97,10 +95,10 @@ export class OverloadWatch {
     const nowMs = this.#gauges.nowMs();
     const delayMs = Math.max(0, nowMs - this.#dueMs);
     this.#onDelay(delayMs);
-    this.#delaysMs.push(this.#ownPart(delayMs));
+    this.#delaysMs.push(this.#ownDelayMs(delayMs));
     if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
     this.#dueMs = nowMs + OVERLOAD_SAMPLE_MS;
-    let reading = this.#reading();
+    let reading = this.#sample();
     const lacksMemory =
       Math.max(
         reading.residentPercent - overloadBounds.residentPercentPressed,
@@ -109,7 +107,7 @@ export class OverloadWatch {
     if (lacksMemory && nowMs - this.#collectedAtMs >= OVERLOAD_COLLECTION_MS) {
       this.#collectedAtMs = nowMs;
       this.#gauges.collectGarbage();
-      reading = this.#reading();
+      reading = this.#sample();
       // The pause for the collection must not count as a delay.
       this.#dueMs = this.#gauges.nowMs() + OVERLOAD_SAMPLE_MS;
       this.#waitedMs = this.#gauges.runQueueWaitMs();
@@ -118,17 +116,17 @@ export class OverloadWatch {
   }
 
   /**
-   * The delay without the time in which other processes had the processor, which refusing callers would not reduce. A cgroup's quota
-   * looks the same and is not counted either: then only memory and the shares say what is too much.
+   * The delay without the time in which other processes had the processor, which refusals would not reduce. A wait for a cgroup's quota
+   * cannot be told from that, so it does not count either: then only memory and the shares show an overload.
    */
-  #ownPart(delayMs: number): number {
+  #ownDelayMs(delayMs: number): number {
     const waitedMs = this.#gauges.runQueueWaitMs();
     const ownMs = Math.max(0, delayMs - (waitedMs - this.#waitedMs));
     this.#waitedMs = waitedMs;
     return ownMs;
   }
 
-  #reading(): OverloadSample {
+  #sample(): OverloadSample {
     const gauges = this.#gauges;
     const isDelayKnown = this.#delaysMs.length === DELAYS_KEPT;
     return {
@@ -141,20 +139,19 @@ export class OverloadWatch {
 
 /** The gauges of this process. */
 export class ProcessGauges implements OverloadGauges {
-  /** Heap in use after the last full collection. */
+  /** The heap in use after the last full collection. */
   #collectedHeapBytes = 0;
   readonly #runQueueWait = new RunQueueWait();
   readonly #collect = globalThis.gc ?? exposeCollector();
-  /** Only a full collection clears the registered object, so the callback signals one. */
+  /** Only a full collection frees the registered object, so the callback means that there was one. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
 
   /** Memory that V8 did not manage when the process began: its code. */
   readonly #nativeBytes: number | undefined;
 
   /**
-   * @param counted `managed` for a process whose memory, except its code, is all V8's: freed memory that the C library keeps does not
-   * count then. In a worker it counts, because its HTTP server's memory is visible in no other way; but workers are started so that
-   * little is kept.
+   * @param counted `managed` for a process whose memory, except its code, is all V8's: freed memory that the C library keeps does not count
+   *   then. In a worker it counts, because the memory of its HTTP server is visible in no other way.
    */
   constructor(counted: 'resident' | 'managed' = 'resident') {
     if (counted === 'managed') this.#nativeBytes = Math.max(0, process.memoryUsage.rss() - managedBytes());
@@ -175,7 +172,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   liveHeapBytes(): number {
-    // The value after the last collection counts what has become garbage since; live heap cannot exceed the current use either.
+    // The heap after the last collection includes what has become garbage since; the live heap cannot exceed the heap in use now.
     return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
   }
 
@@ -194,7 +191,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 }
 
-/** Memory of heap and buffers. */
+/** The memory of V8's heap and of buffers. */
 function managedBytes(): number {
   const { heapTotal, external } = process.memoryUsage();
   return heapTotal + external;

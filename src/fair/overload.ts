@@ -72,7 +72,7 @@ export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests
 
 export type Pressure = 'calm' | 'pressed' | 'hard pressed';
 
-const AFTER: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadState>>>> = {
+const NEXT_STATE: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadState>>>> = {
   serving: { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
   'refusing-sessions': { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
   'refusing-requests': {
@@ -87,7 +87,7 @@ export interface OverloadSample {
   readonly residentPercent: number;
   /** Heap in use without garbage, in percent of the heap's maximum. */
   readonly heapPercent: number;
-  /** The recent lateness of the event loop that is persistent and caused by the process itself. */
+  /** The least of the last five delays of the event loop, as far as the process itself caused them. */
   readonly loopDelayMs: number;
 }
 
@@ -116,7 +116,7 @@ const MARKS: Readonly<Record<keyof OverloadSample, { readonly pressed: Mark; rea
 const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;
 const MEMORY_GAUGES = ['residentPercent', 'heapPercent'] as const;
 
-const WORDS: Readonly<Record<OverloadState, string>> = {
+const LOG_TEXTS: Readonly<Record<OverloadState, string>> = {
   serving: 'overload is over: everything is accepted again',
   'refusing-sessions': 'overloaded: new sessions are refused',
   'refusing-requests': 'overloaded: new requests are refused',
@@ -126,8 +126,8 @@ export class Overload {
   readonly #logger: Logger;
   #state: OverloadState = 'serving';
   #isShortOfMemory = false;
-  #leisure = 1;
-  /** Successive readings that would not have led to this state, but are not far enough below its marks to leave it. */
+  #headroom = 1;
+  /** The number of readings in a row that are below the marks of this state. */
   #calmSamples = 0;
 
   constructor(logger: Logger) {
@@ -138,31 +138,31 @@ export class Overload {
     return this.#state;
   }
 
-  /** Whether a process that refuses requests may lack memory: then every further request makes it worse. */
+  /** Whether memory is near its second mark: then every further request makes it worse. */
   get isShortOfMemory(): boolean {
     return this.#isShortOfMemory;
   }
 
-  /** The distance to the second mark: 1 at the first mark, 0 from the second on. */
-  get leisure(): number {
-    return this.#leisure;
+  /** The distance to the second mark of the gauge that is nearest to it: 1 up to the first mark, 0 from the second on. */
+  get headroom(): number {
+    return this.#headroom;
   }
 
-  /** The refusal of any request now, if any. A DELETE is never refused, because it makes room. */
+  /** The refusal of a request now; `undefined` for none. A DELETE is never refused, because it makes room. */
   requestRefusalOf(method: string): Refusal | undefined {
     return method === 'DELETE' ? undefined : this.healthRefusal;
   }
 
-  /** The refusal that makes the health check send callers elsewhere: not while requests of open sessions are served. */
+  /** The answer of the health check, which makes load balancers send callers elsewhere; `undefined` while requests are accepted. */
   get healthRefusal(): Refusal | undefined {
     return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;
   }
 
   observe(reading: OverloadSample): void {
-    const next = AFTER[this.#state][this.#pressureOf(reading)];
+    const next = NEXT_STATE[this.#state][this.#pressureOf(reading)];
     this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
-    this.#leisure =
-      next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => leisureOf(name, reading[name])));
+    this.#headroom =
+      next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, reading[name])));
     if (next !== this.#state) {
       this.#calmSamples = 0;
       this.#become(next, reading);
@@ -172,15 +172,15 @@ export class Overload {
   #become(state: OverloadState, reading: OverloadSample): void {
     this.#state = state;
     const gauges = Object.fromEntries(GAUGES.map((name) => [name, Math.round(reading[name])]));
-    this.#logger[state === 'serving' ? 'info' : 'warn'](gauges, WORDS[state]);
+    this.#logger[state === 'serving' ? 'info' : 'warn'](gauges, LOG_TEXTS[state]);
   }
 
   #pressureOf(reading: OverloadSample): Pressure {
     const isBelow = !GAUGES.some((name) => reading[name] >= MARKS[name][this.#isHard ? 'hard' : 'pressed'].at);
     this.#calmSamples = isBelow ? this.#calmSamples + 1 : 0;
-    const isWavering = this.#calmSamples < OVERLOAD_CALM_SAMPLES;
-    const wasHard = this.#isHard && isWavering;
-    const wasPressed = this.#state !== 'serving' && (this.#isHard || isWavering);
+    const isTooSoon = this.#calmSamples < OVERLOAD_CALM_SAMPLES;
+    const wasHard = this.#isHard && isTooSoon;
+    const wasPressed = this.#state !== 'serving' && (this.#isHard || isTooSoon);
     if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';
     return GAUGES.some((name) => isPast(reading[name], MARKS[name].pressed, wasPressed)) ? 'pressed' : 'calm';
   }
@@ -194,7 +194,7 @@ function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
   return value >= (wasPast ? until : at);
 }
 
-function leisureOf(name: keyof OverloadSample, value: number): number {
+function headroomOf(name: keyof OverloadSample, value: number): number {
   const { pressed, hard } = MARKS[name];
   return Math.max(0, Math.min(1, (hard.at - value) / (hard.at - pressed.at)));
 }

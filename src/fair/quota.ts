@@ -1,5 +1,5 @@
-// What is in progress by key, and in total: both are bounded, and the last part of the total is for keys that have little (share.ts). A
-// key with nothing in progress costs nothing. Cold path.
+// How much is in progress by key, and in total: both are bounded, and the last part of the total is reserved for keys that have little
+// (share.ts). Keys with nothing in progress take no memory. Cold path.
 import assert from 'node:assert';
 import { limits, perSubject } from '../shared/index.js';
 import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
@@ -14,18 +14,18 @@ export class Quota {
     this.#bounds = withReserve({ totalMax, subjectMax: perKeyMax });
   }
 
-  /** Whether there is room for every key that has not all that one may have. */
+  /** Whether there is room for one more of any key that is below the bound of one key. */
   get hasRoom(): boolean {
     const { totalMax, reserved = 0 } = this.#bounds;
     return this.#total < totalMax - reserved;
   }
 
-  /** Whether the key has all that one may have. */
+  /** Whether the key has reached the bound of one key. */
   isUsedUpBy(key: string): boolean {
     return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
-  /** @param totalMax where it changes from call to call. @returns false when there is no room for one more of this key. */
+  /** @param totalMax for this call, where the bound changes. @returns false when there is no room for one more of this key. */
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
     const own = (this.#taken.get(key) ?? 0) + 1;

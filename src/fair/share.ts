@@ -1,7 +1,7 @@
 // A bounded amount that many subjects use at once: sessions, requests, bytes. A `Share` counts what all subjects hold together, a `Holding`
-// what one of them holds, and both are bounded, so that no subject can take it all. Nor can a few subjects together, as the last part of a
-// share is reserved for those that hold little; so is that of a `Quota` and of a `FairQueue`. Whoever holds something keeps a reference to
-// the holding: taking and giving back are a few additions. Hot path: once per request.
+// what one of them holds, and both are bounded, so that no subject can take it all. Nor can a few subjects together: the last part of a
+// share (also of a `Quota` and of a `FairQueue`) is reserved for those that hold little. Code that holds something keeps a reference to the
+// `Holding`, so taking and giving back are a few additions. Hot path: once per request.
 import assert from 'node:assert';
 
 export interface ShareBounds {
@@ -14,12 +14,12 @@ export interface ShareBounds {
 }
 
 /**
- * One in this many places of what all subjects share is reserved for those that hold little, unless one subject may have the whole. Beyond
- * that, the others are refused, or wait.
+ * This part (1 ÷ 8) of what all subjects share is reserved for those that hold little, unless one subject may have the whole. Beyond the
+ * rest, the others are refused, or wait.
  */
 const RESERVE_DIVISOR = 8;
 
-/** Reserves nothing where one subject may have the whole, and nothing where that part would be too small to be useful. */
+/** Adds the reserved part: none where one subject may have the whole, or where the part would be too small to be useful. */
 export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
   const reserved = Math.floor(totalMax / RESERVE_DIVISOR);
   const isUseful = subjectMax < totalMax && reserved >= RESERVE_DIVISOR && reserved < Infinity;
@@ -27,8 +27,10 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
 }
 
 /**
- * Whether all may hold `held` together. The reserved part is open only to a subject that then holds at most a quarter of its even part of it
- * (own ≤ reserve ÷ holders ÷ 4), or one thing, so that the next subject finds room there even after hundreds before it took all they could.
+ * Whether all subjects may hold `held` together. The reserved part is open only to a subject that then holds one thing, or at most a
+ * quarter of an even part of the reserve (own ≤ reserve ÷ holders ÷ 4), so that the next subject finds room even after hundreds have taken
+ * theirs.
+ * @param own what the subject then holds. @param holders the number of subjects that hold anything.
  */
 export function isWithinBounds(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
   const { totalMax, reserved = 0 } = bounds;
@@ -39,13 +41,13 @@ function isLittle({ reserved = 0 }: ShareBounds, own: number, holders: number): 
   return own <= 1 || own * 4 * holders <= reserved;
 }
 
-/** The bound under which there is no room. */
+/** The bound that leaves no room. */
 export type ShareBound = 'subjectMax' | 'totalMax';
 
 /** What all subjects together hold of one thing. */
 export class Share {
   readonly bounds: ShareBounds;
-  /** Called when a subject has given something back: for who lets others wait for it. */
+  /** Called when a subject has given something back, for code that lets others wait for that. */
   onGiven: ((subject: string) => void) | undefined = undefined;
   #held = 0;
   #holderCount = 0;
@@ -58,7 +60,7 @@ export class Share {
     return this.#held;
   }
 
-  /** Whether there is room for `amount` more, for a subject that holds `own`, once `returning` has been given back. */
+  /** Whether there is room for `amount` more, for a subject that holds `own`, once `returning` is given back by any subject. */
   hasRoomFor(own: number, amount: number, returning = 0): boolean {
     return isWithinBounds(this.bounds, this.#held + amount - returning, own + amount, this.#holderCount);
   }
@@ -67,12 +69,12 @@ export class Share {
     return isLittle(this.bounds, own, this.#holderCount);
   }
 
-  /** For `Holding`. */
+  /** Called only by `Holding`. */
   add(amount: number): void {
     this.#held += amount;
   }
 
-  /** For `Holding`: changes the number of holdings that are not empty. */
+  /** Called only by `Holding`: changes the number of holdings that are not empty. */
   addHolders(count: number): void {
     this.#holderCount += count;
   }
@@ -100,25 +102,25 @@ export class Holding {
     return this.#held;
   }
 
-  /** The room that there would be if nothing were held by anybody. */
+  /** The room if nobody held anything. */
   get roomWhenEmpty(): number {
     const { subjectMax, totalMax, reserved = 0 } = this.share.bounds;
     return Math.min(subjectMax, totalMax - reserved);
   }
 
-  /** The room left under both bounds; what is reserved for others is not considered. */
+  /** The room left under both bounds, including what is reserved. */
   get room(): number {
     const { subjectMax, totalMax } = this.share.bounds;
     return Math.min(subjectMax - this.#held, totalMax - this.share.held);
   }
 
-  /** The bound without room for this amount; the subject's own bound first, as only that one is in the subject's power. */
+  /** The bound that leaves no room for this amount more; the subject's own comes first, since the subject can do something about it. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.#held + amount > this.share.bounds.subjectMax) return 'subjectMax';
     return this.share.hasRoomFor(this.#held, amount) ? undefined : 'totalMax';
   }
 
-  /** Whether it would be no more than what is reserved for subjects that hold little. */
+  /** Whether the subject would still hold little with this amount more. */
   isLittleWith(amount: number): boolean {
     return this.share.isLittle(this.#held + amount);
   }

@@ -148,7 +148,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#owner.shares.end(use.whole);
     if (!use.isHeld) return;
     use.isHeld = false;
-    this.#waiting.letGo(call.subject);
+    this.#waiting.release(call.subject);
   }
 
   onFree(connection: Http1Connection): void {

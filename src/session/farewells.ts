@@ -83,7 +83,7 @@ export class Farewells {
   #count(origin: string, pace: Pace, change: number): void {
     pace.underWayCount += change;
     this.#underWayCount += change;
-    if (pace.underWayCount < pace.underWayMax) this.#left.letGo(origin);
+    if (pace.underWayCount < pace.underWayMax) this.#left.release(origin);
     else this.#left.hold(origin);
   }
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { BodyCollector, BODY_RESERVED_BYTES_MAX, shortLivedMemory } from '../../src/bytes/body-collector.js';
 import { Random } from '../support/random.js';
 import { bodyMemory } from '../../src/fair/large-memory.js';
-import { SHORT_MEMORY_STRETCH_BYTES } from '../../src/fair/short-memory.js';
+import { SHORT_MEMORY_BLOCK_BYTES } from '../../src/fair/short-memory.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
@@ -81,5 +81,5 @@ t.test('a kept body has memory of its own; a passing one shares memory with othe
     return collector.bytes.buffer;
   };
   t.equal(memoryOf(false).byteLength, 5_000);
-  t.equal(memoryOf(true).byteLength, SHORT_MEMORY_STRETCH_BYTES);
+  t.equal(memoryOf(true).byteLength, SHORT_MEMORY_BLOCK_BYTES);
 });

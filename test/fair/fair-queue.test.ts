@@ -102,15 +102,15 @@ t.test('a held key is skipped until it is released', async (t) => {
   t.equal(queue.hasTurn, false);
   t.equal(queue.count, 4);
   addAll(queue, 'b2');
-  queue.letGo('a');
-  queue.letGo('a');
+  queue.release('a');
+  queue.release('a');
   t.same(takeAll(queue), ['b2', 'a1', 'a2', 'a3']);
   queue.hold('a');
   addAll(queue, 'a4');
   t.equal(queue.take(), undefined, 'held again');
-  queue.letGo('c');
-  queue.letGo('a');
-  queue.letGo('z');
+  queue.release('c');
+  queue.release('a');
+  queue.release('z');
   t.same(takeAll(queue), ['c1', 'a4']);
 });
 
@@ -121,7 +121,7 @@ t.test('a held key whose last item leaves is still held', async (t) => {
   a1!.leave();
   addAll(queue, 'a2');
   t.equal(queue.take(), undefined);
-  queue.letGo('a');
+  queue.release('a');
   t.equal(queue.take(), 'a2');
 });
 
@@ -194,7 +194,7 @@ t.test('the queue behaves like a list of lines under any operations', async (t) 
         round = round.filter((each) => each !== key);
         break;
       default:
-        queue.letGo(key);
+        queue.release(key);
         if (held.delete(key) && line.length > 0) round.push(key);
     }
     const count = [...lines.values()].reduce((sum, items) => sum + items.length, 0);
@@ -208,7 +208,7 @@ t.test('keys that were held and released leave nothing behind', async (t) => {
   const keptBytes = keptHeapBytes(() => {
     for (let number = 0; number < 50_000; number++) {
       queue.hold(`key ${number}`);
-      queue.letGo(`key ${number}`);
+      queue.release(`key ${number}`);
     }
   });
   t.ok(keptBytes < 1_000_000, `${keptBytes} bytes`);

@@ -127,12 +127,12 @@ t.test('the distance to the second mark is known, and whether memory is short', 
   const overload = new Overload(logInto([]));
   const after = (reading: Partial<OverloadSample>): [number, boolean] => {
     overload.observe({ ...CALM, ...reading });
-    return [overload.leisure, overload.isShortOfMemory];
+    return [overload.headroom, overload.isShortOfMemory];
   };
   const first = overloadBounds.residentPercentPressed;
   const second = overloadBounds.residentPercentHardPressed;
   const loopDelayHardPressedMs = overloadBounds.loopDelayHardPressedMs;
-  t.equal(overload.leisure, 1);
+  t.equal(overload.headroom, 1);
   t.equal(after({ residentPercent: first - 1 })[0], 1);
   t.equal(after({ residentPercent: first })[0], 1);
   t.equal(after({ residentPercent: (first + second) / 2 })[0], 0.5);

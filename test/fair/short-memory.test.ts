@@ -4,11 +4,11 @@ import {
   joined,
   shortMemory,
   SHORT_MEMORY_BYTES_MAX,
-  SHORT_MEMORY_STRETCH_BYTES,
+  SHORT_MEMORY_BLOCK_BYTES,
 } from '../../src/fair/short-memory.js';
 
 const shortMemoryBytesMax = SHORT_MEMORY_BYTES_MAX;
-const shortMemoryStretchBytes = SHORT_MEMORY_STRETCH_BYTES;
+const shortMemoryStretchBytes = SHORT_MEMORY_BLOCK_BYTES;
 
 t.test('bodies that exist at the same time share a stretch, but no byte', async (t) => {
   const sizes = [1, 100, 4_095, 4_096, 4_097, 5_000, 8_191, shortMemoryBytesMax, shortMemoryBytesMax + 1, 100_000];

@@ -257,7 +257,7 @@ export class Names {
 
   #release(subject: string): void {
     this.#asking.give(subject);
-    this.#queue.letGo(subject);
+    this.#queue.release(subject);
     while (this.#asking.hasRoom) {
       const next = this.#queue.take();
       if (next === undefined) return;
