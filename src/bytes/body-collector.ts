@@ -5,12 +5,12 @@ import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index
 import { MIB } from '../shared/index.js';
 
 // Each piece is an object of some hundred bytes, and a sender may send single bytes, so that a body within its limit could take a hundred
-// times its size in memory: small pieces are therefore joined periodically.
+// times its size in memory. Small pieces are therefore joined from time to time.
 
-/** After every so many pieces, those are joined if they are small. */
+/** After this many pieces, they are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** From this size on, the overhead of an object per piece no longer matters, and no byte is copied often. */
-const WORTHWHILE_BYTES = 64 * 1024;
+/** From this size on, so many pieces are not joined: the overhead of an object per piece no longer matters. */
+const NOT_JOINED_FROM_BYTES = 64 * 1024;
 
 /** Appends a copy of the piece. */
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
@@ -21,29 +21,29 @@ function joinLast(pieces: Buffer[]): void {
   const first = pieces.length - PIECES_TO_JOIN;
   let bytes = 0;
   for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
-  if (bytes < WORTHWHILE_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
+  if (bytes < NOT_JOINED_FROM_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
 // The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
 
-/** Memory reserved in advance for a body whose head announces its length. Beyond that, the rest is reserved once that much has arrived. */
+/** Bytes reserved in advance for a body whose head announces its length. The rest is reserved once that much has arrived. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
 const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
 
 /**
- * How much memory to allocate when the present memory is too small. Never more than 16 MiB is copied over, which takes some milliseconds.
- * @param bytesMax of the whole message.
+ * How many bytes to allocate when the present memory is too small. At most 16 MiB are then copied, which takes some milliseconds.
+ * @param bytesMax the most bytes of the whole message.
  */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
   if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
   return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
-/** For a body that is kept only briefly; not for that of a request, which is kept until its response, perhaps an hour. */
+/** Memory for a body that is kept only briefly; not for that of a request, which is kept until its response, perhaps for an hour. */
 export function shortLivedMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
 }
@@ -52,12 +52,12 @@ export class BodyCollector {
   readonly #bytesMax: number;
   readonly #allocate: (bytes: number) => Buffer;
   #length = 0;
-  /** Large enough for the whole body once its length is known and believed. */
-  #memory: Buffer = NOTHING;
+  /** Large enough for the whole body once its announced length is believed (`#grow`). */
+  #memory: Buffer = NO_BYTES;
 
   /**
    * @param bytesMax the most bytes ever added, which the owner enforces.
-   * @param allocate `shortLivedMemory`, or `bodyMemory`; otherwise memory that nobody gives back.
+   * @param allocate `shortLivedMemory` or `bodyMemory`; the default is memory that nobody gives back.
    */
   constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
     this.#bytesMax = bytesMax;
@@ -73,10 +73,7 @@ export class BodyCollector {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
   }
 
-  /**
-   * Appends a copy of the piece.
-   * @param bodyBytes the length of the whole body, if known; otherwise anything smaller, or `NaN`.
-   */
+  /** Appends a copy of the piece. @param bodyBytes the length of the whole body, if known; otherwise any smaller number, or `NaN`. */
   add(piece: Uint8Array, bodyBytes: number): void {
     const at = this.#length;
     this.#length += piece.length;
@@ -93,13 +90,13 @@ export class BodyCollector {
 
   clear(): void {
     this.#length = 0;
-    this.#memory = NOTHING;
+    this.#memory = NO_BYTES;
   }
 
   #grow(filledBytes: number, bodyBytes: number): void {
     const before = this.#memory;
     if (filledBytes === 0) {
-      // The length is only announced, and the sender may never send that much, so little is reserved in advance.
+      // The sender may never send as much as it has announced, so little is reserved in advance.
       this.#memory = this.#allocate(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }

@@ -1,5 +1,6 @@
 // Edits that replace some bytes of a message, without copying the others.
 
+/** Replaces the bytes from `start` up to `end`. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -11,7 +12,7 @@ export interface Insertion {
   readonly putIn: Buffer;
 }
 
-/** Inserts into a list in message order, after spans that begin at the same place. Lists are short, so none is ever sorted. */
+/** Inserts a span into a list in message order, behind spans with the same start. Lists are short, so this is cheap enough. */
 export function addInOrder<Span extends { readonly start: number }>(spans: Span[], added: Span): void {
   let at = spans.length;
   spans.push(added);
@@ -38,10 +39,10 @@ export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   return parts;
 }
 
-/** As `partsOf`, in memory of its own: for many edits, each of which would be two parts. */
+/** Like `partsOf`, but as one copy: for many edits, each of which would add two parts. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
-  const grown = edits.reduce((sum, { start, end, putIn }) => sum + putIn.length - (end - start), bytes.length);
-  const whole = Buffer.allocUnsafe(grown);
+  const wholeBytes = edits.reduce((sum, { start, end, putIn }) => sum + putIn.length - (end - start), bytes.length);
+  const whole = Buffer.allocUnsafe(wholeBytes);
   let [from, to] = [0, 0];
   for (const { start, end, putIn } of inOrder(edits)) {
     to += bytes.copy(whole, to, from, start);

@@ -5,8 +5,8 @@ import { BodyCollector } from './body-collector.js';
 import { KIB } from '../shared/index.js';
 
 /**
- * An event's id, its name or its `retry`, each decoded in one go; the id is sent with the next GET. Beyond that, the stream is not resumed
- * from a longer id; a longer name is cut, a longer `retry` ignored.
+ * Bytes of an event's id, name or `retry`, each decoded at once; the id is sent with the next GET. Beyond that, a stream is not resumed
+ * from the id, a name is cut, and a `retry` is ignored.
  */
 export const EVENT_FIELD_BYTES_MAX = KIB;
 
@@ -19,20 +19,20 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const ZERO = 0x30;
 
-/** The length of `event` and `retry`. Other field names are ignored, and may be long. */
+/** The length of the longest known field names, `event` and `retry`. Others are ignored, and may be long. */
 const FIELD_NAME_BYTES_MAX = 5;
 
-/** Replaces an id that is too long to be kept; an id that is kept never contains NUL. */
+/** Stands for an id that is too long to be kept; an id that is kept never contains NUL. */
 export const TOO_LONG_ID = '\0';
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
 /** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
 export interface LargeEventHandler {
   /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
   readonly fromBytes: number;
-  /** Whether to take the event whose data begins with these bytes. */
+  /** @returns whether to take the event whose data begins with these bytes. */
   takes(beginning: Buffer): boolean;
   /** More of the data; `piece` is valid until the callback returns. */
   onPiece(piece: Buffer): void;
@@ -49,8 +49,8 @@ export class EventStreamParser {
 
   #isSound = true;
   #isFirstLine = true;
-  /** The last chunk ended with a CR, so a LF at the start of the next chunk belongs to the same line break. */
-  #hasCarriageReturn = false;
+  /** The last chunk ended with a CR, so an LF at the start of the next chunk belongs to the same line break. */
+  #endsWithCr = false;
   /** The beginning of a line cut off by the end of the last chunk. */
   readonly #line: BodyCollector;
 
@@ -59,13 +59,13 @@ export class EventStreamParser {
   #eventId = '';
   #lastEventId = '';
   #retryMs: number | undefined;
-  /** Number of data lines of the event so far. An only or first line is not copied but referenced by `#held`, as long as possible. */
+  /** The number of data lines of the event so far. The first is not copied but referenced by `#held`, as long as it is the only one. */
   #dataLines = 0;
-  #held: Buffer = NOTHING;
+  #held: Buffer = NO_BYTES;
   readonly #data: BodyCollector;
 
   readonly #taker: LargeEventHandler | undefined;
-  /** Bytes of the current event given to the taker. */
+  /** Bytes of the current event that were given to the taker. */
   #takenBytes = 0;
   #isInTakenLine = false;
   /** The taker has declined the current line. */
@@ -73,8 +73,8 @@ export class EventStreamParser {
 
   /**
    * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as the chunk is, so
-   *   copy what must be kept. `event` is `''` for a message, and a long name is truncated; `lastEventId` is that of the stream so far.
-   * @param eventBytesMax bound on the data of one event plus the current line.
+   *   copy what must be kept. `event` is `''` for the name `message` or none, and a long name is cut; `lastEventId` is that of the stream.
+   * @param eventBytesMax the most bytes of the data of one event and the current line together.
    */
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
@@ -101,17 +101,17 @@ export class EventStreamParser {
     return this.#lastEventId;
   }
 
-  /** Bytes held of an incomplete event. */
+  /** Bytes kept in memory of an incomplete event. */
   get keptBytes(): number {
     return this.#held.length + this.#data.length + this.#line.length;
   }
 
-  /** @returns false once an event was too large; nothing is parsed after that. */
+  /** Parses a chunk. @returns false once an event was too large; nothing is parsed after that. */
   push(chunk: Buffer): boolean {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;
-    let at = this.#hasCarriageReturn && chunk[0] === LF ? 1 : 0;
-    this.#hasCarriageReturn = false;
-    // Searches for each kind of line break again only after the last one found was used, so that the search is linear.
+    let at = this.#endsWithCr && chunk[0] === LF ? 1 : 0;
+    this.#endsWithCr = false;
+    // Each kind of line break is searched for again only after the last one found was used, so that the search is linear.
     let lf = chunk.indexOf(LF, at);
     let cr = chunk.indexOf(CR, at);
     while (lf !== -1 || cr !== -1) {
@@ -120,7 +120,7 @@ export class EventStreamParser {
       if (!this.#onPiece(chunk, at, end, true)) return false;
       at = end + 1;
       if (isCr) {
-        if (at === chunk.length) this.#hasCarriageReturn = true;
+        if (at === chunk.length) this.#endsWithCr = true;
         else if (lf === at) at++;
       }
       if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at);
@@ -141,8 +141,8 @@ export class EventStreamParser {
       this.#take(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
-      // The chunk's memory must not be kept.
-      this.#release();
+      // The event continues in the next chunk, and this chunk's memory must not be kept.
+      this.#copyHeld();
       if (end > start) this.#line.add(chunk.subarray(start, end), 0);
       this.#offer();
     } else if (this.#line.length === 0) {
@@ -188,8 +188,8 @@ export class EventStreamParser {
       return;
     }
     let nameEnd = start;
-    const longestEnd = Math.min(end, start + FIELD_NAME_BYTES_MAX + 1);
-    while (nameEnd < longestEnd && bytes[nameEnd] !== COLON) nameEnd++;
+    const nameEndMax = Math.min(end, start + FIELD_NAME_BYTES_MAX + 1);
+    while (nameEnd < nameEndMax && bytes[nameEnd] !== COLON) nameEnd++;
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
     // A comment is a line with an empty field name, and is ignored like any unknown field.
@@ -209,7 +209,7 @@ export class EventStreamParser {
       this.#held = bytes.subarray(start, end);
       return;
     }
-    this.#release();
+    this.#copyHeld();
     this.#data.add(LINE_FEED, 0);
     this.#data.add(bytes.subarray(start, end), 0);
   }
@@ -231,16 +231,16 @@ export class EventStreamParser {
   }
 
   /** Copies data that is still a view of the chunk. */
-  #release(): void {
+  #copyHeld(): void {
     if (this.#held.length > 0) this.#data.add(this.#held, 0);
-    this.#held = NOTHING;
+    this.#held = NO_BYTES;
   }
 
   #dispatch(): void {
     const data = this.#data.length === 0 ? this.#held : this.#data.take();
     const event = this.#event;
     this.#lastEventId = this.#eventId;
-    this.#held = NOTHING;
+    this.#held = NO_BYTES;
     this.#dataLines = 0;
     this.#event = '';
     if (this.#takenBytes > 0) {
@@ -252,7 +252,7 @@ export class EventStreamParser {
   }
 }
 
-/** The end of the part of a value that is decoded: the value may be as long as an event, and decoding blocks the event loop. */
+/** The end of the part of a value that is decoded. The value may be as long as an event, and decoding blocks the event loop. */
 function shortEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
@@ -276,7 +276,7 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
   return true;
 }
 
-/** The text before an event's data, the replacement for a line break in it, and the text after it. */
+/** The text before an event's data; then what replaces a line break in the data, and the text after the data. */
 export const eventHeadText = 'event: message\ndata: ';
 const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');
@@ -286,7 +286,7 @@ export const eventEnd = Buffer.from('\n\n');
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
 /**
- * An event with a copy of this data, where line breaks of any kind arrive as LF. Large data goes in pieces
+ * An event with a copy of this data, whose line breaks of any kind the receiver gets as LF. Large data is sent in pieces instead
  * (exchange/piece-source.ts).
  */
 export function encodeEvent(data: Buffer): Buffer {
@@ -298,20 +298,20 @@ export function encodeEvent(data: Buffer): Buffer {
   return event;
 }
 
-/** The same with another head, in ASCII, which ends with the name of the data field. */
+/** Like `encodeEvent`, with another head: ASCII text that ends with `data: `. */
 export function encodeEventAfter(head: string, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
 }
 
-/** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
+/** What follows the first id of a stream: the delay before a client reconnects (S09), and no data. */
 export const primingEventText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
 const primingRest = Buffer.from(primingEventText);
 
 /**
- * An event with an id that ends with the event's position; the first event of a stream is preceded by one that has only an id. The heads
- * are written byte by byte, because for so few bytes a call out of JavaScript takes longer.
- * @param idText the line of the id up to the position, in ASCII.
+ * An event with an id that ends with the event's position; before the first event of a stream comes one that has only an id. The heads are
+ * written byte by byte, because for so few bytes a call out of JavaScript takes longer.
+ * @param idText the line of the id up to the position, in ASCII: `id: 3kT0_`.
  */
 export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;

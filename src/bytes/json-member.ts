@@ -3,27 +3,26 @@ import type { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { limits } from '../shared/index.js';
 
-// Computes the cuts that remove some members of a JSON object or array, each together with a comma. Cold path.
-
-/** From `start` up to `end`. */
+/** Bytes to remove: from `start` up to `end`. */
 interface Cut {
   readonly start: number;
   readonly end: number;
 }
 
 /**
+ * The cuts that remove some children of a JSON object or array, each together with a comma. Cold path.
  * @param node an object or array whose children are on the tape.
  * @param isUnwanted called once for each child, in order.
- * @returns the cuts, in order; the remainder is valid JSON with its bytes unchanged.
+ * @returns the cuts, in order; what remains is valid JSON with its bytes unchanged.
  */
 export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
   const cuts: Cut[] = [];
-  /** The end of the last child kept, and the start of the latest run of unwanted children while no kept child follows it. */
+  /** The end of the last kept child, and the start of the unwanted children behind it; -1 for none. */
   let keptEnd = -1;
   let unwantedStart = -1;
   let end = -1;
-  const past = tape.next(node);
-  for (let child = node + 1; child < past; child = tape.next(child)) {
+  const subtreeEnd = tape.next(node);
+  for (let child = node + 1; child < subtreeEnd; child = tape.next(child)) {
     const start = beginningOf(tape, child);
     if (isUnwanted(child)) {
       if (unwantedStart === -1) unwantedStart = start;
@@ -38,17 +37,17 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
   return cuts;
 }
 
-/** A member begins with the quote of its key. */
+/** Where a child begins: a member begins with the quote of its key. */
 function beginningOf(tape: JsonScanner, child: number): number {
   const keyStart = tape.keyStart(child);
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
 
-/** What `findMember` returns when there is no node to return. */
+/** What `findMember` returns for a member that is absent, or ambiguous (see there). */
 export const MEMBER_ABSENT = -1;
 export const MEMBER_AMBIGUOUS = -2;
 
-/** Where a node begins and ends; -1 for an absent one. */
+/** The start of a node's value, and below its end; -1 for `MEMBER_ABSENT`. */
 export function startOf(tape: JsonScanner, node: number): number {
   return node === MEMBER_ABSENT ? -1 : tape.start(node);
 }
@@ -57,29 +56,29 @@ export function endOf(tape: JsonScanner, node: number): number {
   return node === MEMBER_ABSENT ? -1 : tape.end(node);
 }
 
-/** The longest form of one UTF-16 unit, or one UTF-8 byte: a token more than this many times longer than a text cannot be that text. */
+/** The most bytes of one UTF-16 unit in a JSON string (`\u0041`): a token that is more times longer than a text cannot be that text. */
 export const ESCAPE_BYTES_MAX = 6;
 
 /** Mask that drops the case bit of an ASCII letter. */
 const CASELESS = 0xdf;
 
-/** First bytes of the two non-ASCII letters that case folding maps to ASCII letters. */
+/** The first bytes of the two non-ASCII letters that case folding maps to ASCII letters. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
 
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
- * The node of the object's member with this name, with or without escapes; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member
- * is ambiguous when it occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
- * ignore case. What the gateway checks must be what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
+ * The node of the object's member with this name, with or without escapes; or `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member is ambiguous
+ * when it occurs twice, or when a key differs from its name only in case. Parsers disagree on both: some take the first of two, most the
+ * last, and some ignore case. The gateway must check what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
  * allow-list.
  * @param name ASCII.
  */
 export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
-  const past = scanner.next(objectNode);
+  const subtreeEnd = scanner.next(objectNode);
   const initial = name.charCodeAt(0);
   let found = MEMBER_ABSENT;
-  for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+  for (let node = objectNode + 1; node < subtreeEnd; node = scanner.next(node)) {
     const first = bytes[scanner.keyStart(node)]!;
     // Most keys differ in the first letter, and need no closer look unless it is an escape or not ASCII.
     if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
@@ -91,7 +90,7 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   return found;
 }
 
-/** Names to find in one pass over an object's members, of which there may be a quarter of a million. All ASCII. */
+/** Names, all ASCII, to find in one pass over an object's members, of which there may be a quarter of a million. */
 export class MemberNames {
   readonly all: readonly string[];
   /** For each first byte of a key, the names that it may be, as bits. */
@@ -110,6 +109,7 @@ export class MemberNames {
     }
   }
 
+  /** The names that a key with this first byte may be, as bits. */
   candidates(first: number): number {
     return this.#candidates[first]!;
   }
@@ -128,8 +128,8 @@ export function findMembers(
   found: Int32Array,
 ): boolean {
   found.fill(MEMBER_ABSENT);
-  const past = scanner.next(objectNode);
-  for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+  const subtreeEnd = scanner.next(objectNode);
+  for (let node = objectNode + 1; node < subtreeEnd; node = scanner.next(node)) {
     const start = scanner.keyStart(node);
     let candidates = names.candidates(bytes[start]!);
     for (let index = 0; candidates !== 0; index++, candidates >>= 1) {
@@ -144,7 +144,7 @@ export function findMembers(
   return true;
 }
 
-/** The same for any node, or none: anything but an object has no members. */
+/** `findMembers` for any node, or a negative number for none: only an object has members. */
 export function findMembersOfAny(
   scanner: JsonScanner,
   bytes: Uint8Array,
@@ -157,7 +157,7 @@ export function findMembersOfAny(
   return true;
 }
 
-/** Compares character by character, and mostly stops at the first, so that an object with many keys costs no decoding. */
+/** Compares character by character, and mostly stops at the first, so that no key is decoded. */
 function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
   let isSame = true;
   let at = start;
@@ -275,7 +275,7 @@ interface TokenSpan {
 }
 
 /**
- * Offsets of the string with this name in an object.
+ * The offsets of the string member with this name in an object.
  * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
  */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
@@ -285,7 +285,7 @@ export function findStringMember(object: Buffer, name: string): TokenSpan | unde
   return { start: scanner.start(node), end: scanner.end(node) };
 }
 
-/** The text of that string. */
+/** The text of the string that `findStringMember` finds. */
 export function readStringMember(object: Buffer, name: string): string | undefined {
   const span = findStringMember(object, name);
   return span && stringValue(object, span.start, span.end);

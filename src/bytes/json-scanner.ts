@@ -5,10 +5,9 @@ import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { PlainText } from './plain-text.js';
 
-// Selects what a scanner records when only part of a document is wanted.
-
+/** Selects what a scanner records when only part of a document is needed. */
 export interface NodeFilter {
-  /** Whether the contents of a container are recorded, by the position of its key; -1 for the root and array elements. */
+  /** Whether the contents of a container are recorded. @param keyStart the offset of its key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
   /** Replaces `limits.jsonNodesMax`. */
   readonly nodesMax: number;
@@ -19,7 +18,7 @@ export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4,
 /** What may come next, as bits; nothing once the root is complete. */
 const expect = { nothing: 0, value: 1, key: 2, colon: 4, comma: 8, close: 16 } as const;
 
-/** The token cut off by the end of a chunk. */
+/** The kind of token that the end of a chunk has cut off. */
 const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
 
 /** The position within a string. From `digits` it counts down over the four digits of a `\u` escape to `text`. */
@@ -40,7 +39,7 @@ const NODES_AT_FIRST = 256;
 /** Offsets are kept as 32-bit integers. */
 const OFFSET_MAX = 0x7fffffff;
 
-/** 1 for the bytes that may follow a backslash; `u` is handled separately. */
+/** 1 for bytes that may follow a backslash, except `u`. */
 const escapable = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 
@@ -66,7 +65,7 @@ export class JsonScanner {
   #keyStart = -1;
   #keyEnd = -1;
 
-  /** Open containers: their number, the kind of each, and its node (stale where deeper than recorded). */
+  /** The open containers: their number, the kind of each, and its node (not valid for those too deep to be recorded). */
   #depth = 0;
   readonly #openKinds = new Uint8Array(limits.jsonDepthMax);
   readonly #openNodes = new Int32Array(limits.jsonDepthMax);
@@ -129,7 +128,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Releases a tape that a document of many values has made large. */
+  /** Frees a tape that a document of many values has made large. */
   shrink(): void {
     this.#count = 0;
     if (this.#tape.length > NODES_AT_FIRST * ROW) this.#tape = new Int32Array(NODES_AT_FIRST * ROW);
@@ -232,7 +231,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Continues the token cut off by the end of the last chunk. @returns as the token's own method. */
+  /** Continues the token that the end of the last chunk has cut off. @returns what the token's own method returns. */
   #resume(bytes: Uint8Array): number {
     if (this.#cut === cut.number) return this.#number(bytes, 0);
     if (this.#cut === cut.literal) return this.#finishLiteral(bytes, 0);
@@ -403,8 +402,8 @@ export class JsonScanner {
   }
 }
 
-// The grammar of a JSON number as a table: `state = nextNumberState[state | numberClass[byte]]`, one look-up per byte, so that parsing a
-// number cut anywhere by the end of a chunk resumes from a single integer of state. Hot path.
+// The grammar of a JSON number as a table, with one look-up per byte: `state = nextNumberState[state | numberClass[byte]]`. The state is
+// one integer, from which the parsing of a number continues wherever the end of a chunk has cut it. Hot path.
 
 /** States are multiples of the row length. `none` means that the byte does not belong to the number. */
 const numberState = {

@@ -1,16 +1,16 @@
-// Searches for the end of plain text in a JSON string, 128 bytes at a time: JavaScript has no wider step than four. A WebAssembly function
-// with its own memory, so the text is copied there first, which costs a tenth of looking at it byte by byte. Written as instructions here,
-// because a compiler for thirty of them would be one more thing to trust. Hot path.
+// Searches for the end of plain text in a JSON string, 128 bytes at a time, where JavaScript could take four. The search is a WebAssembly
+// function with its own memory, into which the text is copied first; that costs a tenth of a search byte by byte. The instructions are
+// written here as numbers, because a compiler for thirty of them would be one more thing to trust. Hot path.
 //
 //   (func (export "find") (param $at i32) (result i32)) ;; the first byte from $at on that is special
 
-/** Only what is used here; TypeScript declares `WebAssembly` only in its library for browsers. */
+/** What this file uses: TypeScript declares `WebAssembly` only in its library for browsers. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: object };
 };
 
-/** How much text can be searched at once. With its sentinel, and what is read beyond that, it fits into one page. */
+/** Bytes searched at once. With the sentinel, and the bytes that a step reads beyond it, they fit into one page of memory. */
 export const SEARCHED_BYTES_MAX = 16 * 1024;
 
 // Numbers of the binary format (WebAssembly core specification, 5.4 and 5.5).
@@ -40,9 +40,9 @@ const MASK = 1;
 const TWO = 2;
 const SPACE = 3;
 const BACKSLASH = 4;
-/** Never set, so it is zero. */
+/** A local that is never set, so it is zero. */
 const ZERO = 5;
-/** The combined bits of all bytes so far. */
+/** All bytes so far, combined by OR. */
 const SEEN = 6;
 const PIECES = [7, 8, 9, 10, 11, 12, 13, 14] as const;
 const PIECE_BYTES = 16;
@@ -51,7 +51,7 @@ const STEP_BYTES = PIECES.length * PIECE_BYTES;
 const get = (local: number): number[] => [0x20, local];
 const set = (local: number): number[] => [0x21, local];
 const tee = (local: number): number[] => [0x22, local];
-/** For values up to 8,191. */
+/** A constant up to 8,191. */
 const i32 = (value: number): number[] => [0x41, 0x80 | (value & 0x7f), value >> 7];
 const branch = (depth: number): number[] => [0x0c, depth];
 const branchIf = (depth: number): number[] => [0x0d, depth];
@@ -66,7 +66,7 @@ const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD
 const least = (pieces: readonly number[], local: number): number[] =>
   pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : LESSER)]);
 
-/** Sets all bits at the places where one of the pieces has a special byte. */
+/** A vector with all bits set in the bytes where one of the pieces has a special byte. */
 const special = (pieces: readonly number[]): number[] => [
   ...[...least(pieces, TWO), ...get(SPACE), ...AT_MOST],
   ...[...least(pieces, BACKSLASH), ...get(ZERO), ...EQUAL, ...OR],
@@ -75,7 +75,7 @@ const special = (pieces: readonly number[]): number[] => [
 const loadPieces = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece, index) => [...get(AT), ...load(index * PIECE_BYTES), ...set(piece)]);
 
-const note = (pieces: readonly number[]): number[] =>
+const collectSeen = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
 /** Memory argument for the last four bytes of the page: alignment, and address in seven bits per byte. */
@@ -92,13 +92,13 @@ const find = [
   ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
   // Eight pieces per step, until one of them has a special byte.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
-  ...[...loadPieces(PIECES), ...note(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
+  ...[...loadPieces(PIECES), ...collectSeen(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
   ...[...advance(STEP_BYTES), ...branch(0), END, END],
   // Then piece by piece, to find it.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
-  // Stores a bit for each place that had a non-ASCII byte, combined with those of earlier searches.
+  // Stores a bit for each byte of a piece that was not ASCII, combined with those of earlier searches.
   ...[
     ...i32(0),
     ...i32(0),
@@ -114,7 +114,7 @@ const find = [
 ];
 
 const name = (text: string): number[] => [text.length, ...Buffer.from(text)];
-/** Prefixes the length, always encoded in two bytes. */
+/** Puts the length, always encoded in two bytes, before the bytes. */
 const sized = (bytes: readonly number[]): number[] => [0x80 | (bytes.length & 0x7f), bytes.length >> 7, ...bytes];
 const section = (id: number, bytes: readonly number[]): number[] => [id, ...sized(bytes)];
 
@@ -136,17 +136,17 @@ const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as {
 const memory = new Uint8Array(exports.memory.buffer);
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
-/** Copies a text, of at most `SEARCHED_BYTES_MAX` bytes, to where `findSpecial` searches, replacing the one before. */
+/** Copies a text of at most `SEARCHED_BYTES_MAX` bytes to where `findSpecial` searches, over the last one. */
 function loadText(text: Uint8Array): void {
   memory.set(text);
-  // A special byte, so that the search ends.
+  // The sentinel: a special byte, so that the search ends.
   memory[text.length] = 0;
 }
 
 /** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
 const findSpecial: (from: number) => number = exports.find;
 
-/** Whether the searches since `forgetNonAscii` may have seen non-ASCII bytes. They read some bytes beyond what they find. */
+/** Whether the searches since `forgetNonAscii` may have seen non-ASCII bytes: they also read some bytes behind the one that they find. */
 function mayHaveSeenNonAscii(): boolean {
   return nonAsciiFlag[0] !== 0;
 }
@@ -162,15 +162,15 @@ const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_NON_ASCII,
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
-/** Loading and searching a text costs as much as looking at some dozens of bytes one by one. */
+/** Bytes that are checked one by one first, since loading a text costs as much as checking some dozens of bytes. */
 const NEAR_BYTES = 64;
 
-/** Searches one chunk after another, each from start to end. */
+/** Finds the ends of plain text in one chunk after another, each from start to end. */
 export class PlainText {
   /** The part of the current chunk that was loaded last. */
   #loadedStart = 0;
   #loadedEnd = 0;
-  /** The combined bits of all bytes that were looked at one by one. */
+  /** The classes of all bytes that were checked one by one. */
   #seen = 0;
 
   /** Starts a new chunk. Until the next call, no other instance may search a chunk, because the search memory is shared. */
@@ -186,8 +186,8 @@ export class PlainText {
   }
 
   /**
-   * The first byte from `from` on that does not stand for itself in a string, or the length. Long text is copied, a part at a time, to be
-   * searched several times as fast; later calls use the same copy.
+   * The offset of the first byte from `from` on that is special in a string (a quote, backslash or control character), or the length. Long
+   * text is copied, a part at a time, to be searched several times as fast; later calls use the same copy.
    */
   end(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
@@ -208,7 +208,7 @@ export class PlainText {
     loadText(bytes.subarray(start, this.#loadedEnd));
   }
 
-  /** The same before `to`, without a copy; `to` if there is none. Eight look-ups per iteration. */
+  /** The offset of the first special byte before `to`, or `to`, found without a copy. Eight look-ups per iteration. */
   #endOfPlain(bytes: Uint8Array, from: number, to: number): number {
     let seen = this.#seen;
     let at = from;

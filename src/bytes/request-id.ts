@@ -1,13 +1,11 @@
-// Ids of JSON-RPC messages in their bytes: compared, and found in a request that is refused without having been read as one, because it
-// is without a session, not JSON-RPC 2.0, or an invalid member of a batch.
+// Ids of JSON-RPC messages, in their bytes: compares them, and finds the id of a request that is refused before it is read, because it has
+// no session, is not JSON-RPC 2.0, or is an invalid member of a batch.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { MEMBER_ABSENT, findMembers, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-// Compares JSON-RPC ids in place, in the bytes of their messages. Hot path.
-
-/** Whether two ids are equal: the same JSON value, type included. */
+/** Whether two ids are equal: the same JSON value of the same type. Hot path. */
 export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   if (aEnd - aStart === bEnd - bStart) {
     let at = aStart;
@@ -17,7 +15,7 @@ export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bSt
   return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Whether `a` is the number `b` as a string: some servers return one so. */
+/** Whether `a` is the number `b` as a string, as some servers return it. */
 export function isNumberIdAsText(
   a: Buffer,
   aStart: number,
@@ -37,7 +35,7 @@ export function idKey(bytes: Buffer, start: number, end: number): string {
   return String(Number(bytes.toString('latin1', start, end)));
 }
 
-/** What readers could take an id for, equal ids for the same: clients read `"7"`, `"07"` and `" 7.0"` as the number 7. */
+/** A key that is equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
 export function ambiguousIdKey(bytes: Buffer, start: number, end: number): string {
   const text = bytes[start] === QUOTE ? stringValue(bytes, start, end) : bytes.toString('latin1', start, end);
   const number = Number(text);
@@ -52,8 +50,8 @@ const names = new MemberNames('id', 'result', 'error');
 const found = new Int32Array(names.all.length);
 
 /**
- * Offsets of the id, with its quotes; `undefined` when the bytes are not JSON, too many to be read at once, a response (whose id belongs to
- * another request), or leave any doubt about the id.
+ * The offsets of a request's id, with its quotes; `undefined` when the bytes are not JSON, are too many to be read at once, are a response,
+ * or have no id, an ambiguous one or an invalid one.
  */
 export function requestIdIn(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, DEPTH)) return undefined;

@@ -1,20 +1,20 @@
-// Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a millisecond per
-// turn of the event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text
-// and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
+// Reads large JSON texts in slices, between which the event loop serves others: all readings together take a millisecond per turn of the
+// event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text and the
+// text with the least left, so that no text waits forever, and a small one does not wait for a huge one.
 import { isUtf8 } from 'node:buffer';
 import { limits, KIB } from '../shared/index.js';
 import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
 /** Bytes of one slice of a large message that is scanned in slices. A slice ends before a character that would exceed it. */
 export const SCAN_SLICE_BYTES = 64 * KIB;
-/** Large messages being scanned at once; each keeps a list of where its values are. Beyond that, further ones wait. */
+/** Large messages that are scanned at once; each has a tape in memory. Beyond that, further ones wait. */
 export const SCANS_STARTED_MAX = 8;
-/** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond that, its other messages wait. */
+/** Large messages of one subject that are scanned at once: the oldest and the smallest. Beyond that, its other messages wait. */
 const SCANS_STARTED_PER_SUBJECT_MAX = 2;
 
 /** A text that is being read. */
 export interface Scan {
-  /** Abandons the reading: its handler is not called any more. */
+  /** Stops the reading: its handler is not called any more. */
   cancel(): void;
 }
 
@@ -47,7 +47,7 @@ export class ScanQueue {
     return this.readPieces(subject, [bytes], depthMax, handler, extras);
   }
 
-  /** The same for bytes in several pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
+  /** Like `read`, for several pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
   readPieces(
     subject: string,
     pieces: readonly Uint8Array[],
@@ -64,7 +64,7 @@ export class ScanQueue {
 
   /**
    * Like `read`, but starts at once if no other text is being read, and calls the handler synchronously if this turn has time for the whole
-   * text: so the text is parsed and processed while it is in the processor's caches.
+   * text, which is then processed while it is in the processor's caches.
    */
   readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
@@ -78,7 +78,7 @@ export class ScanQueue {
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
-      // Reads at least one slice, whatever was read in the previous turn.
+      // At least one slice is read, whatever was read in the previous turn.
       this.#turn();
       this.#leftMs = limits.turnMs;
       this.#plan();
@@ -178,10 +178,10 @@ class SlicedScan implements Scan {
   readonly #depthMax: number;
   readonly #extras: ScanOptions | undefined;
   readonly #onCancel: () => void;
-  /** The index of the current piece, the length of all pieces before it, and the offset in it. */
+  /** The index of the current piece, the bytes of all pieces before it, and the offset in it. */
   #index = 0;
-  #before = 0;
-  #at = 0;
+  #earlierBytes = 0;
+  #offset = 0;
 
   constructor(
     pieces: readonly Uint8Array[],
@@ -199,7 +199,7 @@ class SlicedScan implements Scan {
   }
 
   get bytesLeft(): number {
-    return this.#bytesTotal - this.#before - this.#at;
+    return this.#bytesTotal - this.#earlierBytes - this.#offset;
   }
 
   start(scanner: JsonScanner): void {
@@ -209,10 +209,10 @@ class SlicedScan implements Scan {
 
   readSlice(): 'unfinished' | 'sound' | 'unsound' {
     const piece = this.#pieces[this.#index]!;
-    const end = characterStart(piece, this.#at + SCAN_SLICE_BYTES);
-    const slice = piece.subarray(this.#at, end);
-    this.#extras?.onSlice?.(this.#before + this.#at, this.#before + end);
-    this.#at = end;
+    const end = characterStart(piece, this.#offset + SCAN_SLICE_BYTES);
+    const slice = piece.subarray(this.#offset, end);
+    this.#extras?.onSlice?.(this.#earlierBytes + this.#offset, this.#earlierBytes + end);
+    this.#offset = end;
     if (end === piece.length) this.#endPiece(piece);
     const { scanner } = this;
     if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
@@ -221,9 +221,9 @@ class SlicedScan implements Scan {
   }
 
   #endPiece({ length }: Uint8Array): void {
-    this.#before += length;
+    this.#earlierBytes += length;
     this.#index += 1;
-    this.#at = 0;
+    this.#offset = 0;
   }
 
   cancel(): void {
