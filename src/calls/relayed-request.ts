@@ -64,7 +64,7 @@ export function failureOf(fault: UpstreamFault, { session, upstream, rules }: Re
   const { name } = upstream.backend;
   if (fault.connect === undefined) {
     const error = rpcErrors.backendFailed(name, faultReason(fault));
-    return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
+    return fault.refusal === undefined ? error : { ...error, data: { ...fault.refusal } };
   }
   const isElicited = rules.hasSession && session.backendRequests.offersUrls;
   return consentMissing(name, fault.connect(), isElicited);

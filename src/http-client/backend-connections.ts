@@ -1,6 +1,6 @@
-// A process's connections to backends, in three sets that do not wait for each other. A call holds its connection until it is answered, and
-// a stream holds one for hours. Replies to what a backend asks during a call have their own set, because otherwise the calls that wait for
-// these replies could keep them from being sent.
+// A process's connections to backends, in three sets that do not wait for each other: calls, each of which holds a connection until it is
+// answered; streams, which hold one for hours; and replies to what a backend asks during a call, for which the calls that depend on them
+// would otherwise leave no connection.
 import type { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';
@@ -9,7 +9,7 @@ import type { PoolBounds } from './origin-pool.js';
 import { ReadScheduler, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-scheduler.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
+/** For so many connections for calls there is one for replies, up to `REPLY_CONNECTIONS_MAX`. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
 interface BackendConnectionsOptions {
@@ -18,20 +18,21 @@ interface BackendConnectionsOptions {
   readonly pool?: Partial<PoolBounds>;
   /** Resolves host names, and is closed with these connections; created when absent. */
   readonly names?: Names;
+  /** See `Http1UpstreamOptions`. */
   readonly authorities?: string | undefined;
 }
 
-/** A stream beyond the bounds fails at once, and is tried again later. */
+/** For streams. Beyond these bounds, a stream fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
   connectingMax: connectionBounds.upstreamConnectingMax,
-  // For streams that wait for a connection being opened.
+  // They wait only for connections that are being opened.
   waitingMax: BACKEND_STREAMS_MAX,
   waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
 };
 
-/** Replies to one backend wait for each other; replies to different backends need not. */
+/** For replies: those of one subject to one backend wait for each other. */
 const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
   connectionsPerSubjectMax: perSubject(perSubject(REPLY_CONNECTIONS_MAX)),
@@ -46,7 +47,6 @@ export class BackendConnections {
   readonly streams: Http1Upstream;
   /** For answers to backends' requests, and for other messages to them during calls. */
   readonly replies: Http1Upstream;
-
   readonly #names: Names | undefined;
 
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {

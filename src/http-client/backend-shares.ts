@@ -1,11 +1,11 @@
 // How many connections to backends a process may have in total and per subject, and what each subject uses. A subject is charged only for
-// connections that carry its requests; idle connections are charged to nobody. The last ones are for subjects that use few
-// (fair/share.ts). Hot path: a few counters per request.
+// connections that carry its requests; idle connections are charged to nobody. The last free connections are reserved for subjects that use
+// few (fair/share.ts). Hot path: a few counters per request.
 import { readFileSync } from 'node:fs';
 import { isWithinBounds, ListNode, withReserve, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 
-/** One subject's share of a process's connections and origins. */
+/** What one subject uses of a process's connections and pools. */
 export class SubjectUse {
   readonly subject: string;
   /** Connections that carry its requests, to any backend. */
@@ -18,20 +18,20 @@ export class SubjectUse {
     this.subject = subject;
   }
 
-  get isNothing(): boolean {
+  get isUnused(): boolean {
     return this.connections === 0 && this.poolCount === 0;
   }
 }
 
 /** One subject's use of one pool's connections. */
 export class PoolUse {
-  readonly whole: SubjectUse;
+  readonly ofSubject: SubjectUse;
   connections = 0;
-  /** Whether its waiting calls are excluded from turns. */
+  /** Whether the subject's calls that wait for this pool are excluded from turns. */
   isHeld = false;
 
-  constructor(whole: SubjectUse) {
-    this.whole = whole;
+  constructor(ofSubject: SubjectUse) {
+    this.ofSubject = ofSubject;
   }
 }
 
@@ -48,9 +48,9 @@ export class BackendShares {
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
   #connections = 0;
-  /** Connections that carry requests, and the number of their subjects. */
-  #busy = 0;
-  #holders = 0;
+  /** The number of connections that carry requests, and of the subjects that have such. */
+  #busyCount = 0;
+  #busySubjectCount = 0;
 
   constructor(bounds: Partial<BackendShareBounds> = {}) {
     const connectionsMax = bounds.connectionsMax ?? connectionsOfProcess();
@@ -78,22 +78,23 @@ export class BackendShares {
     return this.#uses.size;
   }
 
-  /** Whether one more connection may carry a request of this subject, if there is one. */
-  isOpenTo({ connections }: SubjectUse): boolean {
+  /** Whether the subject may have one more connection, if there is one: the last ones are reserved for subjects that use few. */
+  allowsOneMore({ connections }: SubjectUse): boolean {
     const own = connections + 1;
-    return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busy + 1, own, this.#holders);
+    return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busyCount + 1, own, this.#busySubjectCount);
   }
 
+  /** The subject's request is put on a connection; `end` when it is over. */
   begin(use: SubjectUse): void {
-    if (use.connections === 0) this.#holders += 1;
+    if (use.connections === 0) this.#busySubjectCount += 1;
     use.connections += 1;
-    this.#busy += 1;
+    this.#busyCount += 1;
   }
 
   end(use: SubjectUse): void {
     use.connections -= 1;
-    this.#busy -= 1;
-    if (use.connections === 0) this.#holders -= 1;
+    this.#busyCount -= 1;
+    if (use.connections === 0) this.#busySubjectCount -= 1;
   }
 
   use(subject: string): SubjectUse {
@@ -115,7 +116,7 @@ export class BackendShares {
 
   /** Forgets subjects that use nothing. Done periodically, not with each request: `fair/list-node.ts` says why. */
   sweep(): void {
-    for (const [subject, use] of this.#uses) if (use.isNothing) this.#uses.delete(subject);
+    for (const [subject, use] of this.#uses) if (use.isUnused) this.#uses.delete(subject);
   }
 }
 

@@ -11,9 +11,6 @@ import type { Names } from './names/names.js';
 import type { ReadScheduler } from './read-scheduler.js';
 import { KIB } from '../shared/index.js';
 
-// The last TLS session with each origin, with which the next connection needs no full handshake. A session is kept only for as long as
-// certificates may go unchecked, and dropped when a handshake with it fails. Cold path.
-
 /** TLS sessions that a worker keeps for resumption, one per origin. Beyond that, the oldest is dropped. */
 export const TLS_SESSIONS_MAX = 4_096;
 /** Bytes of one TLS session. A larger one is not kept. */
@@ -29,7 +26,11 @@ interface KeptSession {
   readonly keptAtMs: number;
 }
 
+/**
+ * The last TLS session with each origin, with which the next connection needs no full handshake. Dropped when a handshake with it fails.
+ */
 export class TlsSessions {
+  /** By origin, oldest first. */
   readonly #kept = new Map<string, KeptSession>();
   readonly #nowMs: () => number;
 
@@ -66,21 +67,21 @@ export class TlsSessions {
   }
 }
 
-let last: { readonly pem: string; readonly context: SecureContext } | undefined;
+let lastContext: { readonly pem: string; readonly context: SecureContext } | undefined;
 
 /**
- * The authorities trusted for backends over TLS. Created once for all connections of a process, since parsing all authorities takes long.
- * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
+ * The certificate authorities trusted for backends. Created once for all connections of a process, since parsing them takes long.
+ * @param pem the operator's authorities; `undefined` for none. @returns `undefined` then: the default of Node.js applies.
  */
 export function secureContextFor(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;
-  if (last?.pem !== pem) last = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
-  return last.context;
+  if (lastContext?.pem !== pem) lastContext = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
+  return lastContext.context;
 }
 
-/** What all origins share. */
+/** What the connections to all origins share. */
 export interface ConnectionMeans {
-  /** Covers the whole of connecting: look-up, addresses and TLS. */
+  /** For all of connecting: look-up, addresses and TLS. */
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
@@ -90,7 +91,7 @@ export interface ConnectionMeans {
 }
 
 export class ConnectionTarget {
-  /** The origin as requests write it. */
+  /** The origin: `https://example.com:8443`. */
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;
@@ -107,7 +108,7 @@ export class ConnectionTarget {
     this.#port = Number(port) || (this.isTls ? 443 : 80);
   }
 
-  get isNamed(): boolean {
+  get isHostName(): boolean {
     return isIP(this.host) === 0;
   }
 
@@ -121,7 +122,7 @@ export class ConnectionTarget {
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;
     // The certificate must match the name, not the address that it resolved to.
-    if (this.isNamed) options.servername = this.host.replace(/\.$/, '');
+    if (this.isHostName) options.servername = this.host.replace(/\.$/, '');
     const socket = connectTls(options);
     socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));
     return socket;

@@ -1,6 +1,6 @@
-// The cookies of one upstream session: a load balancer in front of a backend may keep a session at its node by one. What the answers to a
-// session's requests set is sent with its further requests, to the same origin, and with nothing else: as from a client of its own. They
-// are kept as the text that is sent. Lifetimes are not kept: a balancer takes no notice of a cookie that it no longer knows. Cold path.
+// The cookies of one upstream session, with which a load balancer may keep the session at one node of a backend. The cookies that answers
+// in a session set are sent with the further requests of that session to the same origin, and with no others. They are kept as the value of
+// the `cookie` header, without lifetimes, since a balancer ignores a cookie that it no longer knows. Cold path.
 import { isHttpToken, KIB } from '../shared/index.js';
 import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
 
@@ -17,8 +17,8 @@ export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boo
 /**
  * @param cookies what was sent so far, as the value of `cookie`; `''` for none.
  * @param lines the values of `set-cookie` in an answer, one a line.
- * @param target that requests go to.
- * @returns the same for the requests from now on.
+ * @param target where requests go to.
+ * @returns the value of `cookie` for the requests from now on; `''` for none.
  */
 export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
   return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);
@@ -28,12 +28,12 @@ function withCookie(cookies: string, line: string, { origin, path }: UpstreamTar
   if (line.length > SESSION_COOKIES_BYTES_MAX) return cookies;
   const [pair = '', ...words] = line.split(';').map((word) => word.trim());
   const [name, value] = nameAndValue(pair);
-  const rules = new Map(words.map(nameAndValue).map(([rule, said]) => [rule.toLowerCase(), said]));
-  const isMeant = isWithin(path, rules.get('path') ?? '') && (origin.startsWith('https:') || !rules.has('secure'));
-  if (!isHttpToken(name) || !pair.includes('=') || !isMeant) return cookies;
+  const rules = new Map(words.map(nameAndValue).map(([rule, ruleValue]) => [rule.toLowerCase(), ruleValue]));
+  const applies = isWithin(path, rules.get('path') ?? '') && (origin.startsWith('https:') || !rules.has('secure'));
+  if (!isHttpToken(name) || !pair.includes('=') || !applies) return cookies;
   const all = cookies === '' ? [] : cookies.split('; ');
   const at = all.findIndex((known) => known.startsWith(`${name}=`));
-  all.splice(at === -1 ? all.length : at, 1, ...(isOver(rules) ? [] : [`${name}=${value}`]));
+  all.splice(at === -1 ? all.length : at, 1, ...(isExpired(rules) ? [] : [`${name}=${value}`]));
   const text = all.join('; ');
   return all.length > SESSION_COOKIES_MAX || text.length > SESSION_COOKIES_BYTES_MAX ? cookies : text;
 }
@@ -43,13 +43,13 @@ function nameAndValue(text: string): [name: string, value: string] {
   return at === -1 ? [text, ''] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
-/** As in RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
+/** Path matching of RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
 function isWithin(path: string, cookiePath: string): boolean {
   return !cookiePath.startsWith('/') || `${path.split('?', 1)[0]}/`.startsWith(cookiePath.replace(/\/?$/, '/'));
 }
 
-/** `Max-Age` counts more than `Expires` (RFC 6265, 5.3). */
-function isOver(rules: ReadonlyMap<string, string>): boolean {
+/** `Max-Age` takes precedence over `Expires` (RFC 6265, 5.3). */
+function isExpired(rules: ReadonlyMap<string, string>): boolean {
   const maxAge = rules.get('max-age') ?? '';
   return /^-?\d+$/.test(maxAge) ? Number(maxAge) <= 0 : Date.parse(rules.get('expires') ?? '') <= Date.now();
 }

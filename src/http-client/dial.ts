@@ -19,7 +19,7 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
   return 'connect-failed';
 }
 
-/** Chooses the fault when all addresses of a host have failed: one that was reached says more than one that could not be. */
+/** Chooses the fault when all addresses of a host have failed: any other says more than `connect-failed`. */
 export function mostTellingKind(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
   return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
 }
@@ -59,13 +59,13 @@ export class Dial {
   readonly #names: Names;
   readonly #plan: DialPlan;
   readonly #handler: DialHandler;
-  readonly #tries = new Set<Socket>();
-  readonly #kinds: UpstreamFaultKind[] = [];
+  readonly #connectingSockets = new Set<Socket>();
+  readonly #faultKinds: UpstreamFaultKind[] = [];
   #addresses: readonly string[] = [];
   /** The index of the address to try next. */
-  #next = 0;
+  #nextIndex = 0;
   #wait: NameWait | undefined;
-  #stagger: NodeJS.Timeout | undefined;
+  #nextTryTimer: NodeJS.Timeout | undefined;
   #isOver = false;
 
   constructor(names: Names, plan: DialPlan, handler: DialHandler) {
@@ -81,10 +81,10 @@ export class Dial {
     else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
   }
 
-  /** The fault if the time limit for connecting expires now. */
+  /** The fault to report if the time for connecting ends now. */
   get timeoutKind(): UpstreamFaultKind {
     if (this.#addresses.length > 0) return 'connect-timeout';
-    // A look-up that has only waited for its turn says nothing about the host.
+    // A look-up that is still waiting for its turn says nothing about the host.
     return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
@@ -92,8 +92,8 @@ export class Dial {
   abandon(): void {
     this.#isOver = true;
     this.#wait?.abandon();
-    clearTimeout(this.#stagger);
-    for (const socket of this.#tries) this.#close(socket);
+    clearTimeout(this.#nextTryTimer);
+    for (const socket of this.#connectingSockets) this.#close(socket);
   }
 
   #onOutcome(outcome: readonly string[] | NameFault): void {
@@ -112,22 +112,22 @@ export class Dial {
   }
 
   #tryNext(): void {
-    clearTimeout(this.#stagger);
-    const address = this.#addresses[this.#next];
+    clearTimeout(this.#nextTryTimer);
+    const address = this.#addresses[this.#nextIndex];
     if (address === undefined) return;
-    this.#next += 1;
+    this.#nextIndex += 1;
     const socket = this.#plan.open(address);
-    this.#tries.add(socket);
+    this.#connectingSockets.add(socket);
     socket.once('connect', () => this.#onConnected(socket, address));
     socket.once('error', (error) => this.#onError(socket, error));
-    if (this.#next < this.#addresses.length) {
-      this.#stagger = setTimeout(() => this.#tryNext(), NEXT_ADDRESS_MS);
+    if (this.#nextIndex < this.#addresses.length) {
+      this.#nextTryTimer = setTimeout(() => this.#tryNext(), NEXT_ADDRESS_MS);
     }
   }
 
   #onConnected(socket: Socket, address: string): void {
     if (this.#isOver) return;
-    this.#tries.delete(socket);
+    this.#connectingSockets.delete(socket);
     socket.removeAllListeners('error');
     this.abandon();
     this.#handler.onSocket(socket, address);
@@ -135,10 +135,10 @@ export class Dial {
 
   #onError(socket: Socket, error: Error): void {
     if (this.#isOver) return;
-    this.#tries.delete(socket);
-    this.#kinds.push(connectFaultKindOf(error, this.#plan.isTls));
-    if (this.#next < this.#addresses.length) this.#tryNext();
-    else if (this.#tries.size === 0) this.#fail(mostTellingKind(this.#kinds));
+    this.#connectingSockets.delete(socket);
+    this.#faultKinds.push(connectFaultKindOf(error, this.#plan.isTls));
+    if (this.#nextIndex < this.#addresses.length) this.#tryNext();
+    else if (this.#connectingSockets.size === 0) this.#fail(mostTellingKind(this.#faultKinds));
   }
 
   #fail(kind: UpstreamFaultKind): void {

@@ -7,13 +7,11 @@
 import type { UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
-// What a backend is told about the client's HTTP request on whose behalf a message is sent. It travels with the message, as one object,
-// from the code that has the request to the code that writes the head; further such data belongs here as a member.
-
+/** What a backend gets of the client's HTTP request on whose behalf a message is sent. */
 export interface RequestMetadata {
   /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
-  /** The id of the client's HTTP request; `''` where the backend is not told. */
+  /** The id of the client's HTTP request; `''` where the backend does not get it. */
   readonly requestId: string;
   /** The caller's bearer token, where the backend's `auth` exchanges it; used for nothing else. `''` otherwise. */
   readonly callerToken: string;
@@ -26,7 +24,7 @@ export const NO_METADATA: RequestMetadata = Object.freeze({
   callerToken: '',
 });
 
-/** From `start` up to, but not including, `end`. */
+/** The bytes from `start` up to, but not including, `end`. */
 export interface ByteSpan {
   readonly start: number;
   readonly end: number;
@@ -38,16 +36,16 @@ export interface TraceHeaders {
   readonly tracestate: string;
 }
 
-/** The headers of a request that repeat parts of its body, since MCP 2026-07-28. */
+/** The headers of a request that repeat parts of its body, since MCP 2026-07-28: `mcp-method`, `mcp-name` and `mcp-param-*`. */
 export interface ModernHead {
   readonly method: string;
-  /** `''` for a method without a name. */
+  /** `''` for a method whose params name nothing. */
   readonly name: string;
   /** The `mcp-param-*` headers: lower-case name, value, …, each encoded for an HTTP head. */
   readonly params: readonly string[];
 }
 
-/** A message as it is sent. */
+/** A JSON-RPC message as it is sent to a backend. */
 export interface OutgoingMessage {
   readonly body: Buffer;
   /** A span of the body that is not sent, so that removing something from a large message needs no copy. */
@@ -69,11 +67,11 @@ export function withModernHead(message: OutgoingMessage, head: ModernHead): Outg
 
 /** All members are always present, in this order, so that every request has the same hidden class. */
 export interface UpstreamRequest {
-  /** On whose behalf the request is made: connection shares and turns in the queue are counted by subject. */
+  /** The subject on whose behalf the request is made: its shares of connections and its turns in the queue. */
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** Name, value, name, value, …; the implementation adds `host`, `connection`, `accept-encoding` and `content-length`. */
+  /** Name, value, …; the client adds `host`, `connection`, `accept-encoding` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;
@@ -127,7 +125,7 @@ export interface UpstreamHandler {
 export interface UpstreamCall {
   /** True from `onEnd` on if the whole request has been sent by then: nothing reads the body's memory any more. */
   readonly isSent: boolean;
-  /** Gives up: closes or drains the connection, and calls no callback any more. Safe at any time, also more than once. */
+  /** Cancels the call: no callback is called any more. Safe at any time, also more than once. */
   abort(): void;
   /** Stops reading the body (backpressure) until `resume`. Data that was already read may still be delivered. */
   pause(): void;

@@ -17,11 +17,11 @@ export class Http1Call implements UpstreamCall {
   connection: Http1Connection | undefined = undefined;
   isPaused = false;
   isSent = false;
-  /** How often it was assigned to a connection that broke before the whole request was sent. */
+  /** How many connections broke before the whole request was sent on them. */
   unsentCount = 0;
-  /** Its place in the queue for a connection. */
-  place: FairQueueEntry<Http1Call> | undefined = undefined;
-  /** Where it is counted while it has a connection. */
+  /** Set while the call waits for a connection. */
+  queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
+  /** Set while the call has a connection: the use of connections in which it is counted. */
   use: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
@@ -33,8 +33,8 @@ export class Http1Call implements UpstreamCall {
   abort(): void {
     if (this.handler === undefined) return;
     this.handler = undefined;
-    this.place?.leave();
-    this.connection?.giveUp();
+    this.queueEntry?.leave();
+    this.connection?.onCallAborted();
   }
 
   pause(): void {
@@ -48,12 +48,12 @@ export class Http1Call implements UpstreamCall {
     this.connection?.resume();
   }
 
-  /** Fails the unsent call asynchronously, because the caller of `dispatch` must have the call before any callback. */
+  /** Fails the unsent call asynchronously: `dispatch` must return it before any callback. */
   failLater(kind: UpstreamFaultKind): void {
     process.nextTick(() => this.fail(kind, true));
   }
 
-  /** @param detail `''` for none; that of a failed handshake is for the log. */
+  /** @param detail `''` for none; only logged for a failed TLS handshake. */
   fail(kind: UpstreamFaultKind, isUnsent: boolean, detail = ''): void {
     const { handler } = this;
     this.handler = undefined;

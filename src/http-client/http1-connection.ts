@@ -2,11 +2,11 @@
 // before the next read; a request is one write. Hot path.
 //
 //   connecting ── connected ──> free ── send ──> sending ── written ──> busy ── answered ──> free
-//   sending ── given up ──> free
-//   connecting, free, sending, busy ── ended, fault, given up ──> lost
+//   sending ── the call is aborted ──> free
+//   connecting, free, sending, busy ── ended, fault, destroyed; in busy: the call is aborted ──> lost
 //
-// A call assigned while connecting is kept, and sent as soon as the connection is free. If it is given up, connecting continues: the
-// connection will serve another call.
+// A call that is assigned while connecting is sent as soon as the connection is free. If the call is aborted before, connecting continues,
+// since the connection can serve another call.
 import type { OnReadOpts, Socket } from 'node:net';
 import { noteReturned } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
@@ -21,27 +21,27 @@ import { connectionBounds } from './connection-bounds.js';
 export interface ConnectionOwner {
   /** The call on the connection is over, and it can take the next one. */
   onFree(connection: Http1Connection): void;
-  /** The call that it is being opened for was given up: it can take another one. */
+  /** The call for which the connection is being opened was aborted: the connection can take another one. */
   onSpare(connection: Http1Connection): void;
-  /** It is connected and can be written to. */
+  /** The connection is established. */
   onConnected(): void;
-  /** The call no longer needs a connection. Called before `onFree`, `onSpare` and `onLost`. */
-  onOver(call: Http1Call): void;
+  /** The connection has no longer this call. Called before `onFree`, `onSpare` and `onLost`. */
+  onCallOver(call: Http1Call): void;
   /**
    * The connection is gone.
-   * @param unsent a call that the backend cannot have received completely, to be sent on another connection
-   * @param refusal why it could not be opened; `undefined` if it was opened
+   * @param unsent the call, if the backend cannot have received it completely: it must be sent on another connection.
+   * @param refusal why the connection could not be opened; `undefined` if it was opened.
    */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
-/** The buffer for every read of every connection: its content is used up before the callback returns. */
+/** The buffer for every read of every connection: its content is parsed or copied before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
-  /** Set by the pool: the host no longer has the address of this connection. */
+  /** Set by the pool when the host no longer has the address of this connection. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -61,18 +61,18 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #errorCode = '';
   /** Whether any byte has arrived since the request was written. */
   #hasAnswerBegun = false;
-  /** Whether its call was resumed since the connection last rested. */
+  /** Whether the call was resumed since reading last stopped for a turn. */
   #isResumed = false;
-  /** Whether it broke before the kernel had taken all of the request, so that the backend cannot have it completely. */
+  /** Whether the connection broke before the kernel had taken all of the request, so that the backend cannot have it completely. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** How many more sweeps a free connection survives before it is too old to trust, and how many it has seen. */
+  /** While free: after how many more sweeps the connection is closed, and how many there were. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
 
-  /** @param subject whose call it is opened for: the look-up counts against that subject's share */
+  /** @param subject for whose call the connection is opened: the look-up counts against that subject's share. */
   constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#target = target;
@@ -91,7 +91,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     );
   }
 
-  /** Whether the backend still keeps it open, as far as can be told. */
+  /** Whether the connection can take a call: as far as is known, the backend still keeps it open. */
   get isUsable(): boolean {
     return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
   }
@@ -105,13 +105,13 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     return this.#answersCount;
   }
 
-  /** For a lost connection: whether the backend closed it soon after the first response, as one that keeps no connections does. */
+  /** Of a lost connection: whether the backend closed it soon after the first response, as do backends that keep no connections. */
   get isClosedAfterAnswer(): boolean {
     return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
-  /** Whether it has been free for long enough to show that the backend keeps it open. */
-  get hasRested(): boolean {
+  /** Whether the connection has been free for long enough to show that the backend keeps it open. */
+  get hasStayedOpen(): boolean {
     return this.#sweepsSeen > 1;
   }
 
@@ -150,8 +150,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (call.isPaused) socket.pause();
   }
 
-  /** The response is no longer wanted: reading the rest of it is not worth keeping the connection. */
-  giveUp(): void {
+  /** The call was aborted. Once it is written, the connection is closed: to read the rest of the response would cost more. */
+  onCallAborted(): void {
     switch (this.#state) {
       case 'connecting':
         this.#takeCall();
@@ -239,7 +239,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
     if (!this.#pace.isResting) return true;
-    // Otherwise the stream's delayed handling of a `resume` during the read would start the reads again.
+    // A `resume` during the read takes effect later in the stream, and would start the reads again.
     if (this.#isResumed) this.#socket?.pause();
     this.#isResumed = false;
     // Returning false stops the reads, at less cost than `pause`.
@@ -254,7 +254,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
       this.#pace.onLast(length);
       this.#onAnswered(taken === length);
     }
-    // Bytes that belong to no request: nothing on this connection can be trusted any more.
+    // Bytes that belong to no request: whatever else arrives on this connection cannot be trusted.
     else if (taken < length) this.#fail('connection-lost');
     else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
   }
@@ -268,7 +268,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     // A connection that is still sending a body the backend did not wait for would delay the next request.
     const isSent = socket?.writableLength === 0;
     const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
-    // Done first, so that a request that follows from the answer finds this connection free.
+    // Before `onEnd`, so that a request that the handler sends there finds this connection free.
     if (canReuse) this.#onFree();
     else this.#cut();
     if (call === undefined) return;
@@ -282,7 +282,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
     // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
-    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / connectionBounds.upstreamSweepMs);
+    this.#sweepsLeft = Math.floor(idleMsMax(this.#parser.keepAliveMs) / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
   }
@@ -324,7 +324,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     this.#socket?.destroy();
   }
 
-  /** The backend has ended the connection. @param isRefused whether a write failed with a system error */
+  /** The backend has ended the connection. @param isRefused whether a write failed with a system error. */
   #onBroken(isRefused: boolean): void {
     this.#isEndedByBackend = true;
     if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
@@ -346,9 +346,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 
   /**
-   * Whether the call may be sent again: either none of it was written, or a kept connection broke while it was written and before any
-   * response, as a connection does that the backend had given up. If a new connection breaks, that is the backend's reaction to this
-   * request; and once there was any response the backend has seen the request.
+   * Whether the call may be sent again: either none of it was written, or a reused connection broke before it was written completely and
+   * before any response, because the backend had closed the connection. If a new connection breaks, that is the backend's reaction to this
+   * request; and once there was any response, the backend has seen the request.
    */
   #isUnsent(): boolean {
     if (this.#call?.handler === undefined) return false;
@@ -362,7 +362,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (call === undefined) return undefined;
     this.#call = undefined;
     call.connection = undefined;
-    this.#owner.onOver(call);
+    this.#owner.onCallOver(call);
     return call;
   }
 
@@ -374,8 +374,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 }
 
-/** How long a free connection is kept: at most a little less than the backend announces, or else less than common servers keep theirs. */
-function keptMsOf(announcedMs: number): number {
+/** How long a free connection is kept, in ms. @param announcedMs the backend's idle timeout; `Infinity` for none. */
+function idleMsMax(announcedMs: number): number {
   if (announcedMs === Infinity) return connectionBounds.upstreamConnectionIdleMs;
   return Math.min(
     connectionBounds.upstreamConnectionIdleMsMax,

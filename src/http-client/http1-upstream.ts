@@ -1,5 +1,5 @@
-// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that a kept connection could not
-// take completely is written again on a new one; a request that was written completely never is, because it may have been executed.
+// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that could not be written
+// completely on a reused connection is written again on a new one; one that was written completely never is, as it may have been executed.
 import { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
@@ -20,7 +20,7 @@ interface Http1UpstreamOptions {
   readonly shares?: Partial<BackendShareBounds>;
   /** Resolves host names; created when absent, and then closed with this client. */
   readonly names?: Names;
-  /** The read turns of all connections that share an event loop; created when absent. */
+  /** Schedules the reads of all connections that share an event loop; created when absent. */
   readonly turns?: ReadScheduler;
   /** PEM of certificate authorities to trust in addition to those of Node.js. */
   readonly authorities?: string | undefined;
@@ -91,7 +91,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
-    // The limit is reached only when that many origins each have a call in progress.
+    // These bounds refuse only when every pool that they count has a call in progress, since idle ones are closed first.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
     const target = new ConnectionTarget(origin, this.#means);
@@ -113,17 +113,17 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   /** Closes the oldest idle pool that was made for the subject. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
-      if (pool.isIdle) return this.#letGo(pool);
+      if (pool.isIdle) return this.#closePool(pool);
     }
     return false;
   }
 
   #closeOneIdle(): boolean {
-    for (const pool of this.#pools.values()) if (pool.isIdle) return this.#letGo(pool);
+    for (const pool of this.#pools.values()) if (pool.isIdle) return this.#closePool(pool);
     return false;
   }
 
-  #letGo(pool: OriginPool): true {
+  #closePool(pool: OriginPool): true {
     this.#forget(pool);
     void pool.close();
     return true;

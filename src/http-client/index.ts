@@ -38,5 +38,5 @@ export {
   versionsFault,
   movedTarget,
 } from './upstream-fault.js';
-export { isInterimStatus } from './response-parser.js';
+export { isTemporaryRefusal } from './response-parser.js';
 export { type FetchedRequest, upstreamFetch } from './upstream-fetch.js';

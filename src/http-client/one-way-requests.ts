@@ -22,7 +22,7 @@ export class OneWayRequests {
 
   /**
    * @param onDone called once, with true when the backend has responded, whatever its response.
-   * @param onSaid called with the session id that the response names, and its `set-cookie` lines; `''` for none.
+   * @param onHeaders called with the session id in the response and its `set-cookie` lines; `''` for none.
    */
   send(
     subject: string,
@@ -30,8 +30,8 @@ export class OneWayRequests {
     method: 'POST' | 'DELETE',
     headers: readonly string[],
     message: OutgoingMessage | undefined,
-    onDone?: (isTaken: boolean) => void,
-    onSaid?: (sessionId: string, cookies: string) => void,
+    onDone?: (hasResponded: boolean) => void,
+    onHeaders?: (sessionId: string, cookies: string) => void,
   ): void {
     this.#underWayCount += 1;
     let isAccepted = false;
@@ -39,9 +39,9 @@ export class OneWayRequests {
       call.abort();
       finish(isAccepted);
     });
-    const finish = (isTaken: boolean): void => {
+    const finish = (hasResponded: boolean): void => {
       deadline.cancel();
-      onDone?.(isTaken);
+      onDone?.(hasResponded);
       this.#finish();
     };
     const body = message?.body;
@@ -61,9 +61,9 @@ export class OneWayRequests {
       head: none,
     };
     const onEnd = (): void => finish(true);
-    // The message was taken, and nothing behind the head is wanted. Some servers never end it, and a stream may stay open for ever.
+    // The body of a success response is not needed. As a stream it may stay open for ever, so the call is then aborted.
     const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
-      onSaid?.(sessionId, status < 300 ? hint : '');
+      onHeaders?.(sessionId, status < 300 ? hint : '');
       isAccepted = status < 300;
       if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();
@@ -81,7 +81,7 @@ export class OneWayRequests {
     });
   }
 
-  /** Resolves when no notice is in flight, or after `withinMs`. For a process that is shutting down. */
+  /** Resolves when no request is in flight, or after `withinMs`. For a process that is shutting down. */
   settled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWayCount === 0) {
@@ -96,7 +96,7 @@ export class OneWayRequests {
     });
   }
 
-  /** A backend may close a kept connection just as a request goes out on it. Ending a session twice does no harm (RFC 9110, 9.2.2). */
+  /** Where to send a failed request again, if it may be: one that was not sent, or a DELETE, which is idempotent (RFC 9110, 9.2.2). */
   #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
     if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;

@@ -2,9 +2,9 @@
 // take turns, however many calls each one has waiting. A backend that closes each connection after its response without announcing it gets
 // a new connection for each call, so that no call is lost on one about to close. Hot path: taking a free connection is one pop.
 //
-//   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
+//   call ──share left, connection free or can be opened──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
-// A call that the process's shares are not open to waits as well, where others are under way: it is passed over until they are.
+// A call whose subject may not take the last connections of the process also waits, if this pool has busy ones, and is passed over.
 import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
@@ -20,7 +20,7 @@ import { connectionBounds } from './connection-bounds.js';
  */
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
 
-/** Subjects whose waiting calls are passed over in one event, because the last connections of the process are not for them. */
+/** Subjects whose waiting calls are passed over in one event because they may not take the last connections of the process. */
 const PASSES_MAX = 32;
 
 export interface PoolBounds {
@@ -32,7 +32,7 @@ export interface PoolBounds {
   readonly waitingPerSubjectMax: number;
 }
 
-/** What a pool needs from the code that knows the other pools. */
+/** What a pool needs from the client that owns all pools. */
 export interface PoolOwner {
   readonly shares: BackendShares;
   /** Called when all connections of the process are taken. @returns whether one of another origin could be closed. */
@@ -47,14 +47,14 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
-  /** Most recently used last, and used next: the others can age and close. */
+  /** The most recently used is last, and is used next, so that the others can age and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
   /** The host's addresses as last seen. */
   #addresses: readonly string[] | undefined;
   /** How many connections in a row the backend closed after their first response. */
-  #closedCount = 0;
-  /** While the backend is assumed not to keep connections: one connection that is watched in case it does after all. */
+  #closedInRowCount = 0;
+  /** While the backend is assumed not to keep connections: one free connection, which is watched in case the backend does keep it. */
   #watched: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
@@ -93,12 +93,12 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       return;
     }
     const { shares } = this.#owner;
-    if (use.whole.connections >= shares.bounds.connectionsPerSubjectMax) {
+    if (use.ofSubject.connections >= shares.bounds.connectionsPerSubjectMax) {
       call.failLater('connections-share-used');
       return;
     }
-    const connection = shares.isOpenTo(use.whole) ? this.#takeOrOpen(call.subject) : undefined;
-    if (connection !== undefined) this.#put(call, use, connection);
+    const connection = shares.allowsOneMore(use.ofSubject) ? this.#takeOrOpen(call.subject) : undefined;
+    if (connection !== undefined) this.#assign(call, use, connection);
     else if (this.#all.size > this.#free.length) this.#wait(call, use);
     // Without any busy connection to this origin there would be nothing to wait for.
     else call.failLater('connections-used');
@@ -109,12 +109,12 @@ export class OriginPool extends ListNode implements ConnectionOwner {
    * of the process: nothing tells this pool when one is given back elsewhere.
    */
   sweep(): void {
-    if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
+    if (this.#target.isHostName && !this.isEmpty) this.#refreshAddresses();
     for (const connection of this.#free) connection.sweep();
     this.#watched?.sweep();
-    if (this.#watched?.hasRested === true) this.#trust(this.#watched);
+    if (this.#watched?.hasStayedOpen === true) this.#trust(this.#watched);
     this.#serveWaiting();
-    // Last, so that no use is left of a subject that `shares` forgets next.
+    // Last, because `shares` forgets unused subjects next, and no `PoolUse` of such a subject may be left.
     for (const [subject, use] of this.#uses) {
       if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
     }
@@ -140,20 +140,20 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#serveWaiting();
   }
 
-  onOver(call: Http1Call): void {
+  onCallOver(call: Http1Call): void {
     const { use } = call;
     if (use === undefined) return;
     call.use = undefined;
     use.connections -= 1;
-    this.#owner.shares.end(use.whole);
+    this.#owner.shares.end(use.ofSubject);
     if (!use.isHeld) return;
     use.isHeld = false;
     this.#waiting.release(call.subject);
   }
 
   onFree(connection: Http1Connection): void {
-    if (connection.answersCount > 1) this.#closedCount = 0;
-    if (this.#closedCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
+    if (connection.answersCount > 1) this.#closedInRowCount = 0;
+    if (this.#closedInRowCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
       this.#free.push(connection);
     } else if (this.#watched === undefined) {
       this.#watched = connection;
@@ -172,13 +172,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     const index = this.#free.indexOf(connection);
     if (index !== -1) this.#free.splice(index, 1);
     if (this.#watched === connection) this.#watched = undefined;
-    if (connection.isClosedAfterAnswer) this.#closedCount += 1;
+    if (connection.isClosedAfterAnswer) this.#closedInRowCount += 1;
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
       // Waiting calls would meet the same fault, and there is no connection left whose end they could wait for.
-      const isTheirsToo = refusal !== 'connections-share-used' && refusal !== 'connections-used';
-      if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
+      const concernsWaiting = refusal !== 'connections-share-used' && refusal !== 'connections-used';
+      if (concernsWaiting && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
     }
     if (unsent !== undefined) this.#sendAgain(unsent);
     this.#serveWaiting();
@@ -186,7 +186,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   }
 
   /** Marks connections to addresses that the host no longer has, so that they are not reused. */
-  #hearAddresses(): void {
+  #refreshAddresses(): void {
     const { means, host } = this.#target;
     const addresses = means.names.refreshed(host, this.madeFor.subject);
     if (addresses === undefined || addresses === this.#addresses) return;
@@ -198,7 +198,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   /** The backend keeps its connections open again. */
   #trust(connection: Http1Connection): void {
-    this.#closedCount = 0;
+    this.#closedInRowCount = 0;
     this.#watched = undefined;
     this.#free.push(connection);
     this.#serveWaiting();
@@ -213,19 +213,19 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return use;
   }
 
-  #put(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
+  #assign(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
     call.use = use;
     use.connections += 1;
-    this.#owner.shares.begin(use.whole);
+    this.#owner.shares.begin(use.ofSubject);
     connection.send(call);
   }
 
-  /** On a new connection: other kept connections may have been closed for the same reason. */
+  /** Sends a call again on a new connection, since other free connections may have been closed for the same reason. */
   #sendAgain(call: Http1Call): void {
     call.unsentCount += 1;
     if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
       call.fail('connection-lost', true);
-    else this.#put(call, this.#useOf(call.subject), this.#open(call.subject));
+    else this.#assign(call, this.#useOf(call.subject), this.#open(call.subject));
   }
 
   #takeOrOpen(subject: string): Http1Connection | undefined {
@@ -240,7 +240,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return undefined;
   }
 
-  /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was given up. */
+  /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was aborted. */
   #serveWaiting(spare?: Http1Connection): void {
     if (!this.#waiting.hasTurn || this.#isClosed) return;
     const { shares } = this.#owner;
@@ -248,7 +248,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     let passesLeft = Math.min(this.#waiting.keyCount, PASSES_MAX);
     for (let call = this.#waiting.next; call !== undefined; call = this.#waiting.next) {
       const use = this.#useOf(call.subject);
-      if (!shares.isOpenTo(use.whole)) {
+      if (!shares.allowsOneMore(use.ofSubject)) {
         if (passesLeft === 0) return;
         passesLeft -= 1;
         this.#waiting.pass();
@@ -257,20 +257,20 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       connection ??= this.#takeFree();
       if (connection === undefined && !this.#tryMakeRoom()) return;
       this.#waiting.take();
-      call.place = undefined;
-      this.#put(call, use, connection ?? this.#open(call.subject));
+      call.queueEntry = undefined;
+      this.#assign(call, use, connection ?? this.#open(call.subject));
       if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
       connection = undefined;
     }
   }
 
   #wait(call: Http1Call, use: PoolUse): void {
-    const place = this.#waiting.add(call.subject, call);
-    if (!(place instanceof FairQueueEntry)) {
-      call.failLater(place === 'key-full' ? 'backend-share-used' : 'backend-busy');
+    const queueEntry = this.#waiting.add(call.subject, call);
+    if (!(queueEntry instanceof FairQueueEntry)) {
+      call.failLater(queueEntry === 'key-full' ? 'backend-share-used' : 'backend-busy');
       return;
     }
-    call.place = place;
+    call.queueEntry = queueEntry;
     if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
   }
 
@@ -282,7 +282,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   #failWaiting(kind: UpstreamFaultKind): void {
     for (const call of this.#waiting.takeAll()) {
-      call.place = undefined;
+      call.queueEntry = undefined;
       call.failLater(kind);
     }
   }
@@ -294,7 +294,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
   }
 
-  /** A connection that is only watched can be closed at any time. */
+  /** The watched connection carries no call, so it can be closed at any time. */
   #tryCloseWatched(): boolean {
     const connection = this.#watched;
     if (connection === undefined) return false;

@@ -1,21 +1,21 @@
 // Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so one
 // turn has a limit for all connections together: in bytes, and in time, since a thousand small events cost as much as one large answer.
-// Once the limit is reached, connections with more data rest, and their subjects take turns: a subject that streams on two hundred
-// connections waits only behind itself. Small answers have a time budget of their own, in which they wait for nothing larger; they need one
-// because an answer of a few hundred bytes can trigger as much work as any, such as opening a session. Hot path: an answer that comes in
-// one piece costs one subtraction.
+// Once the limit is reached, connections with more data rest: reading from them stops until they are released in a later turn. Subjects
+// take turns, so a subject that streams on two hundred connections waits only behind itself. Small reads have a time budget of their own,
+// in which they do not wait for larger ones, since even a small answer can cause much work, such as opening a session. Hot path: an answer
+// that comes in one piece costs one subtraction.
 //
-//   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> let go ── ... used up ──> waiting
-//   let go, and not read from before the turn is used up ──> next: let go before those that wait
-//   reading ── something small came, the time of such is used up ──> waiting among the small ── its turn ──> let go
-//   waiting, next, let go ── the answer is over ──> gone
+//   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> released ── ... used up ──> waiting
+//   released, and not read from before the turn is used up ──> next: released before those that wait
+//   reading ── a small read, and the time for small reads is used up ──> waiting among the small ── its turn ──> released
+//   waiting, next, released ── the answer is over ──> gone
 import { FairQueueEntry, FairQueue, type QueueBounds, ListNode, TurnScheduler, copied } from '../fair/index.js';
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
 /**
- * Bytes read of one answer before all other connections have their turn. Beyond that, it is read on in its next turn. Small events cost 2 to
- * 4 ms for 64 KiB.
+ * Bytes read of one answer before all other connections have their turn. Beyond that, the rest is read in its next turn. Small events cost
+ * 2 to 4 ms for 64 KiB.
  */
 export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
 /**
@@ -31,34 +31,34 @@ const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
 /** Connections of one worker for backends' own streams; at most half of those for calls. Beyond that, the stream is tried again later. */
 export const BACKEND_STREAMS_MAX = 8_192;
 /**
- * Connections of one worker that are reserved for answers to backends, as the calls that wait for these answers hold the others. Beyond
- * it, further answers use connections for calls.
+ * Connections of one worker that are reserved for replies to backends, since calls that depend on replies may hold all others. Beyond that,
+ * further replies use connections for calls.
  */
 export const REPLY_CONNECTIONS_MAX = 512;
 
-/** How many connections with more data may read per turn: with a slice each they leave most of it to answers that fit in a slice. */
-const LET_GO_MAX = 4;
+/** Resting connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
+const RELEASED_MAX = 4;
 
 export interface TurnReader {
   /** Stops reading until `readOn`. */
   stopReading(): void;
-  /** @param bytes after which the connection has to rest again. */
+  /** Reads again. @param bytes after which the connection has to rest. */
   readOn(bytes: number): void;
 }
 
-/** A connection waits at most once, and their number is bounded. */
+/** The queues need no bounds: a connection waits at most once, and the number of connections is bounded. */
 const BOUNDS: QueueBounds = [Infinity, Infinity];
 
-/** The place of a connection whose answer takes several turns; linked in a list while it is let go or among the next. */
+/** A connection whose answer takes several turns. Linked in a list while it is released or among the next. */
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
   readonly reader: TurnReader;
   /** Whether reading from the connection is stopped until its turn. */
   isResting = false;
-  /** Its place in the queue of its subject. */
+  /** Set while the connection waits in the queue of its subject. */
   waiting: { leave(): void } | undefined = undefined;
-  /** The turn in which it was let go; -1 once something was read from it. */
-  letGoInTurn = -1;
+  /** The turn in which the connection was last released; -1 once something was read from it. */
+  releasedInTurn = -1;
 
   constructor(subject: string, reader: TurnReader) {
     super();
@@ -70,10 +70,12 @@ export class ReadQueueEntry extends ListNode {
 export class ReadScheduler {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
-  /** Small reads: those that do not pass are kept until their connection's turn. */
+  /** For small reads: those that do not pass are kept until their connection's turn. */
   readonly #small: TurnScheduler;
+  /** Connections to release first in the next turn, and those that were released. */
   readonly #next = new ListNode();
-  readonly #letGo = new ListNode();
+  readonly #released = new ListNode();
+  /** What is left of the turn, in bytes, and when it began. */
   #bytesLeft = 0;
   #startMs = 0;
   #keptBytes = 0;
@@ -81,15 +83,15 @@ export class ReadScheduler {
   /** Whether an answer that continues has used part of this turn. */
   #isBegun = false;
   #isUsedUp = false;
-  /** False between the let-go reads and the next read: what else the event loop does in between is not counted. */
+  /** False between the reads of released connections and the next read: what the event loop does in between is not counted. */
   #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
     this.#isTurnDue = false;
     this.#isBegun = false;
     this.#turn += 1;
-    this.#letSomeGo();
-    if (this.#hasSome) this.#planTurn();
+    this.#releaseSome();
+    if (this.#isAnyResting) this.#planTurn();
   };
 
   constructor(nowMs: () => number = () => performance.now()) {
@@ -98,18 +100,18 @@ export class ReadScheduler {
     this.#small = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
   }
 
-  /** Counts the last piece of an answer, or a whole one. */
+  /** Counts the last piece of an answer, or a whole answer. */
   noteLast(bytes: number): void {
     this.#bytesLeft -= bytes;
   }
 
   /**
    * Counts a piece of an answer that continues.
-   * @param place of the connection, if it already has one.
+   * @param entry of the connection, if it already has one.
    * @returns whether the turn is used up: the connection then has to rest.
    */
-  notePiece(bytes: number, place: ReadQueueEntry | undefined): boolean {
-    if (place !== undefined) place.letGoInTurn = -1;
+  notePiece(bytes: number, entry: ReadQueueEntry | undefined): boolean {
+    if (entry !== undefined) entry.releasedInTurn = -1;
     if (this.#isBegun) {
       this.#bytesLeft -= bytes;
       return this.#isOver();
@@ -120,8 +122,8 @@ export class ReadScheduler {
     return false;
   }
 
-  /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
-  isKept(bytes: number, subject: string): boolean {
+  /** Whether to keep bytes just read until the connection's turn: many answers may begin at once, and each is read before it can rest. */
+  mustKeep(bytes: number, subject: string): boolean {
     if (bytes <= connectionBounds.upstreamSmallReadBytesMax)
       return !this.#small.tryPass(subject) && this.#hasRoom(bytes);
     if (!this.#isBegun) this.#begin();
@@ -138,29 +140,29 @@ export class ReadScheduler {
     this.#keptBytes -= bytes;
   }
 
-  /** Stops reading until the connection's turn comes. @param isSmall whether what was kept of it, if anything, is small. */
-  rest(place: ReadQueueEntry, isSmall = false): void {
-    if (place.isResting) return;
+  /** Queues a connection until its turn. @param isSmall whether the bytes that were kept of it, if any, are small. */
+  rest(entry: ReadQueueEntry, isSmall = false): void {
+    if (entry.isResting) return;
     const waiting = isSmall
-      ? this.#small.wait(place.subject, () => this.#letGoOn(place, connectionBounds.upstreamReadBytes))
-      : this.#waiting.add(place.subject, place);
+      ? this.#small.wait(entry.subject, () => this.#release(entry, connectionBounds.upstreamReadBytes))
+      : this.#waiting.add(entry.subject, entry);
     if (!(waiting instanceof FairQueueEntry)) return;
-    place.unlink();
-    place.waiting = waiting;
-    place.isResting = true;
+    entry.unlink();
+    entry.waiting = waiting;
+    entry.isResting = true;
     if (!isSmall) this.#planTurn();
   }
 
   /** The answer is over. */
-  leave(place: ReadQueueEntry): void {
-    place.waiting?.leave();
-    place.waiting = undefined;
-    place.isResting = false;
-    place.unlink();
+  leave(entry: ReadQueueEntry): void {
+    entry.waiting?.leave();
+    entry.waiting = undefined;
+    entry.isResting = false;
+    entry.unlink();
   }
 
   /** Whether any connection rests. */
-  get #hasSome(): boolean {
+  get #isAnyResting(): boolean {
     return this.#waiting.hasTurn || this.#next.isLinked;
   }
 
@@ -196,74 +198,76 @@ export class ReadScheduler {
     setImmediate(this.#onTurn);
   }
 
-  /** Without this, each connection that was let go could read once more in this turn, however many there are. */
+  /** Stops the released connections: otherwise each of them could read once more in this turn, however many there are. */
   #stopAll(): void {
-    for (let place = this.#letGo.next; place instanceof ReadQueueEntry; place = this.#letGo.next) {
-      place.unlink();
-      if (place.letGoInTurn === this.#turn) {
-        place.isResting = true;
-        this.#next.append(place);
+    for (let entry = this.#released.next; entry instanceof ReadQueueEntry; entry = this.#released.next) {
+      entry.unlink();
+      if (entry.releasedInTurn === this.#turn) {
+        entry.isResting = true;
+        this.#next.append(entry);
         this.#planTurn();
       } else {
-        this.rest(place);
+        this.rest(entry);
       }
-      place.reader.stopReading();
+      entry.reader.stopReading();
     }
   }
 
-  #letSomeGo(): void {
+  #releaseSome(): void {
     if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
-    const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
+    const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
     // The bytes kept for them are processed here.
     this.#begin();
-    // A connection whose answer ends within its kept bytes costs no more than those, and is not counted.
-    for (let count = 0; count < LET_GO_MAX && !this.#isOver();) {
-      const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
-      if (place === undefined) break;
-      this.#letGoOn(place, sliceBytes);
-      if (place.isLinked || place.isResting) count += 1;
+    // A connection whose answer ends within its kept bytes costs little, and is not counted.
+    for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
+      const entry = this.#first(count < RELEASED_MAX - 1 || !this.#waiting.hasTurn);
+      if (entry === undefined) break;
+      this.#release(entry, sliceBytes);
+      if (entry.isLinked || entry.isResting) count += 1;
     }
     this.#isTimed = false;
   }
 
-  #letGoOn(place: ReadQueueEntry, sliceBytes: number): void {
-    place.unlink();
-    place.waiting = undefined;
-    place.isResting = false;
-    place.letGoInTurn = this.#turn;
-    this.#letGo.append(place);
-    place.reader.readOn(sliceBytes);
+  #release(entry: ReadQueueEntry, sliceBytes: number): void {
+    entry.unlink();
+    entry.waiting = undefined;
+    entry.isResting = false;
+    entry.releasedInTurn = this.#turn;
+    this.#released.append(entry);
+    entry.reader.readOn(sliceBytes);
   }
 
-  /** @param isNextFirst false for the last of a turn: connections with nothing to read return to `next` and would starve others. */
+  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, and would starve the others. */
   #first(isNextFirst: boolean): ReadQueueEntry | undefined {
     const first = this.#next.next;
     return isNextFirst && first instanceof ReadQueueEntry ? first : this.#waiting.take();
   }
 }
 
-// The pace of reading from one connection: in slices, between which it rests until its turn comes (read-scheduler.ts). Bytes read when there
-// was no time for them are kept until then. Hot path: an answer that comes in one piece costs a few checks.
-
+/** What `ReadPace` needs from its connection. */
 export interface PacedConnection {
   /** Whether reading is paused for another reason. */
   readonly isPaused: boolean;
-  /** Receives bytes that were kept until now. */
+  /** Parses bytes that were kept until now. */
   onBytes(bytes: Buffer): void;
   stopReading(): void;
   readOn(): void;
 }
 
+/**
+ * The pace of reading from one connection: in slices, between which the connection rests until its turn comes. Bytes that were read when
+ * the turn was used up are kept until then. Hot path: an answer that comes in one piece costs a few checks.
+ */
 export class ReadPace implements TurnReader {
   readonly #turns: ReadScheduler;
   readonly #connection: PacedConnection;
   #sliceBytesLeft = 0;
-  /** The connection's place among the turns, while its answer takes more than one. */
-  #place: ReadQueueEntry | undefined;
+  /** Set while the answer takes more than one turn. */
+  #entry: ReadQueueEntry | undefined;
   /** Bytes that were read but not yet parsed. */
   #kept: Buffer | undefined;
-  /** Whether the connection's reads are stopped because it rests or has rested. */
+  /** Whether reading was stopped for a rest, and not yet started again. */
   #isStopped = false;
 
   constructor(turns: ReadScheduler, connection: PacedConnection) {
@@ -272,7 +276,7 @@ export class ReadPace implements TurnReader {
   }
 
   get isResting(): boolean {
-    return this.#place?.isResting === true;
+    return this.#entry?.isResting === true;
   }
 
   /** A response is expected. */
@@ -288,13 +292,13 @@ export class ReadPace implements TurnReader {
   /** A piece of an answer that continues. Without slices, libuv would read a busy connection many times before any other. */
   onPiece(bytes: number, subject: string): void {
     this.#sliceBytesLeft -= bytes;
-    const isTurnOver = this.#turns.notePiece(bytes, this.#place);
+    const isTurnOver = this.#turns.notePiece(bytes, this.#entry);
     if (isTurnOver || this.#sliceBytesLeft <= 0) this.#rest(subject);
   }
 
-  /** @returns whether the bytes were kept for lack of time. More may follow, which TLS has already read. */
+  /** @returns whether the bytes were kept until the connection's turn. TLS may still deliver more, which are kept as well. */
   tryKeep(bytes: Buffer, subject: string): boolean {
-    if (this.#kept === undefined && !this.#turns.isKept(bytes.length, subject)) return false;
+    if (this.#kept === undefined && !this.#turns.mustKeep(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
     this.#turns.keep(bytes.length);
     this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);
@@ -303,9 +307,9 @@ export class ReadPace implements TurnReader {
 
   /** Reads from the connection again, unless it rests. */
   resume(): void {
-    if (this.#place?.isResting === true) return;
+    if (this.#entry?.isResting === true) return;
     // Not synchronously: the caller of `resume` is not ready for more data yet.
-    if (this.#kept !== undefined && this.#place !== undefined) this.#turns.rest(this.#place, isSmall(this.#kept));
+    if (this.#kept !== undefined && this.#entry !== undefined) this.#turns.rest(this.#entry, isSmall(this.#kept));
     else this.#readOn();
   }
 
@@ -318,12 +322,12 @@ export class ReadPace implements TurnReader {
     this.#connection.onBytes(kept);
   }
 
-  /** The answer is over. @returns whether reads are stopped, as when it ended within bytes read before. */
+  /** The answer is over. @returns whether reading is still stopped, as when the answer ended within kept bytes. */
   leave(): boolean {
-    const place = this.#place;
-    if (place === undefined) return false;
-    this.#place = undefined;
-    this.#turns.leave(place);
+    const entry = this.#entry;
+    if (entry === undefined) return false;
+    this.#entry = undefined;
+    this.#turns.leave(entry);
     const isStopped = this.#isStopped;
     this.#isStopped = false;
     return isStopped;
@@ -349,13 +353,13 @@ export class ReadPace implements TurnReader {
     this.#connection.readOn();
   }
 
-  /** @param isForSmall whether the kept bytes, if any, are small. */
+  /** @param isForSmall whether the kept bytes, if any, are small. @returns whether the connection rests now. */
   #rest(subject: string, isForSmall = false): boolean {
     this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
-    const place = (this.#place ??= new ReadQueueEntry(subject, this));
-    this.#turns.rest(place, isForSmall);
-    if (place.isResting) this.#isStopped = true;
-    return place.isResting;
+    const entry = (this.#entry ??= new ReadQueueEntry(subject, this));
+    this.#turns.rest(entry, isForSmall);
+    if (entry.isResting) this.#isStopped = true;
+    return entry.isResting;
   }
 }
 

@@ -1,10 +1,10 @@
-// Serializes the head of a request. Requests of one session share one array of headers, so the whole head except the length is written once
-// and remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the
-// second request on as bytes, which are faster to copy. Hot path.
+// Serializes requests. Requests of one session share one array of headers, so the head, except the length, is serialized once and
+// remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the second
+// request on as bytes, which are faster to copy. Hot path.
 import { isHttpToken, KIB } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
-/** Request body that is copied behind its head, so that both go out in one write. Beyond that, the body is written separately. */
+/** Bytes of a request body that is copied behind its head, so that one write sends both. A longer body is written separately. */
 export const UPSTREAM_COPIED_BODY_BYTES_MAX = 16 * KIB;
 
 interface RememberedHead {
@@ -20,7 +20,7 @@ interface RememberedHead {
 const remembered = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head, and the body if it is small, as one write. With a large body: its beginning too, if that is short enough to copy. */
+  /** The head, and the body if it is small. With a large body: also the part before the left-out span, if that is short enough to copy. */
   readonly first: Buffer;
   /** The remaining parts of a large body, which are cheaper to write separately than to copy behind the head. */
   readonly rest: readonly Buffer[] | undefined;
@@ -30,22 +30,22 @@ export interface RequestBytes {
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body, leftOut, putIn = NOTHING, requestId = '', trace, head: said } = request;
+  const { body, leftOut, putIn = NO_BYTES, requestId = '', trace, head: modernHead } = request;
   if (body === undefined)
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
-  const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
+  const { start, end } = leftOut ?? EMPTY_SPAN;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   // In most messages the part before the replaced span is short, and is then copied behind the head.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
-  const traceLines = trace === undefined ? '' : linesOf(trace);
-  const saidLines = said === undefined ? '' : linesOfHead(said);
-  if (saidLines === undefined) return undefined;
+  const traceLines = trace === undefined ? '' : traceLinesOf(trace);
+  const modernLines = modernHead === undefined ? '' : modernLinesOf(modernHead);
+  if (modernLines === undefined) return undefined;
   // Written separately from the remembered head, which would otherwise differ for every request.
   const idLine = requestId === '' ? '' : ID_HEADER + requestId;
-  const lines = `${bodyBytes}${idLine}${traceLines}${saidLines}\r\n\r\n`;
+  const lines = `${bodyBytes}${idLine}${traceLines}${modernLines}\r\n\r\n`;
   const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
   at += first.write(lines, at, 'latin1');
@@ -57,16 +57,16 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   return { first, rest: undefined };
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 const ID_HEADER = '\r\nx-request-id: ';
 
-function linesOf({ traceparent, tracestate }: TraceHeaders): string {
+function traceLinesOf({ traceparent, tracestate }: TraceHeaders): string {
   return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
 }
 
 /** @returns `undefined` when one of the headers cannot be sent. */
-function linesOfHead({ method, name, params }: ModernHead): string | undefined {
+function modernLinesOf({ method, name, params }: ModernHead): string | undefined {
   let lines = `\r\nmcp-method: ${method}`;
   if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
   if (name !== '') lines += `\r\nmcp-name: ${name}`;
@@ -77,7 +77,7 @@ function linesOfHead({ method, name, params }: ModernHead): string | undefined {
   return lines;
 }
 
-const NOTHING_LEFT_OUT = { start: 0, end: 0 };
+const EMPTY_SPAN = { start: 0, end: 0 };
 
 function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | string | undefined {
   const known = remembered.get(headers);
@@ -95,7 +95,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
-    // A value with a line break could inject a request of someone else's making.
+    // A value with a line break could inject a second request.
     if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }

@@ -12,24 +12,22 @@
 import { HTTP_TOKEN, limits, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
-// What words in the head of a response mean, wherever it is read.
-
-/** Whether a status refuses for now only: its response may say when to try again. */
-export function isInterimStatus(status: number): boolean {
+/** Whether a status refuses a request only for now: the response may have `retry-after`. */
+export function isTemporaryRefusal(status: number): boolean {
   return status === 429 || status === 503;
 }
 
 /**
- * No encoding is ever requested; some servers, and networks in front of them, encode all the same.
+ * No encoding is ever requested; some servers, and proxies in front of them, encode all the same.
  * @param value of `content-encoding`; `''` when absent.
- * @returns the encoding, in words that can be told to people; `''` when the body is plain.
+ * @returns the encoding, as text that can be shown to callers; `''` when the body is not encoded.
  */
 export function encodingInWords(value: string): string {
   if (value === '' || value.toLowerCase() === 'identity') return '';
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
 }
 
-/** Different `content-type` values of answers that are cached as parsed, per worker. Beyond that, all are forgotten and parsed again. */
+/** Different `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten, and parsed again. */
 const MEDIA_TYPES_MAX = 256;
 
 export interface ResponseEvents {
@@ -63,7 +61,7 @@ export class ResponseParser {
   #remainingBytes = 0;
   #trailerBytes = 0;
   #canReuse = true;
-  /** The header value that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
+  /** The value of `keep-alive` that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
   #keepAliveMs = Infinity;
   #encoding = '';
@@ -128,7 +126,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Consumes what the current state can use from `at` on. @returns where it stopped, or `INVALID`. */
+  /** Consumes what the current state can use from `at` on. @returns the index after the consumed bytes, or `INVALID`. */
   #step(chunk: Buffer, at: number): number {
     switch (this.#state) {
       case 'head':
@@ -172,7 +170,7 @@ export class ResponseParser {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
     if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
-    // Without this check, a head whose lines end without CR would be waited for until the call times out.
+    // Without this check, a head whose lines end in a lone LF would never be complete, and the call would time out.
     for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
       if (bytes[lf - 1] !== CR) return false;
     return true;
@@ -235,10 +233,10 @@ export class ResponseParser {
           this.#hint = bytes.toString('latin1', start, end);
         break;
       case 10:
-        this.#takeOfTen(bytes, nameStart, start, end);
+        this.#takeTenCharHeader(bytes, nameStart, start, end);
         break;
       case 11:
-        if (isInterimStatus(this.#status) && isName(bytes, nameStart, 'retry-after'))
+        if (isTemporaryRefusal(this.#status) && isName(bytes, nameStart, 'retry-after'))
           this.#hint = bytes.toString('latin1', start, end);
         break;
       case 12:
@@ -253,7 +251,7 @@ export class ResponseParser {
         }
         break;
       case 16:
-        return this.#takeOfSixteen(bytes, nameStart, start, end);
+        return this.#takeSixteenCharHeader(bytes, nameStart, start, end);
       case 17:
         if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
         break;
@@ -262,15 +260,15 @@ export class ResponseParser {
     return true;
   }
 
-  /** Takes one of the headers whose name has ten characters. */
-  #takeOfTen(bytes: Buffer, nameStart: number, start: number, end: number): void {
+  /** Takes a header whose name has ten characters. */
+  #takeTenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): void {
     if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
     else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
     else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
       this.#hint += (this.#hint && '\n') + bytes.toString('latin1', start, end);
   }
 
-  #takeOfSixteen(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
+  #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
     if (isName(bytes, nameStart, 'content-encoding'))
       this.#encoding = encodingInWords(bytes.toString('latin1', start, end));
     else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
@@ -331,7 +329,7 @@ export class ResponseParser {
     return end;
   }
 
-  /** A short line: a chunk size, the end of chunk data, or a trailer field. */
+  /** Reads a line: a chunk size, the end of chunk data, or a trailer field. */
   #onLine(chunk: Buffer, at: number, lineBytesMax: number): number {
     const lf = chunk.indexOf(LF, at);
     const end = lf === -1 ? chunk.length : lf + 1;
@@ -398,7 +396,7 @@ function isTokenByte(byte: number): boolean {
   return tokenBytes[byte] === 1;
 }
 
-/** No control characters: parsers differ about a lone CR, LF or NUL. */
+/** Whether there are no control characters: parsers differ about a lone CR, LF or NUL. */
 function isFieldText(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!;
@@ -417,7 +415,7 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   return true;
 }
 
-/** Responses repeat a few media types, so parsed values are cached and most cost one look-up. */
+/** Media types by `content-type` value: responses repeat a few, so most cost one look-up. */
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {

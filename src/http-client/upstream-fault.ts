@@ -1,9 +1,9 @@
-// The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
+// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (decisions 2.6).
 import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
 
-/** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
+/** Texts for callers, in error messages and in `_meta["switchyard/unavailable"]`. */
 const FAULT_REASONS = {
   'connection-refused': 'connection refused',
   'connect-timeout': 'connecting timed out',
@@ -61,6 +61,7 @@ const FAULT_REASONS = {
 
 export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 
+/** What a backend has stated in a temporary refusal. */
 export interface BackendRefusal {
   readonly message?: string;
   readonly retryAfterSeconds?: number;
@@ -71,11 +72,11 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** True when the backend cannot have received the whole request, so that it is safe to send it again. */
   readonly isUnsent: boolean;
-  /** More words for some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list. */
+  /** For some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list's method. */
   readonly detail?: string;
-  /** What the backend says of a refusal for now (429, 503), for the caller alone: it is not logged. */
-  readonly said?: BackendRefusal;
-  /** Returns a link with which the user can fix the fault: a new address each time, for that user only; `undefined` when there is none. */
+  /** The text and delay of a temporary refusal (429, 503), for the caller only: not logged. */
+  readonly refusal?: BackendRefusal;
+  /** Makes a link at which the user can fix the fault: a new one each time, for that user only. @returns `undefined` for none. */
   readonly connect?: () => string | undefined;
   /** Replaces `detail` in the log: contains what callers should not see. */
   readonly logDetail?: string;
@@ -104,12 +105,12 @@ export function redirectFault(status: number, location: string, from: UpstreamTa
 
 /** The fault for an error response to `initialize`. @param error as JSON. */
 export function initializeFault(error: Buffer): UpstreamFault {
-  const said: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
-  const code = isObject(said) && Number.isInteger(said['code']) ? { logDetail: String(said['code']) } : undefined;
-  return { kind: 'initialize-refused', isUnsent: false, ...(readVersionRefusal(said) ?? code) };
+  const parsed: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
+  const code = isObject(parsed) && Number.isInteger(parsed['code']) ? { logDetail: String(parsed['code']) } : undefined;
+  return { kind: 'initialize-refused', isUnsent: false, ...(readVersionRefusal(parsed) ?? code) };
 }
 
-/** The backend speaks these versions, and not the one that it was asked to speak. */
+/** The fault of a backend that refuses the modern version and names these. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
   return { ...versionRefusalOf(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }
@@ -122,7 +123,7 @@ export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
 /** HTTP statuses that say nothing about the request itself, only about who asks, how often, or the backend's state. */
 const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 
-/** Whether the backend has refused a request for what it is. */
+/** Whether the backend has refused a request because of its content, as one does that does not know the method. */
 export function isNotUnderstood({ kind, detail = '' }: UpstreamFault): boolean {
   return kind === 'http-status' && detail < '500' && !UNRELATED_STATUSES.has(detail);
 }
@@ -145,36 +146,33 @@ export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
 
-/** The words for callers; they contain no address. */
+/** The text for callers; it contains no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];
   if (detail === undefined) return reason;
   return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
 }
 
-/** The words for the log. */
+/** The text for the log. */
 export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }
 
-// Describes where a redirect leads, in words that reveal neither an address nor what may be in one: credentials, a query, paths of another
-// server. Cold path.
-
 /** Characters of a path that a backend redirects to, in the log and in a server's record. The rest is cut off. */
 const REDIRECT_PATH_CHARS_MAX = 256;
 
-/** For callers. Names no path, which may contain a secret; but a difference of only a trailing slash, the usual mistake, is named. */
+/** Where a redirect leads, for callers: without the path, which may contain a secret, but with the usual mistake, a trailing slash. */
 function describeRedirect(location: string, from: UpstreamTarget): string {
-  return placeOf(location, from, (_path, slash) => ({ here: HERE[slash], secure: 'https' }));
+  return redirectText(location, from, (_path, slash) => ({ sameOrigin: SAME_ORIGIN_TEXTS[slash], overTls: 'https' }));
 }
 
-/** By how much the path to which a backend redirects may be longer than the configured one: it is kept in each session. */
+/** Characters by which the path that a backend redirects to, which each session keeps, may be longer than the configured one. */
 const MOVED_CHARS_MAX = 1_024;
 
 /**
- * Where a request is sent instead that was redirected with its method and body (307, 308): to another path of the same origin. A request
- * with credentials follows only to the path with or without a trailing slash, since they may be meant for this path alone.
- * @param from where it was sent. @param configured where it would be sent without redirects.
+ * Where to send a request again that was redirected with its method and body (307, 308): another path of the same origin. With credentials,
+ * only the same path with or without a trailing slash, since the credentials may be meant for this path alone.
+ * @param from where it was sent. @param configured where it would be sent without redirects. @returns `undefined` for nowhere.
  */
 export function movedTarget(
   status: number,
@@ -196,7 +194,7 @@ export function movedTarget(
 /** How the path of the redirect differs from the requested one, if only by a trailing slash. */
 type SlashDifference = 'added' | 'removed' | 'other';
 
-const HERE: Readonly<Record<SlashDifference, string>> = {
+const SAME_ORIGIN_TEXTS: Readonly<Record<SlashDifference, string>> = {
   added: 'the same path with a trailing slash',
   removed: 'the same path without the trailing slash',
   other: 'another path of the same server',
@@ -204,21 +202,21 @@ const HERE: Readonly<Record<SlashDifference, string>> = {
 
 /** Like `describeRedirect`, with the path: for operators, or for the user who gave the URL. */
 function redirectPath(location: string, from: UpstreamTarget): string {
-  return placeOf(location, from, (path) => ({ here: `the path ${path}`, secure: `https, path ${path}` }));
+  return redirectText(location, from, (path) => ({ sameOrigin: `the path ${path}`, overTls: `https, path ${path}` }));
 }
 
-interface PlaceWords {
+interface RedirectTexts {
   /** For a redirect within the same origin. */
-  readonly here: string;
+  readonly sameOrigin: string;
   /** For a redirect to the same host over TLS. */
-  readonly secure: string;
+  readonly overTls: string;
 }
 
 /** @param location the header, as received. @param from the requested target. @returns `''` when it is absent or not a URL. */
-function placeOf(
+function redirectText(
   location: string,
   from: UpstreamTarget,
-  wordsOf: (path: string, slash: SlashDifference) => PlaceWords,
+  textsOf: (path: string, slash: SlashDifference) => RedirectTexts,
 ): string {
   const base = `${from.origin}${from.path}`;
   if (location === '' || !URL.canParse(location, base)) return '';
@@ -226,9 +224,9 @@ function placeOf(
   const asked = new URL(base);
   const path = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
   const shownPath = path.length < to.pathname.length ? `${path}…` : path;
-  const words = wordsOf(shownPath, slashDifference(asked.pathname, to.pathname));
-  if (to.origin === asked.origin) return words.here;
-  if (to.protocol === 'https:' && to.hostname === asked.hostname) return words.secure;
+  const texts = textsOf(shownPath, slashDifference(asked.pathname, to.pathname));
+  if (to.origin === asked.origin) return texts.sameOrigin;
+  if (to.protocol === 'https:' && to.hostname === asked.hostname) return texts.overTls;
   return 'another origin';
 }
 

@@ -1,7 +1,7 @@
-// A `fetch` for libraries that want one, over the HTTP client that also serves backends: the same address guard, the same certificate
+// A `fetch` for libraries that need one, over the HTTP client that also serves backends: the same address guard, the same certificate
 // authorities, and the same shares of connections. The response's body is read as fast as its reader takes it. Cold path.
 import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
-import { isInterimStatus } from './response-parser.js';
+import { isTemporaryRefusal } from './response-parser.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 
 interface FetchBounds {
@@ -25,7 +25,7 @@ export interface FetchedRequest {
 /** Final statuses of responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Of the response's headers there are those that `UpstreamHandler.onHead` tells. Follows no redirect. */
+/** Makes a request. The response has only the headers that `UpstreamHandler.onHead` passes; redirects are not followed. */
 export async function upstreamFetch(
   { http, subject, signal, takes, errorOf }: FetchBounds,
   { origin, pathname, search }: URL,
@@ -33,18 +33,18 @@ export async function upstreamFetch(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(errorOf(upstreamFault('answer-timeout', true)));
-    let into: ReadableStreamDefaultController<Uint8Array> | undefined;
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
     const fail = (fault: UpstreamFault): void => {
-      signal.removeEventListener('abort', onLate);
+      signal.removeEventListener('abort', onAbort);
       const error = errorOf(fault);
-      into?.error(error);
+      controller?.error(error);
       reject(error);
     };
-    const giveUp = (kind: UpstreamFaultKind): void => {
+    const abortWith = (kind: UpstreamFaultKind): void => {
       call.abort();
       fail(upstreamFault(kind));
     };
-    const onLate = (): void => giveUp('answer-timeout');
+    const onAbort = (): void => abortWith('answer-timeout');
     const request = plainRequest(
       subject,
       { origin, path: pathname + search },
@@ -55,7 +55,7 @@ export async function upstreamFetch(
     const call = http.dispatch(request, {
       onHead: (status, contentType, sessionId, _bodyBytes, hint) => {
         const stream = new ReadableStream<Uint8Array>({
-          start: (controller) => void (into = controller),
+          start: (created) => void (controller = created),
           pull: () => call.resume(),
           cancel: () => call.abort(),
         });
@@ -63,22 +63,22 @@ export async function upstreamFetch(
           const head = { status, headers: headersOf(status, contentType, sessionId, hint) };
           resolve(new Response(BODILESS.has(status) ? null : stream, head));
         } catch {
-          // Such a response cannot exist. An exception must not reach the socket's read callback: nothing catches it there.
-          giveUp('answer-invalid');
+          // `Response` refuses some statuses. The exception must not reach the socket's read callback, where nothing catches it.
+          abortWith('answer-invalid');
         }
       },
       onData: (piece) => {
-        if (!takes(piece)) return giveUp('answer-too-large');
-        into?.enqueue(new Uint8Array(piece));
-        if ((into?.desiredSize ?? 0) <= 0) call.pause();
+        if (!takes(piece)) return abortWith('answer-too-large');
+        controller?.enqueue(new Uint8Array(piece));
+        if ((controller?.desiredSize ?? 0) <= 0) call.pause();
       },
       onEnd: () => {
-        signal.removeEventListener('abort', onLate);
-        into?.close();
+        signal.removeEventListener('abort', onAbort);
+        controller?.close();
       },
       onFault: fail,
     });
-    signal.addEventListener('abort', onLate, { once: true });
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }
 
@@ -88,7 +88,7 @@ function headersOf(status: number, contentType: string, sessionId: string, hint:
       ? 'set-cookie'
       : status < 400
         ? 'location'
-        : isInterimStatus(status)
+        : isTemporaryRefusal(status)
           ? 'retry-after'
           : 'www-authenticate';
   const headers = new Headers({ 'content-type': contentType, 'mcp-session-id': sessionId });

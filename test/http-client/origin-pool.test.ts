@@ -393,7 +393,7 @@ t.test('a call whose connections are lost before it is written is not tried with
   const call = send(pool, 'a', outcomes);
   for (let loss = 0; loss <= connectionBounds.upstreamUnsentTriesMax; loss += 1) {
     t.equal(outcomes.size, 0, `after ${loss} losses`);
-    pool.onOver(call);
+    pool.onCallOver(call);
     pool.onLost(call.connection!, call, undefined);
   }
   t.same(outcomes.get('a'), { kind: 'connection-lost', isUnsent: true });

@@ -273,12 +273,12 @@ t.test('small reads are counted, then timed, then kept, and have turns of their 
   const bytes = connectionBounds.upstreamSmallReadBytesMax;
   const { turnMs } = limits;
   const read = (count: number): number =>
-    Array.from({ length: count }, () => turns.isKept(bytes, 'a')).filter(Boolean).length;
+    Array.from({ length: count }, () => turns.mustKeep(bytes, 'a')).filter(Boolean).length;
   t.equal(read(untimed + 1), 0);
   nowMs += turnMs;
   t.equal(read(untimed - 1), 0, 'the clock is looked at now and then');
   t.equal(read(10), 9, 'the time is over but for one late read');
-  t.notOk(turns.isKept(bytes + 1, 'a'), 'that of larger ones is another');
+  t.notOk(turns.mustKeep(bytes + 1, 'a'), 'that of larger ones is another');
   t.notOk(turns.notePiece(100_000, undefined));
   const small = ['a', 'a', 'a', 'b'].map((subject) => new Reader(subject));
   const large = new Reader('c');
@@ -343,7 +343,7 @@ t.test('a connection that was let go but had no time to be read from is the firs
   // In each turn, the first connection is read from, and takes all of the turn's time.
   while (order.length < 24) {
     await new Promise(setImmediate);
-    const letGo = readers.filter(({ isReading, place }) => isReading && place.letGoInTurn !== -1);
+    const letGo = readers.filter(({ isReading, place }) => isReading && place.releasedInTurn !== -1);
     const [reader] = letGo.sort((a, b) => a.letGoNumber - b.letGoNumber);
     if (reader === undefined) continue;
     order.push(readers.indexOf(reader));

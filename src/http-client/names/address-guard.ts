@@ -3,7 +3,7 @@
 // may have changed its addresses since the last check. Loopback and private networks are allowed: backends live there.
 import { BlockList, isIP } from 'node:net';
 
-/** Also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
+/** Addresses for `address-refused`. A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
 const refused = new BlockList();
 // Unspecified addresses connect to this machine, even where loopback is not intended.
 refused.addSubnet('0.0.0.0', 8, 'ipv4');
@@ -45,7 +45,7 @@ export class AddressGuard {
     }
   }
 
-  /** @param address as `net` writes it, with or without a zone; a host name never has an obstacle here. */
+  /** @param address as `net` writes it, with or without a zone. @returns `undefined` if allowed, and for a host name. */
   obstacleOf(address: string): AddressObstacle | undefined {
     const bare = address.split('%', 1)[0] ?? '';
     const version = isIP(bare);
@@ -70,7 +70,7 @@ function addressIn(host: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-/** A name with a single forbidden address is treated as an attack, whatever its other addresses are. */
+/** @param addresses of one name: a single forbidden one is treated as an attack, whatever the others are. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
     const obstacle = guard.obstacleOf(address);

@@ -7,13 +7,13 @@ import { isIPv6 } from 'node:net';
 /** Addresses kept of one name. Beyond that, further ones are left out. */
 export const ADDRESSES_PER_NAME_MAX = 32;
 
-// The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4). Within a family each process
-// has its own fixed order: sessions stay with the address they were opened at for as long as the name has it, while several processes
-// spread over several addresses.
-
 const ownSeed = randomBytes(16);
 
-/** @param seed decides the order within an address family */
+/**
+ * The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4).
+ * @param seed decides the order within an address family. It is fixed for a process, so that sessions stay with the address at which they
+ *   were opened, and differs between processes, so that these spread over the addresses.
+ */
 export function orderAddresses(addresses: readonly string[], seed: Buffer = ownSeed): readonly string[] {
   const rank = new Map(addresses.map((address) => [address, rankOf(address, seed)]));
   const ranked = [...rank.keys()].sort((one, other) => (rank.get(one) ?? 0) - (rank.get(other) ?? 0));
@@ -29,8 +29,8 @@ function rankOf(address: string, seed: Buffer): number {
 }
 
 /**
- * Wait for IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After that, the addresses
- * already known are used.
+ * Time to wait for the IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After that, the
+ * addresses already known are used.
  */
 export const SECOND_ADDRESS_KIND_MS = 50;
 
@@ -41,16 +41,16 @@ export type NameAnswer =
   /** The name servers do not respond, or respond with nothing usable. */
   | { readonly kind: 'failed' };
 
-/** The outcome for one address family; `undefined` while it is pending. */
-type Part = NameAnswer | undefined;
+/** The answer for one address family; `undefined` while it is pending. */
+type FamilyAnswer = NameAnswer | undefined;
 
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };
 const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 /**
- * @param candidates full names, tried one after the other until one is found
- * @param onAnswer called once, or twice when the second address family is late; the second call has the addresses of both
+ * @param candidates full names, tried one after the other until one is found.
+ * @param onAnswer called once, or twice when one address family is late: the second time with the addresses of both.
  */
 export function queryName(
   resolver: Resolver,
@@ -70,21 +70,21 @@ export function queryName(
 }
 
 function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnswer) => void): void {
-  const parts: [six: Part, four: Part] = [undefined, undefined];
-  let late: NodeJS.Timeout | undefined;
-  const settle = (index: 0 | 1, part: NameAnswer): void => {
-    parts[index] = part;
-    const [six, four] = parts;
-    clearTimeout(late);
+  const answers: [six: FamilyAnswer, four: FamilyAnswer] = [undefined, undefined];
+  let lateTimer: NodeJS.Timeout | undefined;
+  const onFamily = (index: 0 | 1, answer: NameAnswer): void => {
+    answers[index] = answer;
+    const [six, four] = answers;
+    clearTimeout(lateTimer);
     if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
     // Some name servers never respond for one address family (RFC 8305, 3: do not delay the other family for long).
-    else if (part.kind === 'found') late = setTimeout(() => onAnswer(part), SECOND_ADDRESS_KIND_MS);
+    else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), SECOND_ADDRESS_KIND_MS);
   };
-  resolver.resolve6(name, { ttl: true }, (error, records) => settle(0, partOf(error, records)));
-  resolver.resolve4(name, { ttl: true }, (error, records) => settle(1, partOf(error, records)));
+  resolver.resolve6(name, { ttl: true }, (error, records) => onFamily(0, answerOf(error, records)));
+  resolver.resolve4(name, { ttl: true }, (error, records) => onFamily(1, answerOf(error, records)));
 }
 
-function partOf(error: NodeJS.ErrnoException | null, records: readonly RecordWithTtl[] | undefined): NameAnswer {
+function answerOf(error: NodeJS.ErrnoException | null, records: readonly RecordWithTtl[] | undefined): NameAnswer {
   if (error !== null) return NOT_FOUND_CODES.has(error.code ?? '') ? NOT_FOUND : FAILED;
   if (records === undefined || records.length === 0) return NOT_FOUND;
   return {

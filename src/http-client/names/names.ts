@@ -81,18 +81,19 @@ export class NameWait extends ListNode {
   }
 }
 
+/** What is known of one name, and who waits for its look-up. */
 class Entry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
-  /** Until this time the outcome is used without asking again. */
+  /** Until this time, `outcome` is used without a query. */
   freshUntilMs = 0;
-  /** Until this time its addresses may be used when no newer ones are available. */
+  /** Until this time, the addresses may be used if the name servers do not answer. */
   staleUntilMs = 0;
   readonly waits = new ListNode();
   /** Subjects whose look-ups of this name are waiting for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** A look-up has failed or is overdue, at the name servers or in the queue: until an answer comes, the old addresses serve at once. */
+  /** A look-up has failed or takes long, at the name servers or in the queue: until an answer comes, the old addresses are used at once. */
   isSilent = false;
 
   constructor(name: string) {
@@ -101,13 +102,13 @@ class Entry {
 }
 
 export class Names {
-  /** Checks addresses before a connection, whether found here or given literally. */
+  /** Checks the addresses to connect to, whether they were looked up or stand in a URL. */
   readonly guard: AddressGuard;
-  readonly #hosts;
-  readonly #settings;
+  readonly #hostsFile;
+  readonly #resolverSettings;
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
-  /** Ordered by last use, the most recent last. */
+  /** By name, the most recently used last. */
   readonly #entries = new Map<string, Entry>();
   /** Look-ups in progress. */
   readonly #asking: Quota;
@@ -119,14 +120,14 @@ export class Names {
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#nameServers = options.nameServers;
     this.guard = new AddressGuard(options.allowedNetworks);
-    this.#hosts = this.#watch(options.hostsPath ?? '/etc/hosts', parseHostsFile);
+    this.#hostsFile = this.#watch(options.hostsPath ?? '/etc/hosts', parseHostsFile);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
-    this.#settings = this.#watch(settingsPath, parseResolverSettings);
+    this.#resolverSettings = this.#watch(settingsPath, parseResolverSettings);
     const { lookUpsMax = 16_384, lookUpsPerSubjectMax } = options;
     this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
-  /** The outcome for a name that is available without a query; `undefined` when the name has to be looked up. */
+  /** The outcome that is available without a query; `undefined` when the name has to be looked up. */
   known(name: string): NameOutcome | undefined {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
@@ -136,30 +137,27 @@ export class Names {
     return entry.isSilent ? this.#oldAddresses(entry) : undefined;
   }
 
-  /**
-   * Looks a name up.
-   * @param onDone called once unless the wait is abandoned, and never synchronously
-   */
+  /** Looks a name up. @param onDone called once unless the wait is abandoned, and never synchronously. */
   lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
     const wait = new NameWait(onDone);
     const known = this.known(name);
     if (known !== undefined) {
       new ListNode().append(wait);
-      process.nextTick(() => this.#tell(wait, known));
+      process.nextTick(() => this.#settle(wait, known));
       return wait;
     }
     const entry = this.#entryOf(name);
     entry.waits.append(wait);
     if (!entry.isAsking) {
       const refusal = this.#ask(entry, subject);
-      if (refusal !== undefined) process.nextTick(() => this.#tell(wait, this.#oldAddresses(entry) ?? refusal));
+      if (refusal !== undefined) process.nextTick(() => this.#settle(wait, this.#oldAddresses(entry) ?? refusal));
     }
     return wait;
   }
 
   /**
-   * The addresses of a name in use; starts a look-up when they are out of date.
-   * @returns `undefined` when no addresses are known
+   * The addresses of a name that has open connections; starts a look-up when they are out of date.
+   * @returns `undefined` when no addresses are known.
    */
   refreshed(name: string, subject: string): readonly string[] | undefined {
     const own = this.#ownAddresses(name);
@@ -175,12 +173,15 @@ export class Names {
     return this.#entries.get(name)?.isAsking === true;
   }
 
-  /** A file that is missing, unreadable or too large counts as empty. */
+  /** Watches a file; one that is missing, unreadable or too large counts as empty. */
   #watch<Content>(path: string, parse: (text: string) => Content): WatchedFile<Content> {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /** Cancels look-ups in progress, and their waiters are told that there is no answer. Look-ups that only wait for a turn are dropped. */
+  /**
+   * Cancels the look-ups in progress, whose waiters get `not-answered`. Those that wait for a turn are dropped, and their waiters get
+   * nothing.
+   */
   close(): void {
     this.#resolver?.cancel();
     this.#resolver = undefined;
@@ -188,10 +189,10 @@ export class Names {
     this.#entries.clear();
   }
 
-  /** Names that need no name server: those of the hosts file, and `localhost` (RFC 6761). */
+  /** The addresses of a name that needs no name server: of the hosts file, and of `localhost` (RFC 6761). */
   #ownAddresses(name: string): readonly string[] | undefined {
     const bare = name.endsWith('.') ? name.slice(0, -1) : name;
-    const listed = this.#hosts.content.get(bare);
+    const listed = this.#hostsFile.content.get(bare);
     if (listed !== undefined) return listed;
     return bare === 'localhost' || bare.endsWith('.localhost') ? ['::1', '127.0.0.1'] : undefined;
   }
@@ -206,6 +207,7 @@ export class Names {
     return entry;
   }
 
+  /** Drops the least recently used entry without a look-up. */
   #dropOne(): void {
     for (const [name, entry] of this.#entries) {
       if (entry.isAsking || entry.queuedFor.size > 0) continue;
@@ -221,38 +223,38 @@ export class Names {
       this.#start(entry, subject);
       return undefined;
     }
-    const place = this.#queue.add(subject, { entry, subject });
-    if (!(place instanceof FairQueueEntry)) return place === 'key-full' ? 'share-used' : 'busy';
+    const queueEntry = this.#queue.add(subject, { entry, subject });
+    if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'key-full' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (this.#asking.isUsedUpBy(subject)) this.#queue.hold(subject);
-    // While there are old addresses, callers do not wait long for a turn either.
+    // Where there are old addresses, callers do not wait long for a turn either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
-    const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
-    setTimeout(serve, NAME_STALE_AFTER_MS).unref();
+    const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
+    setTimeout(serveIfQueued, NAME_STALE_AFTER_MS).unref();
     return undefined;
   }
 
-  /** The look-up counts already in its subject's quota. */
+  /** Starts a look-up that is already counted in its subject's quota. */
   #start(entry: Entry, subject: string): void {
     entry.isAsking = true;
-    // A silent name server is not waited for while there are addresses that were good a moment ago.
-    const patience = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
-    const end = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
+    // Nobody waits long for a silent name server while there are addresses within the grace period.
+    const staleTimer = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
+    const endTimer = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
     let isOver = false;
     const finish = (answer: NameAnswer): void => {
       if (!isOver) {
         isOver = true;
-        clearTimeout(patience);
-        clearTimeout(end);
+        clearTimeout(staleTimer);
+        clearTimeout(endTimer);
         entry.isAsking = false;
         this.#take(entry, answer);
         this.#release(subject);
       } else if (answer.kind === 'found' && !entry.isAsking) {
-        // The full list after a partial one, or an answer after the time limit.
+        // The addresses of both families after those of one, or an answer after the time limit.
         this.#take(entry, answer);
       }
     };
-    queryName(this.#currentResolver(), candidatesOf(entry.name, this.#settings.content), finish);
+    queryName(this.#currentResolver(), candidatesOf(entry.name, this.#resolverSettings.content), finish);
   }
 
   #release(subject: string): void {
@@ -281,7 +283,7 @@ export class Names {
       if (!entry.isSilent) entry.outcome = answer.kind === 'not-found' ? 'not-found' : 'not-answered';
       entry.freshUntilMs = nowMs + NAME_FAULT_KEPT_MS;
     }
-    if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
+    if (entry.outcome !== undefined) this.#settleAll(entry, entry.outcome);
   }
 
   /** Addresses that are out of date but still within the grace period. */
@@ -293,16 +295,16 @@ export class Names {
     const addresses = this.#oldAddresses(entry);
     if (addresses === undefined) return;
     entry.isSilent = true;
-    this.#tellAll(entry, addresses);
+    this.#settleAll(entry, addresses);
   }
 
-  #tellAll(entry: Entry, outcome: NameOutcome): void {
-    const told = new ListNode();
-    told.takeAll(entry.waits);
-    for (let wait = told.next; wait instanceof NameWait; wait = told.next) this.#tell(wait, outcome);
+  #settleAll(entry: Entry, outcome: NameOutcome): void {
+    const waits = new ListNode();
+    waits.takeAll(entry.waits);
+    for (let wait = waits.next; wait instanceof NameWait; wait = waits.next) this.#settle(wait, outcome);
   }
 
-  #tell(wait: NameWait, outcome: NameOutcome): void {
+  #settle(wait: NameWait, outcome: NameOutcome): void {
     if (!wait.isLinked) return;
     wait.unlink();
     wait.onDone(outcome);
@@ -310,24 +312,20 @@ export class Names {
 
   /** The servers of a `Resolver` cannot be changed during a query, so changed settings need a new one. */
   #currentResolver(): Resolver {
-    const servers = this.#nameServers ?? this.#settings.content.nameServers;
-    const wanted = servers.join(' ');
-    if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;
+    const servers = this.#nameServers ?? this.#resolverSettings.content.nameServers;
+    const serversText = servers.join(' ');
+    if (this.#resolver !== undefined && this.#resolverServers === serversText) return this.#resolver;
     const resolver = new Resolver({ timeout: NAME_SERVER_MS_MAX, tries: NAME_SERVER_TRIES_MAX });
     resolver.setServers([...servers]);
     this.#resolver = resolver;
-    this.#resolverServers = wanted;
+    this.#resolverServers = serversText;
     return resolver;
   }
 }
 
-// Reads /etc/hosts, and the settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left
-// to c-ares or do not apply here.
+// Reads /etc/hosts, and of /etc/resolv.conf (resolv.conf(5)) the name servers, the search domains and `ndots`; c-ares handles the rest.
 
-/**
- * The machine's own table, /etc/hosts, which is consulted before any name server. Lower-case names, each with its addresses in the order in
- * which they are tried.
- */
+/** /etc/hosts, which takes precedence over name servers: lower-case names, each with its addresses in the order in which to try them. */
 type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 export function parseHostsFile(text: string): HostsTable {

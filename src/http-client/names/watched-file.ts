@@ -1,4 +1,4 @@
-// A small file that is read again when it has changed. Its status is checked at most once a second, and only when the content is asked for.
+// A small file that is read again when it has changed. Its status is checked at most once a second, and only when its content is needed.
 import { readFileSync, statSync } from 'node:fs';
 
 /** Time that a secret's file, `/etc/hosts` or `/etc/resolv.conf` counts as unchanged. After that, it is checked when it is next needed. */
@@ -18,7 +18,7 @@ export class WatchedFile<Content> {
   readonly #parse: (read: FileRead) => Content;
   readonly #nowMs: () => number;
   #known: { readonly version: string; readonly content: Content } | undefined;
-  #lookedAtMs = 0;
+  #checkedAtMs = 0;
 
   constructor(path: string, bytesMax: number, parse: (read: FileRead) => Content, nowMs: () => number) {
     this.#path = path;
@@ -29,14 +29,14 @@ export class WatchedFile<Content> {
 
   get content(): Content {
     const nowMs = this.#nowMs();
-    if (this.#known !== undefined && nowMs - this.#lookedAtMs < FILE_CHECK_MS) return this.#known.content;
-    this.#lookedAtMs = nowMs;
-    const { version, fault } = this.#look();
+    if (this.#known !== undefined && nowMs - this.#checkedAtMs < FILE_CHECK_MS) return this.#known.content;
+    this.#checkedAtMs = nowMs;
+    const { version, fault } = this.#check();
     if (this.#known?.version !== version) this.#known = { version, content: this.#parse(this.#read(fault)) };
     return this.#known.content;
   }
 
-  #look(): { readonly version: string; readonly fault: string } {
+  #check(): { readonly version: string; readonly fault: string } {
     try {
       const status = statSync(this.#path, { throwIfNoEntry: false });
       if (status === undefined) return { version: '', fault: ABSENT };

@@ -13,7 +13,7 @@ import {
 import { rpcCodes } from '../../shared/index.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import {
-  isInterimStatus,
+  isTemporaryRefusal,
   httpStatusFault,
   upstreamFault,
   type BackendRefusal,
@@ -51,8 +51,8 @@ export function readRefusal(
   const isUnauthorized = status === 401 && isUnauthorizedFault;
   if (!isUnauthorized && message !== undefined && isAnswerTo(plan, body, message)) return { answer: message };
   const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
-  if (told !== undefined || !isInterimStatus(status)) return { fault: told ?? statusFault(status, carriesSession) };
-  return { fault: { ...httpStatusFault(status), said: readSaidRefusal(body, error, hint) } };
+  if (told !== undefined || !isTemporaryRefusal(status)) return { fault: told ?? statusFault(status, carriesSession) };
+  return { fault: { ...httpStatusFault(status), refusal: readSaidRefusal(body, error, hint) } };
 }
 
 /** @param retryAfter seconds or an HTTP date; `''` when absent. */

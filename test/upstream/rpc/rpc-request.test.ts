@@ -291,7 +291,7 @@ t.test('refused: the status is reported, unless the error of the request itself 
     call.json('Nope', '', status);
     t.equal(request.status, status);
     const isForNow = status === 429 || status === 503;
-    t.same(listener.faults, [{ ...httpStatus(status), ...(isForNow && { said: { message: 'Nope' } }) }]);
+    t.same(listener.faults, [{ ...httpStatus(status), ...(isForNow && { refusal: { message: 'Nope' } }) }]);
     const other = start(t);
     other.call.json(ERROR, '', status);
     t.same(other.listener.answers, [`error ${ERROR}`], `${status} with the error`);
@@ -308,7 +308,7 @@ t.test('refused: the status is reported, unless the error of the request itself 
 t.test('refused for now: the fault says what the backend says, and when to try again', async (t) => {
   const inAMinute = new Date(Date.now() + 60_000).toUTCString();
   const foreign = ERROR.replace('7', 'null');
-  const cases: readonly [status: number, text: string, retryAfter: string, said: object][] = [
+  const cases: readonly [status: number, text: string, retryAfter: string, refusal: object][] = [
     [429, 'Slow down\n', '30', { message: 'Slow down', retryAfterSeconds: 30 }],
     [503, foreign, '0', { message: 'no', retryAfterSeconds: 0 }],
     [503, '<html>Unavailable</html>', '', {}],
@@ -316,14 +316,14 @@ t.test('refused for now: the fault says what the backend says, and when to try a
     [429, 'in a line of < 5', '', { message: 'in a line of < 5' }],
     [429, 'x'.repeat(limits.upstreamRefusalBytesMax), '', { message: 'x'.repeat(BACKEND_REFUSAL_CHARS_MAX) }],
   ];
-  for (const [status, text, retryAfter, said] of cases) {
+  for (const [status, text, retryAfter, refusal] of cases) {
     const { call, listener } = start(t);
     call.head(status, '', '', -1, retryAfter).data(text).end();
-    t.same(listener.faults, [{ ...httpStatus(status), said }]);
+    t.same(listener.faults, [{ ...httpStatus(status), refusal }]);
   }
   const { call, listener } = start(t);
   call.head(503, '', '', -1, inAMinute).end();
-  const seconds = listener.faults[0]?.said?.retryAfterSeconds ?? 0;
+  const seconds = listener.faults[0]?.refusal?.retryAfterSeconds ?? 0;
   t.ok(seconds > 0 && seconds <= 60, 'a date is told in seconds');
 });
 
