@@ -5,9 +5,6 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.
 import { dropOldest } from './reach/backend-endpoints.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
-// The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
-// fails.
-
 /** Backend origins whose last failure a worker remembers. Beyond that, the oldest is forgotten. */
 export const LAST_FAULTS_KEPT = 1_024;
 
@@ -18,10 +15,11 @@ export interface LastFault {
   /** Contains no address. */
   readonly reason: string;
   readonly during: 'request' | 'opening';
-  /** ISO 8601. */
+  /** In ISO 8601. */
   readonly at: string;
 }
 
+/** The last failure at each origin, of any caller's request or of an opening: shown to operators. Cold path. */
 export class LastFaults {
   /** By origin, oldest first. */
   readonly #faults = new Map<string, LastFault>();
@@ -56,16 +54,12 @@ export class BackendLog {
   readonly #logger: Logger;
   /** Backends last reported as unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
-
   /** The left-out tools that were last logged for each backend. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
-
   /** Virtual hosts whose differing extensions have been logged. */
   readonly #differing = new WeakSet<CompiledVirtualHost>();
-
-  /** Why an origin can never be reached as configured, as it was logged. */
+  /** What was logged of origins that can never be reached as configured: `<reason> <origin>`. */
   readonly #obstacles = new Set<string>();
-
   /** When a failed request to a backend was last logged, and how many have failed since then. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
@@ -82,7 +76,9 @@ export class BackendLog {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }
 
-  /** A request in an open session has failed. At most one line per backend and interval: the first failure at once, further ones as a count on the next line. */
+  /**
+   * A request in an open session has failed. Logs one line per backend and interval, with the count of failures not logged since the last.
+   */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
     this.lastFaults.note(backend, fault, 'request');
@@ -93,8 +89,11 @@ export class BackendLog {
       return;
     }
     this.#failures.set(backend, { loggedAtMs: nowMs, unloggedCount: 0 });
-    const others = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
-    this.#logger.warn({ ...whichOf(backend), reason: loggedReason(fault), ...others }, 'request to backend failed');
+    const unlogged = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
+    this.#logger.warn(
+      { ...logFieldsOf(backend), reason: loggedReason(fault), ...unlogged },
+      'request to backend failed',
+    );
   }
 
   /** Tools are left out of a list, each with the reason. Logged again only when the list of tools has changed. */
@@ -102,7 +101,7 @@ export class BackendLog {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;
     this.#leftOut.set(backend, text);
-    this.#logger.warn({ ...whichOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
+    this.#logger.warn({ ...logFieldsOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
   /** Backends of a virtual host give different settings to these extensions. */
@@ -118,12 +117,12 @@ export class BackendLog {
     const text = `${reason} ${backend.target.origin}`;
     if (this.#obstacles.has(text) || this.#obstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
     this.#obstacles.add(text);
-    this.#logger.warn({ ...whichOf(backend), reason }, 'backend unavailable');
+    this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');
   }
 
   onAvailable(backend: CompiledBackend): void {
     if (!this.#reasons.delete(backend)) return;
-    this.#logger.info(whichOf(backend), 'backend available again');
+    this.#logger.info(logFieldsOf(backend), 'backend available again');
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
@@ -132,11 +131,14 @@ export class BackendLog {
     if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
     if (this.#reasons.get(backend) === reason) return;
     this.#reasons.set(backend, reason);
-    this.#logger.warn({ ...whichOf(backend), reason }, 'backend unavailable');
+    this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');
   }
 }
 
-/** Many users' configs may name different backends alike. The path and the query may be as good as a password. */
-function whichOf({ name, target: { origin } }: CompiledBackend): { readonly backend: string; readonly origin: string } {
+/** With the origin, since different backends may have the same name; without path and query, which may contain secrets. */
+function logFieldsOf({ name, target: { origin } }: CompiledBackend): {
+  readonly backend: string;
+  readonly origin: string;
+} {
   return { backend: name, origin };
 }

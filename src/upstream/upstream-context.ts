@@ -25,6 +25,7 @@ export class OwnRequestIds {
   }
 }
 
+/** What an upstream session needs from its surroundings. */
 export interface UpstreamMeans {
   readonly http: HttpUpstream;
   /** For long-lived streams, on connections separate from calls: otherwise calls would wait for the connections that streams hold. */
@@ -32,22 +33,23 @@ export interface UpstreamMeans {
   readonly deadlines: DeadlineWheel;
   readonly options: Pick<UpstreamOptions, 'initializeTimeoutMs' | 'callIdleTimeoutMs'>;
   readonly oneWayRequests: OneWayRequests;
-  /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
+  /** Sends notifications and responses. Apart from `http`: a call may hold a connection while it waits for such a message. */
   readonly replies: OneWayRequests;
   readonly endpoints: BackendEndpoints;
   readonly ids: OwnRequestIds;
   /** The memory that large answers are counted in; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;
-  /** The credentials that the backend requires, if it does. */
+  /** @returns `undefined` for a backend that requires no credentials. */
   credentialsOf(backend: CompiledBackend, subject: string): Credentials | undefined;
   /** Milliseconds of a monotonic clock. */
   nowMs(): number;
-  /** A backend has said that one of its lists has changed, or has forgotten a session: then `method` is `''`. */
+  /** Lists of a backend may have changed. @param method its notification; `''` if its session was lost or its capabilities changed. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
-  /** Told of what happens to backends, for the log and for figures. */
+  /** Records what happens to backends, in the log and in figures. */
   readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
 }
 
+/** The same for the dataplane, where all members are present. */
 export interface UpstreamContext extends UpstreamMeans {
   readonly options: UpstreamOptions;
   readonly answerMemory: MessageMemory;

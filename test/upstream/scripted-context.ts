@@ -98,7 +98,7 @@ export class ScriptedContext implements UpstreamContext {
 
   /** Of alice's requests: where they are sent. */
   to(target: UpstreamTarget) {
-    return { subject: 'alice', target, place: { moved: undefined }, endpoint: this.endpoints.of(target) };
+    return { subject: 'alice', target, redirection: { moved: undefined }, endpoint: this.endpoints.of(target) };
   }
 
   nowMs(): number {

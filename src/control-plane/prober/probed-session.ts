@@ -81,7 +81,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
 
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
     super.onHandshake(result, metadata);
-    this.#said = result.said;
+    this.#said = result.resultJson;
   }
 
   async ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {

@@ -13,37 +13,38 @@ import {
 } from './origin-circuit.js';
 import type { Forgiven } from './forgiven.js';
 
-// Which subjects have recently waited in vain for one endpoint to answer `initialize`. Silence may be one caller's own doing (its headers,
-// its config's path), so it never closes an endpoint to others: a subject is held back only by its own experience, and even then gets one
-// try whenever its delay is over. Once two subjects have found the endpoint silent, a third is told so at once, while its own first try
-// continues in the background. Cold path.
+// A backend that does not answer `initialize`. The cause may be one caller's own (its headers, its config's path), so a silent endpoint is
+// not closed to other subjects: a subject is refused only after its own timeout, and gets one try whenever its delay is over. Once two
+// subjects have met silence, a third gets the fault at once, while its own first try continues in the background. Cold path.
 
 /** Subjects whose timeouts at one URL are remembered. Beyond that, the oldest is forgotten. */
 export const SILENCE_SUBJECTS_MAX = 64;
 
-interface Silence {
-  /** 0 while the subject has not waited in vain itself. */
+interface SubjectSilence {
+  /** 0 until one of the subject's own tries has timed out. */
   delayMs: number;
   retryAtMs: number;
-  /** Whether its one permitted try is in progress. */
+  /** Whether the subject's one permitted try is in progress. */
   isTrying: boolean;
 }
 
-/** How many subjects must find an endpoint silent before others are told that it is. */
+/** Subjects that must have met silence before others get its fault at once. */
 const WITNESSES_MIN = 2;
 
 /** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is in progress or was just made. */
 type OpeningAdmission = 'free' | 'trial' | 'refused';
 
+/** The subjects that have recently waited in vain for one endpoint. */
 class SilenceLedger {
-  readonly #silences = new Map<string, Silence>();
+  /** By subject, oldest first. */
+  readonly #silences = new Map<string, SubjectSilence>();
 
-  /** @param subject that is about to open a session; after `trial` it must report the outcome. */
+  /** @param subject is about to open a session; after `trial`, its outcome must be reported. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
     if (own === undefined) {
-      // Entries of pure trials are counted too, but they exist only if there were enough real witnesses.
+      // Subjects that have only a trial are counted too, but there are such only where enough others have met silence.
       if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
@@ -69,7 +70,7 @@ class SilenceLedger {
     if (own.delayMs === 0) this.#silences.delete(subject);
   }
 
-  #note(subject: string, silence: Silence): void {
+  #note(subject: string, silence: SubjectSilence): void {
     dropOldest(this.#silences, SILENCE_SUBJECTS_MAX);
     this.#silences.set(subject, silence);
   }
@@ -100,13 +101,13 @@ export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
-  /** Whether the backend kept no session for the client of the modern era for which it was opened last. Hot path. */
+  /** Whether the backend made no session when it was last opened for a modern client. Hot path. */
   isSessionless = false;
   #answeredAtMs = -Infinity;
   /** The era that the backend was last found not to speak: remembered for a limited time, since backends get upgraded. */
   #refusedEra: Era | undefined;
   #eraRefusedAtMs = 0;
-  /** Present only while some subject waits in vain, or has done so recently. */
+  /** `undefined` unless some subject has waited in vain since the last answer. */
   #silence: SilenceLedger | undefined;
 
   constructor(circuit: OriginCircuit) {
@@ -151,7 +152,7 @@ export class BackendEndpoint {
     this.#refusedEra = undefined;
   }
 
-  /** Whether the subject may open a session here. A trial ends with any answer, with `onOpenFault` or with `onTrialOver`. */
+  /** Whether the subject may open a session at this URL. A trial ends with any answer, with `onOpenFault` or with `onTrialOver`. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     return this.#silence?.admit(subject, nowMs) ?? 'free';
   }
@@ -188,13 +189,13 @@ export interface OriginView {
   readonly origin: string;
   readonly state: CircuitState;
   readonly fault: UpstreamFault | undefined;
-  /** How often each thing was forgiven of its answers (forgiven.ts); `undefined` for nothing. */
+  /** How often each deviation of its backends' answers was forgiven (`FORGIVEN`); `undefined` for none. */
   readonly forgiven: Readonly<Partial<Record<Forgiven, number>>> | undefined;
 }
 
 export class BackendEndpoints {
   readonly #context: CircuitContext;
-  /** Both maps: oldest first. */
+  /** By origin, oldest first; `#endpoints` by URL. */
   readonly #circuits = new Map<string, OriginCircuit>();
   readonly #endpoints = new Map<string, BackendEndpoint>();
 

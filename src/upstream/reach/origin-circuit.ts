@@ -22,10 +22,7 @@ import type { Forgiven } from './forgiven.js';
 
 /** First wait before an unreachable origin is probed, shortened at random by up to half. After that, it is probed, and the wait doubles. */
 export const PROBE_DELAY_MS_MIN = 200;
-/**
- * Longest wait before an unreachable origin is probed; short, so that an origin that is back is found soon. After that, the wait grows no
- * further.
- */
+/** Longest wait before such a probe; short, so that a reachable origin is found soon. After that, the wait grows no further. */
 export const PROBE_DELAY_MS_MAX = 4_000;
 /**
  * Time without any request for an unreachable origin, or without another timeout of a silent URL. After that, probing stops, or the silence
@@ -52,6 +49,7 @@ export interface CircuitContext {
   nowMs(): number;
   /** From 0 up to 1: spreads the probes of many origins and many workers over time. */
   random(): number;
+  /** The probes in progress of all origins. */
   readonly probes: { count: number };
 }
 
@@ -63,7 +61,7 @@ const PROBE_PATH = '/';
 const PROBE_HEADERS = ['accept', 'application/json'];
 
 export class OriginCircuit {
-  /** How often each thing was forgiven of its backends' answers; `undefined` until something was. */
+  /** How often each deviation of its backends' answers was forgiven; `undefined` for none. */
   forgiven: Partial<Record<Forgiven, number>> | undefined;
   readonly #context: CircuitContext;
   readonly #origin: string;

@@ -25,7 +25,7 @@ export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
-/** What the refusal means, by its body, and the error in it if that is one. */
+/** Whether an HTTP error response has a certain meaning. @param error the JSON-RPC error in the body, if it is one. */
 type IsRefused = (plan: RequestPlan, status: number, body: Buffer, error: BackendMessage | undefined) => boolean;
 
 /** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
@@ -33,7 +33,7 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/** A backend may send its answer with an HTTP error status (R24): what has the request's id was carried out, whatever the status. */
+/** Reads an HTTP error response. It may be the answer (R24): a message with the request's id counts, whatever the status. */
 export function readRefusal(
   plan: RequestPlan,
   handler: RequestHandler,
@@ -42,22 +42,23 @@ export function readRefusal(
   hint: string,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
-  // Where the backend once redirected to there may be nothing any more.
-  (plan.stream ?? plan.place).moved = undefined;
+  // An earlier redirect may no longer be valid: the next request goes to the configured target.
+  (plan.stream ?? plan.redirection).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
   if (carriesSession && isSessionRefused(plan, status, body, error)) return { fault: upstreamFault('session-lost') };
   if (era !== undefined && isEraRefused[era](plan, status, body, error)) return { fault: upstreamFault('era-refused') };
   const isUnauthorized = status === 401 && isUnauthorizedFault;
   if (!isUnauthorized && message !== undefined && isAnswerTo(plan, body, message)) return { answer: message };
-  const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
-  if (told !== undefined || !isTemporaryRefusal(status)) return { fault: told ?? statusFault(status, carriesSession) };
-  return { fault: { ...httpStatusFault(status), refusal: readSaidRefusal(body, error, hint) } };
+  const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
+  if (handlerFault !== undefined || !isTemporaryRefusal(status))
+    return { fault: handlerFault ?? statusFault(status, carriesSession) };
+  return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, hint) } };
 }
 
 /** @param retryAfter seconds or an HTTP date; `''` when absent. */
-function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
-  const text = error === undefined ? plainTextIn(body) : saidIn(body, error).message;
+function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
+  const text = error === undefined ? plainTextIn(body) : errorTextIn(body, error).message;
   const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
   return {
@@ -66,19 +67,19 @@ function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryA
   };
 }
 
-/** A page of HTML, as proxies send, says nothing to a client; neither does anything but text. */
+/** The body as text; `''` for HTML, as proxies send it, and for bytes that are no text. */
 function plainTextIn(body: Buffer): string {
   const text = body.toString().trim();
   return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
 /**
- * What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. Each repetition is
- * bounded: it is asked of 64 KiB of a backend's text at once.
+ * What servers answer that do not know the session, as after a restart: `No valid session ID provided`, `Session not found`. Each
+ * repetition is bounded, because up to 64 KiB of a backend's text are matched at once.
  */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
-/** Whether a code of JSON-RPC is about a message, and not about the session in which it came. */
+/** Whether a JSON-RPC error code is about a message, and not about the session in which it was sent. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
   return code === rpcCodes.invalidParams || code === rpcCodes.internalError;
@@ -87,7 +88,7 @@ function isAboutMessage(code: unknown): boolean {
 /** The SDKs' code for an unknown session, which other servers use for other errors. */
 const SESSION_NOT_FOUND = -32001;
 
-/** Whether an answer that is an error, with any status, says that the backend does not know the session, so that it did not carry out the request. */
+/** Whether an error response says that the backend does not know the session, so that it did not carry out the request. */
 export function saysNoSession(
   { carriesSession }: Pick<RequestPlan, 'carriesSession'>,
   body: Buffer,
@@ -103,7 +104,7 @@ const isSessionRefused: IsRefused = (plan, status, body, error) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
-  const { code, message } = saidIn(body, error);
+  const { code, message } = errorTextIn(body, error);
   return error.idStart === -1 && !isAboutMessage(code) && NO_SESSION.test(message);
 };
 
@@ -111,13 +112,13 @@ const isSessionRefused: IsRefused = (plan, status, body, error) => {
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /**
- * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds as legacy servers
- * do to a request without a session, without the request's id.
+ * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds without the
+ * request's id, as legacy servers do to a request without a session.
  */
 const isModernRefused: IsRefused = (plan, status, body, error) => {
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
-  const { code, versions } = saidIn(body, error);
+  const { code, versions } = errorTextIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
   // A request that ended in an internal error may have been carried out.
@@ -130,7 +131,7 @@ const isModernRefused: IsRefused = (plan, status, body, error) => {
  */
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
-  const { code, versions } = saidIn(body, error);
+  const { code, versions } = errorTextIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
   if (code === rpcCodes.headerMismatch) return true;
   return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
@@ -140,6 +141,6 @@ const isEraRefused: Readonly<Record<Era, IsRefused>> = { legacy: isLegacyRefused
 
 const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
 
-function saidIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendErrorText {
+function errorTextIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendErrorText {
   return readBackendErrorText(body.subarray(bodyStart, bodyEnd));
 }

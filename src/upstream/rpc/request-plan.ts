@@ -14,15 +14,14 @@ import type {
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { RpcError } from '../../shared/index.js';
 
+/** A JSON-RPC id, as JSON: the bytes from `start` to before `end`. */
 export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
 }
 
-/**
- * Whether a message on the request's own response answers it. Some servers return a number as a string: nothing else is in flight there.
- */
+/** Whether a message on the request's own response answers it. A number id that comes back as a string is forgiven. */
 export function isAnswerTo(
   { id, endpoint }: Pick<RequestPlan, 'id' | 'endpoint'>,
   bytes: Buffer,
@@ -39,7 +38,7 @@ export function isAnswerType(contentType: string): boolean {
   return contentType === 'application/json' || contentType === 'text/event-stream';
 }
 
-/** The JSON text of a whole answer. */
+/** A whole answer without its byte order mark, if it has one. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
@@ -72,17 +71,18 @@ export interface RequestHandler {
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
-/** Where the backend has redirected a session's messages to, within its origin. What it tells one session is for that session alone. */
-export interface Place {
+/** Where the backend has redirected the messages of one session to, within its origin; `undefined` for nowhere. */
+export interface Redirection {
   moved: UpstreamTarget | undefined;
 }
 
 /** The stream that brings the answers to all requests of a session: `SseStream`. */
-export interface SharedStream extends Place {
-  /** Where messages are posted, as the server has named it. */
-  readonly named: UpstreamTarget;
-  /** Posts a request, and tells its reader what comes of that; nothing synchronously. */
+export interface SharedStream extends Redirection {
+  /** The URL that the server wants messages posted to, unless `moved` replaces it. */
+  readonly messageTarget: UpstreamTarget;
+  /** Posts a request. Its reader is never called synchronously. */
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
+  /** The request no longer waits for an answer. */
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
 
@@ -95,10 +95,10 @@ export interface SharedStreamReader extends UpstreamHandler {
 
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
-  /** As configured; `place` knows of redirects. */
+  /** As configured; `redirection` may replace it. */
   readonly target: UpstreamTarget;
-  readonly place: Place;
-  /** Learns whether the target responds. */
+  readonly redirection: Redirection;
+  /** Is informed whether the target responds. */
   readonly endpoint: BackendEndpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
@@ -107,8 +107,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceDeadline: boolean;
   /** Whether the request carries a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
-  /** Told each session id and the `set-cookie` lines of an answer, with the id that the request carried. */
-  readonly session?: { noteHead(sessionId: string, cookies: string, carried: string): void } | undefined;
+  /** Gets the session id and `set-cookie` lines of a response, and the session id that the request had; each `''` for none. */
+  readonly session?: { noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void } | undefined;
   readonly sessionId?: string;
   /** The era that the backend has spoken, so that a refusal of that era is recognised; `undefined` for requests that detect the era. */
   readonly era?: Era | undefined;
@@ -118,9 +118,9 @@ export interface RequestPlan extends OutgoingMessage {
   readonly hasTasks?: boolean;
   /** Whether 401 is a fault even with a JSON-RPC error in the body, because other credentials may be available. */
   readonly isUnauthorizedFault?: boolean;
-  /** The limit of bytes for a JSON answer or one event; the limit for any message when absent. */
+  /** Most bytes of a JSON answer or of one event; `limits.upstreamMessageBytesMax` when absent. */
   readonly answerBytesMax?: number;
-  /** The stream that brings the answer, where all requests of a session share one. */
+  /** For a server of the 2024-11-05 transport: the stream that brings the answers to all requests of the session. */
   readonly stream?: SharedStream | undefined;
   /** The connections for resuming an event stream that ended before the answer; without them the request fails. */
   readonly streams?: HttpUpstream | undefined;
@@ -136,7 +136,7 @@ export function cancelledNotification(id: IdSpan, reason: string): Buffer {
   return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);
 }
 
-/** A request in a session. @param id as JSON. @param members of its params, as JSON; `''` for none. */
+/** A request of the gateway's own in a session. @param id as JSON. @param members of its params, as JSON; `''` for none. */
 export function plainOwnRequest(id: Buffer, method: string, members: string): OutgoingMessage {
   const params = members === '' ? '' : `,"params":{${members}}`;
   return { body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}"${params}}`) };

@@ -21,7 +21,7 @@ import { Backoff, limits } from '../../shared/index.js';
 // When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
 // with a growing delay, and from the last complete event.
 
-/** Shortest `retry` of a backend that is honored, as a backend could close its stream all the time. A shorter one is raised to this. */
+/** Shortest `retry` of a backend that is honored, so that streams that keep ending cause no busy loop. A shorter one is raised to this. */
 export const BACKEND_RETRY_MS_MIN = 100;
 /** Longest `retry` of a backend that is honored. A longer one is reduced to this. */
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
@@ -42,15 +42,15 @@ export class Reconnection {
     this.#backoff.reset();
   }
 
-  /** @param parser of the stream that has ended. */
+  /** Notes the event id and the `retry` of a stream that has ended. */
   takeOver({ lastEventId, retryMs }: EventStreamParser): void {
     if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
   /**
-   * The delay before the next attempt, in ms. A stream that has ended is requested again when the backend says; after a failed attempt the
-   * growing delay applies too.
+   * The delay before the next attempt, in ms: the backend's `retry`, if it has sent one; after a failed attempt at least the growing delay.
+   * @param hasEnded false after a failed attempt.
    */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
@@ -60,7 +60,7 @@ export class Reconnection {
   }
 }
 
-/** Whether the id can be sent in a header unchanged; `TOO_LONG_ID` cannot. */
+/** Whether the id can be sent in a header unchanged. `TOO_LONG_ID` cannot, so such a stream is not resumed. */
 function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }
@@ -84,8 +84,8 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   /**
    * @param http whose connections the GETs use.
-   * @param reader of the answer: gets the stream's head, each time that it continues, its bytes and its end as from any call.
-   * @param isSent as for the call that brought the beginning.
+   * @param reader gets the head of each resumed stream, its bytes and its end, as from any call.
+   * @param isSent that of the call whose stream broke.
    */
   constructor(
     plan: RequestPlan,
@@ -122,15 +122,15 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   /**
-   * Whether the stream has brought more than those before it: one that always breaks at the same place only seems to be alive.
+   * Whether the current stream has brought more than earlier ones: a stream that always breaks at the same place is no progress.
    * @param lastEventId of the current stream so far.
    */
-  isFurther(lastEventId = ''): boolean {
+  hasProgressed(lastEventId = ''): boolean {
     if (this.#streamBytes > this.#longestBytes) return true;
     return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
   }
 
-  /** A complete event is progress, whatever came before. */
+  /** The current stream has brought a complete event, which is progress in any case. */
   noteEvent(): void {
     this.#longestBytes = 0;
   }
@@ -189,8 +189,8 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   #ask(): void {
     if (!this.#transition('waiting', 'asking')) return;
-    const { subject, place, headers } = this.#plan;
-    const target = place.moved ?? this.#plan.target;
+    const { subject, redirection, headers } = this.#plan;
+    const target = redirection.moved ?? this.#plan.target;
     const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
     this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
     if (this.#isPaused) this.#call.pause();

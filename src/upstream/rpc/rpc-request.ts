@@ -48,15 +48,15 @@ import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { Resumption } from './resumption.js';
 import { UnreadAnswer } from './unread-answer.js';
 
-/** Time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable. After that, it is cut. */
+/** Time for a backend to end its event stream after the answer, which keeps the connection usable. After that, the stream is cut. */
 export const ANSWERED_STREAM_MS_MAX = 1_000;
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
-const NOTHING = Buffer.alloc(0);
-/** What nearly every answer begins with. */
+const NO_BYTES = Buffer.alloc(0);
+/** `{`, with which nearly every answer begins. */
 const BRACE = 0x7b;
 
 export class RpcRequest implements SharedStreamReader, RoomWaiter {
@@ -66,7 +66,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   readonly #deadlines: DeadlineWheel;
   readonly #deadline: Deadline;
   #call: UpstreamCall;
-  /** The same object as `call`, once that is a resumption. */
+  /** Set once the stream is resumed; then the same object as `#call`. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
   #status = 0;
@@ -76,26 +76,26 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   #received: BodyCollector | undefined;
   /** A whole answer in one piece, for a handler that reads it in place: valid until the response ends, which is at once. */
   #whole: Buffer | undefined;
-  /** Used in place of `#received` for handlers that read large answers elsewhere. */
+  /** Takes the answer in place of `#received`, for a handler with `onUnread`. */
   readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
   /** A large message that is being read, or that was read and is being passed to the handler. */
   #reading: Scan | undefined;
-  /** Events that wait until the reading is done and the handler wants them; and how the stream has ended after them. */
+  /** Events that wait until `#reading` is done and the handler wants them. `#ending` is how the stream ended behind them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
   /** The memory held for a large answer or event, until the handler has it. */
   #room: MessageHold | undefined;
   /** The handler wants no more for now. */
   #isHeld = false;
-  #isExcused = false;
+  #isSilenceExcused = false;
   /** What may be read before the handler is asked for more, and the time spent so far; `undefined` for no limit. */
   #ration: { bytesLeft: number; spentMs: number } | undefined;
-  /** For a redirect, which is followed once. */
+  /** For sending the request again after a redirect; `undefined` once that was done. */
   #http: HttpUpstream | undefined;
-  /** Where it was sent last. */
+  /** The target that the request was last sent to. */
   #sentTo: UpstreamTarget;
 
   /** Sends the request. The handler is never called synchronously from the constructor. */
@@ -123,10 +123,10 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'waiting') return this.#onFurtherHead();
-    // The message was taken: what else the response says is of no interest.
+    // The server has accepted the message, and answers on the shared stream: the rest of this response does not matter.
     if (this.#plan.stream !== undefined && (status < 300 || this.#isBeingAnswered))
       return void this.#transition('waiting', 'event-stream');
-    this.#touch();
+    this.#restartSilenceDeadline();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
@@ -145,14 +145,14 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     }
   }
 
-  /** Nothing of a redirect is kept. */
+  /** Passes the session id and cookies of a response to the session, except those of a redirect. */
   #noteHead(status: number, sessionId: string, hint: string): void {
     const cookies = status < 300 ? hint : '';
     if ((status >= 300 && status < 400) || (sessionId === '' && cookies === '')) return;
     this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
   }
 
-  /** Of the response that continues the stream; any other head comes too late. */
+  /** Handles the head of the response that resumes the stream; any other further head is ignored. */
   #onFurtherHead(): void {
     if (this.#state !== 'resuming') return;
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
@@ -163,22 +163,22 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     switch (this.#state) {
       case 'json':
         if (this.#unread === undefined && this.#isReadInPlace(chunk)) {
-          // Its end follows in the same turn of the event loop.
+          // The end of the response follows in the same turn of the event loop.
           this.#whole = chunk;
           break;
         }
-        this.#touch();
+        this.#restartSilenceDeadline();
         if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
-        // The body of a response that has accepted a message is ignored.
+        // Without a parser, the answer comes on the shared stream, and the body of the response to the POST is ignored.
         if (this.#parser === undefined) break;
-        if (this.#resumption?.isFurther(this.#parser.lastEventId) !== false) this.#touch();
+        if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceDeadline();
         this.#chunk = chunk;
         if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // The reading that they wait for may have paused an earlier call than this one.
+        // These events wait for `#reading`, which may have paused the call before a resumption, and not this one.
         if (this.#events?.length) this.#call.pause();
         this.#countEvent();
         break;
@@ -195,25 +195,25 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
-  /** For `SseStream`. */
+  /** Called by `SseStream` with a message of this request. */
   onEvent(data: Buffer): void {
-    if (!this.#isHearing) return;
+    if (!this.#acceptsEvents) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
     this.#countWhole(data.length);
-    this.#touch();
+    this.#restartSilenceDeadline();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onEvent(data);
     this.#countEvent();
     this.#tryEnd();
   }
 
-  /** Whether its answer, or something else that belongs to it, has arrived and is not yet with the handler. */
+  /** Whether the answer, or another message of this request, has arrived but is not yet with the handler. */
   get #isBeingAnswered(): boolean {
     return this.#reading !== undefined || (this.#events !== undefined && this.#events.length > 0);
   }
 
-  /** Whether events are messages of this request: on a stream that requests share, they may be there before the head. */
-  get #isHearing(): boolean {
+  /** Whether events are accepted now: on a shared stream they may arrive before the head of the response to the POST. */
+  get #acceptsEvents(): boolean {
     return this.#state === 'event-stream' || (this.#state === 'waiting' && this.#plan.stream !== undefined);
   }
 
@@ -247,12 +247,12 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     else this.#fail(fault);
   }
 
-  /** For `SseStream`. */
+  /** Called by `SseStream` when the shared stream has ended. */
   onLost(fault: UpstreamFault): void {
     this.#fail(fault);
   }
 
-  /** Takes effect after the events that still wait. */
+  /** The stream has ended: handled once no event waits any more. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
     this.#ending ??= ending;
@@ -273,7 +273,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
   }
 
-  /** The deadline continues meanwhile: that a backend can be asked again is no sign of life. */
+  /** Begins to resume the stream, if possible. The deadline continues: a backend that can be asked again may still not answer. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     const { streams } = this.#plan;
     if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
@@ -284,13 +284,13 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
     this.#ending = undefined;
-    const isRested = this.#room?.isWaiting === true;
+    const wasWaitingForRoom = this.#room?.isWaiting === true;
     this.#room?.release();
     // A handler that holds the request has paused the previous call, so the pause is repeated; a wait for room was ended by the release
     // above, so its pause is undone.
     if (this.#isHeld) resumption.pause();
     else resumption.resume();
-    if (isRested) this.#touch();
+    if (wasWaitingForRoom) this.#restartSilenceDeadline();
     return true;
   }
 
@@ -299,7 +299,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
       this.#unread.end(() => this.#finish());
       return;
     }
-    const whole = this.#whole ?? this.#received?.bytes ?? NOTHING;
+    const whole = this.#whole ?? this.#received?.bytes ?? NO_BYTES;
     const bytes = whole[0] === BRACE ? whole : jsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
@@ -320,7 +320,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (message === undefined || !isAnswerTo(this.#plan, bytes, message))
       return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
-    // Kept until the next holder of the answer has counted it.
+    // The memory is held until the handler, which gets the answer, has counted it.
     const room = this.#room;
     this.#room = undefined;
     this.#finish();
@@ -329,17 +329,17 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #onEvent(data: Buffer): void {
-    if (!this.#isHearing) return;
+    if (!this.#acceptsEvents) return;
     this.#resumption?.noteEvent();
-    if (this.#resumption !== undefined && this.#reading === undefined) this.#touch();
+    if (this.#resumption !== undefined && this.#reading === undefined) this.#restartSilenceDeadline();
     if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));
   }
 
   #readLarge(data: Buffer): void {
-    this.#rest();
-    // Asynchronously: this may be inside the parser, whose chunk may contain more events.
+    this.#pauseReading();
+    // Called asynchronously, since `#readLarge` may run inside the parser, whose chunk may contain more events.
     const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
@@ -354,20 +354,20 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (message.kind === 'response' && !isAnswerTo(this.#plan, data, message)) {
       this.#fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
-      this.#tellAnswer(this.#owned(data), message);
+      this.#deliverAnswer(this.#owned(data), message);
     } else {
       this.#handler.onMessage(data, message);
     }
   }
 
-  #tellAnswer(bytes: Buffer, message: BackendMessage): void {
+  #deliverAnswer(bytes: Buffer, message: BackendMessage): void {
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
       this.#handler.onAnswer(bytes, message);
       return;
     }
-    this.#rest();
+    this.#pauseReading();
     this.#reading = this.#unread;
     this.#unread.takeWhole(bytes, () => {
       this.#reading = undefined;
@@ -378,7 +378,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#passOnParts();
   }
 
-  /** A part at a time: the handler holds the request until it wants the next one. */
+  /** Passes on parts of a large answer until the handler pauses the request. */
   #passOnParts(): void {
     while (!this.#isHeld && this.#unread?.tryPassOnPart() === true);
   }
@@ -390,7 +390,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   /** Passes waiting events to the handler, as long as it wants them, and reads on after the last. */
   #goOn(): void {
-    while (this.#reading === undefined && !this.#isHeld && this.#isHearing) {
+    while (this.#reading === undefined && !this.#isHeld && this.#acceptsEvents) {
       const event = this.#events?.shift();
       if (event === undefined) break;
       this.#onEvent(event);
@@ -399,7 +399,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#tryEnd();
     if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
     if (this.#room?.isWaiting === true) return;
-    if (this.#state !== 'answered') this.#touch();
+    if (this.#state !== 'answered') this.#restartSilenceDeadline();
     this.#call.resume();
   }
 
@@ -415,7 +415,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #onRefusal(): void {
-    const bytes = jsonOf(this.#received?.bytes ?? NOTHING, this.#plan);
+    const bytes = jsonOf(this.#received?.bytes ?? NO_BYTES, this.#plan);
     const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint);
     if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
@@ -431,7 +431,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
   }
 
-  /** Counts an incomplete event, which the parser keeps. A complete one is the handler's to count. */
+  /** Counts the memory of an incomplete event, which the parser keeps. The handler counts complete events. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
     if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
@@ -457,15 +457,13 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     };
   }
 
-  // The pace of reading: no faster than the handler wants and memory allows.
-
-  /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
+  /** Follows a redirect, once: the request was not carried out, so it may be sent again. Later requests go to the new target at once. */
   #tryFollow(status: number, location: string): boolean {
-    const { endpoint, target, place, stream, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.named ?? target);
+    const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
+    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.messageTarget ?? target);
     const http = this.#http;
-    // What leads nowhere is forgotten.
-    (stream ?? place).moved = http && moved;
+    // A redirect that cannot be followed also ends the effect of an earlier one.
+    (stream ?? redirection).moved = http && moved;
     if (moved === undefined || http === undefined) return false;
     this.#http = undefined;
     endpoint.onForgiven('redirect');
@@ -475,8 +473,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #send(http: HttpUpstream): UpstreamCall {
-    const { subject, stream, place, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
-    const target = (this.#sentTo = (stream ?? place).moved ?? stream?.named ?? this.#plan.target);
+    const { subject, stream, redirection, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
+    const target = (this.#sentTo = (stream ?? redirection).moved ?? stream?.messageTarget ?? this.#plan.target);
     const request = { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head } as const;
     return stream === undefined ? http.dispatch(request, this) : stream.dispatch(id, request, this);
   }
@@ -486,6 +484,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     return this.#call.isSent;
   }
 
+  // Flow control: the request reads no faster than the handler and the memory allow.
+
   get isHeld(): boolean {
     return this.#isHeld;
   }
@@ -494,7 +494,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   pause(): void {
     if (this.#state === 'done') return;
     this.#isHeld = true;
-    this.#rest();
+    this.#pauseReading();
   }
 
   resume(): void {
@@ -509,11 +509,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
   }
 
-  /** Whether it is the caller's turn to send something: the backend's silence does not count then. */
+  /** @param isExcused whether the backend waits for the caller: its silence does not count then. */
   excuseSilence(isExcused: boolean): void {
-    this.#isExcused = isExcused;
+    this.#isSilenceExcused = isExcused;
     if (this.#state === 'done' || this.#state === 'answered' || this.#isHeld || this.#reading !== undefined) return;
-    if (!isExcused) this.#touch();
+    if (!isExcused) this.#restartSilenceDeadline();
     else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
   }
 
@@ -524,23 +524,23 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#take(chunk);
     ration.spentMs += performance.now() - startMs;
     ration.bytesLeft -= chunk.length;
-    // After the answer nobody would ask for more: the stream has a moment to end by itself.
+    // After the answer no handler would resume the request, so it is not paused: the stream has a moment to end by itself.
     if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
     this.pause();
     this.#handler.onRationRead?.(ration.spentMs);
   }
 
   /** The silence from now on is the gateway's own, so a deadline on silence stops too. */
-  #rest(): void {
+  #pauseReading(): void {
     if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.cancel();
     this.#call.pause();
   }
 
-  #touch(): void {
-    if (this.#plan.isSilenceDeadline && !this.#isExcused && !this.#isHeld) this.#deadline.restart();
+  #restartSilenceDeadline(): void {
+    if (this.#plan.isSilenceDeadline && !this.#isSilenceExcused && !this.#isHeld) this.#deadline.restart();
   }
 
-  /** Counts a message that has already arrived completely, so there is nothing to wait for. */
+  /** Counts the memory of a message that has arrived completely, without waiting for room. */
   #countWhole(bytes: number): void {
     const { memory, subject } = this.#plan;
     if (memory === undefined || bytes < limits.countedFromBytes) return;
@@ -554,7 +554,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (memory === undefined) return;
     this.#room ??= memory.hold(subject, this);
     const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, this.#answerBytesMax));
-    if (outcome === 'wait') this.#rest();
+    if (outcome === 'wait') this.#pauseReading();
     else if (outcome !== 'room') this.onNoRoom(outcome);
   }
 

@@ -1,4 +1,4 @@
-// An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
+// A large list, which the list thread parses: it is passed on in parts as it arrives, and not assembled in this thread.
 import { addPiece, withoutByteOrderMark } from '../../bytes/index.js';
 import { limits, KIB } from '../../shared/index.js';
 
@@ -14,7 +14,7 @@ export class UnreadAnswer {
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
-  /** What is left of an assembled answer. */
+  /** What is still to be passed on of the answer given to `takeWhole`. */
   #whole: Buffer | undefined;
   #beforeLast: () => void = () => undefined;
 
@@ -47,7 +47,7 @@ export class UnreadAnswer {
     this.#beforeLast = beforeLast;
   }
 
-  /** Passes on the next part of it, since copying 60 MiB takes 30 ms. @returns whether there was one. */
+  /** Passes on the next part of that answer; in parts, because copying 60 MiB takes 30 ms. @returns whether there was one. */
   tryPassOnPart(): boolean {
     const whole = this.#whole;
     if (whole === undefined) return false;

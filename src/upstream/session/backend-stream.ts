@@ -19,15 +19,15 @@ export interface BackendStreamPlan {
   readonly memory: SessionShare;
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
-  /** The outcome of a GET is known: the backend listens, refuses, or cannot be reached now. */
+  /** The outcome of a GET is known. @param isStream false when the backend refuses the stream, or cannot be reached now. */
   onAnswered(isStream: boolean): void;
   /** A request or a notification; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   /** The backend has no such stream, or no longer has one. */
   onRefused?(): void;
   /**
-   * The backend may no longer know the session: it refuses the stream as one would that does not. Many others do so too, because they
-   * have no stream or have one already, so only the answer to a POST shows it.
+   * The backend may no longer know the session: it has refused the stream with a status that would mean this. Backends that have no stream,
+   * or have one already, use the same statuses, so only the answer to a POST can tell.
    */
   onSessionDoubtful(): void;
 }
@@ -66,7 +66,6 @@ export class BackendStream implements UpstreamHandler {
     return this.#isOffered;
   }
 
-  /** Closes the stream: its messages are no longer wanted. */
   close(): void {
     if (!this.#transition(this.#state, 'over')) return;
     this.#delay?.cancel();
@@ -128,9 +127,9 @@ export class BackendStream implements UpstreamHandler {
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
     const message = readBackendMessage(data);
-    // These messages are no progress: a stream that opens and ends at once, again and again, counts as failing.
-    const isFrame = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
-    if (!isFrame) this.#reconnection.noteProgress();
+    // Answers and acknowledgements are no progress: a stream that brings nothing else before it ends counts as failing.
+    const isNoProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
+    if (!isNoProgress) this.#reconnection.noteProgress();
     // Answers belong on the streams of their requests (S14). This stream may itself be a request's; then an error means that it is refused.
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
     else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();

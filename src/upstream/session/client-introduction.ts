@@ -19,12 +19,12 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** Callers with the same hash look the same to a backend. @param shown everything else that it tells callers apart by, as JSON. */
+/** Callers with the same hash look the same to a backend. @param others all else by which it can tell callers apart. */
 export function hashOfIntroduction(
   { clientInfo, capabilities }: ClientIntroduction,
-  shown: readonly unknown[],
+  others: readonly unknown[],
 ): string {
-  const hash = createHash('sha256').update(JSON.stringify([...shown, capabilities.length]));
+  const hash = createHash('sha256').update(JSON.stringify([...others, capabilities.length]));
   return hash.update(capabilities).update(clientInfo).digest('base64');
 }
 
@@ -47,15 +47,15 @@ export class Introductions {
   );
 
   /** @returns a copy, possibly shared by callers with the same bytes. */
-  of(said: ClientIntroduction): ClientIntroduction {
-    if (said === OWN_INTRODUCTION) return said;
-    if (introductionBytes(said) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(said);
-    const { clientInfo, capabilities } = said;
+  of(original: ClientIntroduction): ClientIntroduction {
+    if (original === OWN_INTRODUCTION) return original;
+    if (introductionBytes(original) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(original);
+    const { clientInfo, capabilities } = original;
     // Each part is one JSON object, so the end of the first is unambiguous.
     const key = clientInfo.toString('latin1') + capabilities.toString('latin1');
     let introduction = this.#known.get(key);
     if (introduction === undefined) {
-      introduction = copyOf(said);
+      introduction = copyOf(original);
       this.#known.set(key, introduction);
     }
     return introduction;

@@ -31,14 +31,14 @@ import {
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
-import type { Place, RequestHandler, RequestPlan } from '../rpc/request-plan.js';
+import type { Redirection, RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './known-mirrors.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
-  /** The result of `initialize` or `server/discover`, as JSON. */
-  readonly said: Buffer;
+  /** The result of `initialize` or `server/discover`. */
+  readonly resultJson: Buffer;
   /** Headers of every later request in the session: name, value, … */
   readonly headers: readonly string[];
   /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
@@ -60,7 +60,7 @@ const BEHIND_CLIENT_INFO = Buffer.from('}}');
 export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
-  readonly place: Place;
+  readonly redirection: Redirection;
   readonly endpoint: BackendEndpoint;
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
@@ -71,9 +71,9 @@ export interface HandshakePlan {
   readonly isUnauthorizedFault: boolean;
   /** Whether the session keeps the cookies that the backend sets. */
   readonly keepsCookies: boolean;
-  /** Whether the server has the 2024-11-05 transport: first comes its stream, on which it names the URL for messages. */
+  /** Whether the server has the 2024-11-05 transport: then its stream is opened first, on which it names the URL for messages. */
   readonly isSse: boolean;
-  /** The time by which it must be over, on the context's clock. */
+  /** When the handshake must be over, in ms of the context's clock. */
   readonly dueMs: number;
 }
 
@@ -110,21 +110,20 @@ export abstract class Handshake {
     session?: RequestPlan['session'],
     stream?: SseStream,
   ): RpcRequest {
-    const { subject, target, place, endpoint, isUnauthorizedFault } = this.plan;
+    const { subject, target, redirection, endpoint, isUnauthorizedFault } = this.plan;
     const { http, deadlines } = this.context;
-    const idSpan = { bytes: id, start: 0, end: id.length };
     return new RpcRequest(
       http,
       deadlines,
       {
         subject,
         target,
-        place,
+        redirection,
         endpoint,
         headers: withHeaders(headers, this.plan.headers),
         body,
         head,
-        id: idSpan,
+        id: { bytes: id, start: 0, end: id.length },
         deadlineMs: this.remainingMs,
         isSilenceDeadline: false,
         carriesSession: false,
@@ -139,19 +138,19 @@ export abstract class Handshake {
 }
 
 export class Initialization extends Handshake implements RequestHandler {
-  /** Every backend is offered the latest version, and one that refuses it, the newest of those that it names, or the caller's own (C05). */
+  /** The version to offer: the latest, and after a refusal the newest that the backend names, or the caller's own (C05). */
   #version = LATEST_PROTOCOL_VERSION;
-  /** The version to offer next, if the backend has refused the latest. */
-  #other: string | undefined;
+  /** What to offer after a refusal of the latest version; `undefined` for nothing. */
+  #nextVersion: string | undefined;
   #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
-  /** Of the stream, until the server has named its URL, and later of the notice. */
+  /** Of the SSE stream until its `endpoint` event, and later of `#notice`, the POST of `notifications/initialized`. */
   #deadline: Deadline | undefined;
-  /** For a server of the 2024-11-05 transport: takes everything, wherever the server wants it. */
+  /** For a server of the 2024-11-05 transport: its stream, through which messages are sent. */
   #stream: SseStream | undefined;
-  /** What the backend has said, while it has yet to take the notice. */
+  /** The result of `initialize`, from when `#notice` is sent. */
   #result: HandshakeResult | undefined;
-  /** Of the answer to `initialize`, and the cookies of all answers. */
+  /** The id in the answer to `initialize`, and the cookies of all answers; `''` for none. */
   #sessionId = '';
   #cookies = '';
   #isOver = false;
@@ -164,7 +163,7 @@ export class Initialization extends Handshake implements RequestHandler {
 
   #openStream(): void {
     const stream = (this.#stream = new SseStream(this.context, this.plan, {
-      onNamed: (cookies) => {
+      onEndpoint: (cookies) => {
         this.#deadline?.cancel();
         this.noteHead('', cookies);
         this.#initialize();
@@ -186,10 +185,10 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#request = this.ask(id, { body }, headers, this, this, this.#stream);
   }
 
-  noteHead(sessionId: string, lines: string): void {
+  noteHead(sessionId: string, cookieLines: string): void {
     this.#sessionId = sessionId;
-    if (lines === '' || !this.plan.keepsCookies) return;
-    this.#cookies = withCookies(this.#cookies, lines, this.#target);
+    if (cookieLines === '' || !this.plan.keepsCookies) return;
+    this.#cookies = withCookies(this.#cookies, cookieLines, this.#target);
   }
 
   abort(): void {
@@ -215,8 +214,8 @@ export class Initialization extends Handshake implements RequestHandler {
 
   /** Where messages go. */
   get #target(): UpstreamTarget {
-    const { place, target } = this.plan;
-    return this.#stream?.target ?? place.moved ?? target;
+    const { redirection, target } = this.plan;
+    return this.#stream?.target ?? redirection.moved ?? target;
   }
 
   onMessage(): void {
@@ -230,8 +229,8 @@ export class Initialization extends Handshake implements RequestHandler {
     if ('kind' in record) {
       this.#endSession({ sessionId, protocolVersion: this.#version });
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
-      if (message.isError) this.#noteOther(error);
-      if (this.#tryOther()) return;
+      if (message.isError) this.#noteNextVersion(error);
+      if (this.#tryNextVersion()) return;
       const isInternal = message.isError && readBackendErrorText(error).code === rpcCodes.internalError;
       this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
@@ -242,28 +241,28 @@ export class Initialization extends Handshake implements RequestHandler {
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
     const { kind, detail } = fault;
-    // Whatever its words, a caller that asked with its own version would not have got this answer for the version's sake.
+    // Whatever the words of a 400, the offered version may be its cause: a client that connected directly would have offered its own.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other ??= versionIfOfferable(this.plan.protocolVersion);
-    if (!this.#tryOther()) this.#fail(fault, isOfOtherEra(fault));
+      this.#nextVersion ??= versionIfOfferable(this.plan.protocolVersion);
+    if (!this.#tryNextVersion()) this.#fail(fault, isOfOtherEra(fault));
   }
 
-  #noteOther(error: Buffer): void {
+  #noteNextVersion(error: Buffer): void {
     if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other = versionToOfferNext(error.toString(), this.plan.protocolVersion);
+      this.#nextVersion = versionToOfferNext(error.toString(), this.plan.protocolVersion);
   }
 
   /** Initializes with another version, once, if the first was refused for its version, and so was not carried out. */
-  #tryOther(): boolean {
-    if (this.#other === undefined) return false;
-    this.#version = this.#other;
-    this.#other = undefined;
+  #tryNextVersion(): boolean {
+    if (this.#nextVersion === undefined) return false;
+    this.#version = this.#nextVersion;
+    this.#nextVersion = undefined;
     this.#initialize();
     return true;
   }
 
   faultOfError(error: Buffer): UpstreamFault | undefined {
-    this.#noteOther(error);
+    this.#noteNextVersion(error);
     const fault = initializeFault(error);
     return fault.kind === 'initialize-refused' ? undefined : fault;
   }
@@ -277,13 +276,13 @@ export class Initialization extends Handshake implements RequestHandler {
     const { subject } = this.plan;
     const target = this.#target;
     const handler: UpstreamHandler = {
-      onHead: (status, contentType, named, _bodyBytes, hint) => {
+      onHead: (status, contentType, newSessionId, _bodyBytes, hint) => {
         if (status >= 400) refusal = httpStatusFault(status);
         else if (status >= 300) refusal = redirectFault(status, hint, target);
         else {
-          // Nothing behind the head is wanted, and some servers never end it.
+          // The body is not needed, and some servers never end it.
           if (contentType === 'text/event-stream') this.#onNoticeOver(undefined);
-          this.#onConfirmed(result, named, hint);
+          this.#onConfirmed(result, newSessionId, hint);
         }
       },
       onData: () => {},
@@ -294,15 +293,15 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#notice = this.context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
-  /** The session is open. @param named the session id in the response. */
-  #onConfirmed({ record, said, headers }: HandshakeResult, named: string, cookies: string): void {
-    const sessionId = (record.sessionId && named) || record.sessionId;
+  /** The session is open. @param newSessionId the session id in the response; `''` for none. */
+  #onConfirmed({ record, resultJson, headers }: HandshakeResult, newSessionId: string, cookies: string): void {
+    const sessionId = (record.sessionId && newSessionId) || record.sessionId;
     this.noteHead(sessionId, cookies);
     const isChanged = sessionId !== record.sessionId || this.#cookies !== record.cookies;
     this.#isOver = true;
     const stream = this.#stream;
-    if (!isChanged) this.handler.onOpen({ record, said, headers, stream });
-    else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, said), stream });
+    if (!isChanged) this.handler.onOpen({ record, resultJson, headers, stream });
+    else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, resultJson), stream });
   }
 
   #onNoticeOver(fault: UpstreamFault | undefined): void {
@@ -316,19 +315,19 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   /** Ends a session that the backend made for a handshake that failed (C12). */
-  #endSession(made: Omit<Carried, 'cookies'> | undefined): void {
-    if (made === undefined || made.sessionId === '') return;
-    const { sessionId, protocolVersion } = made;
+  #endSession(session: Omit<SessionValues, 'cookies'> | undefined): void {
+    if (session === undefined || session.sessionId === '') return;
+    const { sessionId, protocolVersion } = session;
     const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
     const headers = [...own, ...this.plan.headers];
-    const { subject, place, target } = this.plan;
-    this.context.oneWayRequests.send(subject, place.moved ?? target, 'DELETE', headers, undefined);
+    const { subject, redirection, target } = this.plan;
+    this.context.oneWayRequests.send(subject, redirection.moved ?? target, 'DELETE', headers, undefined);
   }
 }
 
 /**
- * Whether a fault suggests the other era (N11): a server without sessions has no `initialize`, and most such servers say which versions they
- * speak. Any other refusal of what was not understood is worth one question.
+ * Whether a fault suggests the other era (N11): a server without sessions has no `initialize`, and most such servers say which versions
+ * they speak. Any other refusal that means "not understood" is worth one try.
  */
 function isOfOtherEra(fault: UpstreamFault): boolean {
   return OTHER_ERA_FAULTS.has(fault.kind) || isNotUnderstood(fault);
@@ -346,15 +345,16 @@ function initializeBody(id: Buffer, version: string, { capabilities, clientInfo 
   return Buffer.concat([before, capabilities, BEFORE_CLIENT_INFO, clientInfo, BEHIND_CLIENT_INFO]);
 }
 
-function resultOf(record: UpstreamSessionRecord, said: Buffer): HandshakeResult {
-  return { record, headers: sessionHeaders(record), said };
+function resultOf(record: UpstreamSessionRecord, resultJson: Buffer): HandshakeResult {
+  return { record, headers: sessionHeaders(record), resultJson };
 }
 
-type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
+/** What the headers of a session's requests repeat. */
+type SessionValues = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
-/** The headers of every request in a session (C09, C10). @param own of every request of this kind. */
+/** The headers of every request in a session (C09, C10). @param own those that do not depend on the session. */
 export function sessionHeaders(
-  { sessionId, protocolVersion, cookies = '' }: Carried,
+  { sessionId, protocolVersion, cookies = '' }: SessionValues,
   own = CONTENT_HEADERS,
 ): readonly string[] {
   const headers = [...own, 'mcp-protocol-version', protocolVersion];
@@ -364,7 +364,7 @@ export function sessionHeaders(
 }
 
 /** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */
-export function listeningHeaders(record: Carried, lastEventId: string): readonly string[] {
+export function listeningHeaders(record: SessionValues, lastEventId: string): readonly string[] {
   const headers = sessionHeaders(record, ['accept', 'text/event-stream']);
   return lastEventId === '' ? headers : [...headers, 'last-event-id', lastEventId];
 }

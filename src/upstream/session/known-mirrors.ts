@@ -1,9 +1,7 @@
-// What calls of tools depend on, as the backend last listed it to this upstream session; the lists of other sessions do not count: tool
-// parameters that calls must repeat in `mcp-param-*` headers, and what apps call the backend by. Kept in the session's memory, if any.
+// What calls depend on in the list of tools that the backend last gave to this upstream session (lists of other sessions do not count): the
+// parameters that a call must repeat in `mcp-param-*` headers, and the tool names and page URIs that MCP Apps of the backend use.
 import type { MirroredParam, ToolMirrors, ExtraCapability, Era } from '../../mcp/index.js';
 import { KIB } from '../../shared/index.js';
-
-// Plain data about an open upstream session, for the code that uses it and for the session's record.
 
 /** What is stored about an open upstream session: all that another process needs to continue it. */
 export interface UpstreamSessionRecord {
@@ -11,7 +9,7 @@ export interface UpstreamSessionRecord {
   readonly era: Era;
   /** The backend's session id; `''` when it gave none (C09), and in the modern era. */
   readonly sessionId: string;
-  /** The cookies that it has set for the session, as they are sent; absent for none. */
+  /** The cookies that the backend has set for the session, as a `cookie` header; absent or `''` for none. */
   readonly cookies?: string | undefined;
   /** The version with which the backend answered (decisions 2.4). */
   readonly protocolVersion: string;
@@ -19,7 +17,7 @@ export interface UpstreamSessionRecord {
   readonly capabilities: number;
   /** The experimental capabilities and extensions that it declared; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
-  /** Passed to the client with the session's `initialize`; `undefined` where another process opened the session. */
+  /** For the answer to the client's `initialize`; `undefined` for none, and where another process opened the session. */
   readonly instructions: string | undefined;
 }
 
@@ -30,7 +28,7 @@ export interface TextMemory {
   drop(bytes: number): void;
 }
 
-/** The same in bytes, for what waits or is incomplete: a part of the subject's share of session memory. */
+/** The same memory in bytes, for messages that wait or are incomplete: a part of the subject's share. */
 export interface SessionShare {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;
@@ -38,32 +36,33 @@ export interface SessionShare {
 }
 
 /**
- * Tools with `x-mcp-header` kept per upstream session, as JSON. Beyond that, further ones are not kept, except the tool whose call was last
- * refused, which comes first when the list is read for it.
+ * Characters of the tools with `x-mcp-header` that an upstream session keeps, as JSON. Beyond that, further ones are not kept; the tool
+ * whose call last missed its parameters is kept first.
  */
 export const MIRRORS_CHARS_MAX = 32 * KIB;
 
+/** The mirrored parameters of each tool, and the names that apps use. */
 export class KnownMirrors {
   readonly #memory: TextMemory;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
-  /** The tool whose parameters were last missed: it is kept first when there is no room for all. */
+  /** The tool that was last given to `miss`; `''` for none. */
   #missed = '';
 
   constructor(memory: TextMemory) {
     this.#memory = memory;
   }
 
-  /** @param tools all tools that have such parameters now. @param apps names of tools, and URIs of pages. */
+  /** Replaces all. @param tools those with mirrored parameters. @param apps the tool names and page URIs that apps use. */
   learn(tools: readonly ToolMirrors[], apps: readonly string[] = []): void {
     this.drop();
     const kept: ToolMirrors[] = [];
     let text = '';
     for (const tool of this.#inOrder(tools)) {
-      const words = JSON.stringify(tool);
-      if (text.length + words.length > MIRRORS_CHARS_MAX) break;
-      text += words;
+      const json = JSON.stringify(tool);
+      if (text.length + json.length > MIRRORS_CHARS_MAX) break;
+      text += json;
       kept.push(tool);
     }
     const names = apps.filter((name) => (text.length + name.length <= MIRRORS_CHARS_MAX ? (text += name) : ''));
@@ -80,12 +79,12 @@ export class KnownMirrors {
     return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
   }
 
-  /** Called when the tools are about to be listed because this tool's parameters are unknown. */
+  /** The tools are about to be listed because this tool's parameters are unknown: it is kept first when there is no room for all. */
   miss(tool: string): void {
     this.#missed = tool;
   }
 
-  /** Whether the tool has such parameters but they are unknown, because it was too large to be read. */
+  /** Whether the tool has mirrored parameters that are unknown, because the tool was too large to be read. */
   isUnread(tool: string): boolean {
     return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }
@@ -95,7 +94,7 @@ export class KnownMirrors {
     return this.#byTool.get(tool);
   }
 
-  /** Whether apps call the backend by this. */
+  /** Whether an app of the backend uses this tool name or page URI. */
   hasApp(name: string): boolean {
     return this.#apps.has(name);
   }

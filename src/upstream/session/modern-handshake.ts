@@ -19,11 +19,11 @@ import type { RequestHandler } from '../rpc/request-plan.js';
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 export class Discovery extends Handshake implements RequestHandler {
-  /** Of every request to a backend of this era: name, value, … */
+  /** Headers of every request to a backend of this era: name, value, … */
   readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
   /** Whether the backend has refused the version although it listed it among those it speaks. */
-  #isNamed = false;
+  #isVersionListed = false;
   #isSecondTry = false;
 
   constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
@@ -42,7 +42,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   onMessage(): void {
-    // Messages before the answer concern nothing that was asked for.
+    // Nothing was asked for that a message before the answer could be about.
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -59,7 +59,7 @@ export class Discovery extends Handshake implements RequestHandler {
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) {
-      this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
+      this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
       return versionsFault(versions);
     }
     return MODERN_CODES.has(code) ? upstreamFault('discover-refused') : undefined;
@@ -76,7 +76,7 @@ export class Discovery extends Handshake implements RequestHandler {
       this.handler.onOpen({
         record: { ...form, capabilities, named, instructions },
         headers: this.#headers,
-        said: body,
+        resultJson: body,
       });
     } else this.#onVersions(result.supportedVersions);
   }
@@ -90,7 +90,7 @@ export class Discovery extends Handshake implements RequestHandler {
 
   /** The backend says that it speaks only these versions: one may have sessions, or be this version after all (N05). */
   #onVersions(versions: readonly string[]): void {
-    this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
+    this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;
     this.handler.onFault(
       versionsFault(versions),
@@ -100,7 +100,7 @@ export class Discovery extends Handshake implements RequestHandler {
 
   /** Retries once: servers that are being replaced by newer ones may answer inconsistently. */
   #tryAgain(): boolean {
-    if (!this.#isNamed || this.#isSecondTry) return false;
+    if (!this.#isVersionListed || this.#isSecondTry) return false;
     this.#isSecondTry = true;
     this.#request = this.#discover();
     return true;

@@ -1,6 +1,6 @@
-// What a backend of MCP 2026-07-28 sends unasked, for one session: on the response to a `subscriptions/listen`, which names what is wanted.
-// When that changes, a new one is opened, and the previous one is closed once the backend has acknowledged the new one, so that nothing is
-// lost in between. Cold path.
+// What a backend of MCP 2026-07-28 sends unasked, for one session: on the response to a `subscriptions/listen`, whose filter names what is
+// wanted. When that changes, a new request is sent, and the previous one is closed once the backend has acknowledged the new one, so that
+// nothing is lost in between. Cold path.
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
@@ -22,13 +22,14 @@ export interface ModernListeningPlan {
   onAsking(): void;
   /** The backend has acknowledged what is wanted, refuses it or cannot be reached now, or nothing is wanted. */
   onAnswered(): void;
-  /** A backend that has acknowledged one before no longer knows the method. */
+  /** A backend that has acknowledged a `subscriptions/listen` before no longer knows the method. */
   onLost(): void;
   /** A notification, still with the id of the subscription; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
 
-interface Asked {
+/** A `subscriptions/listen`. */
+interface Listen {
   filter: string;
   /** What of the filter the backend does not honour, once it has acknowledged. */
   unhonoured?: RefusedSubscriptions | undefined;
@@ -37,9 +38,9 @@ interface Asked {
 
 export class ModernListening {
   readonly #plan: ModernListeningPlan;
-  #current: Asked | undefined;
-  #next: Asked | undefined;
-  #patience: Deadline | undefined;
+  #current: Listen | undefined;
+  #next: Listen | undefined;
+  #acknowledgementDeadline: Deadline | undefined;
   #isRenewing = false;
   #isOver = false;
   #isOffered = false;
@@ -54,12 +55,12 @@ export class ModernListening {
     return this.#isOver;
   }
 
-  /** Whether the backend has ever acknowledged one. */
+  /** Whether the backend has ever acknowledged a `subscriptions/listen`. */
   get isOffered(): boolean {
     return this.#isOffered;
   }
 
-  /** What is wanted but, as the backend said, will not be sent; `undefined` for nothing. */
+  /** What is wanted but, by the backend's acknowledgement, will not be sent; `undefined` for nothing. */
   get unhonoured(): RefusedSubscriptions | undefined {
     return this.#current?.unhonoured;
   }
@@ -75,14 +76,13 @@ export class ModernListening {
     });
   }
 
-  /** Closes everything: nothing is wanted any more. */
   close(): void {
     this.#isOver = true;
     this.#closeBoth();
   }
 
   #closeBoth(): void {
-    this.#patience?.cancel();
+    this.#acknowledgementDeadline?.cancel();
     this.#next?.stream?.close();
     this.#current?.stream?.close();
     this.#next = this.#current = undefined;
@@ -96,59 +96,59 @@ export class ModernListening {
       this.#plan.onAnswered();
       return;
     }
-    // One at a time: once this one is acknowledged, `#open` checks again what is wanted.
+    // Only one at a time awaits acknowledgement: after that, `#open` checks again what is wanted.
     if (this.#next !== undefined) return;
     this.#plan.onAsking();
-    const asked: Asked = { filter, stream: undefined };
-    this.#next = asked;
+    const listen: Listen = { filter, stream: undefined };
+    this.#next = listen;
     const { deadlines } = this.#plan;
-    this.#patience = deadlines.after(limits.remoteAnswerMsMax, () => {
-      if (asked.stream?.isOffered === true) this.#onAcknowledged(asked);
+    this.#acknowledgementDeadline = deadlines.after(limits.remoteAnswerMsMax, () => {
+      if (listen.stream?.isOffered === true) this.#onAcknowledged(listen);
     });
-    asked.stream = this.#streamOf(asked);
+    listen.stream = this.#streamOf(listen);
   }
 
-  #streamOf(asked: Asked): BackendStream {
+  #streamOf(listen: Listen): BackendStream {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
       // A stream that has ended is not resumed: a new one is opened with what is wanted then.
       ask: (_lastEventId, handler) => {
-        asked.filter = this.#plan.filter();
-        return this.#plan.ask(asked.filter, handler);
+        listen.filter = this.#plan.filter();
+        return this.#plan.ask(listen.filter, handler);
       },
       onAnswered: (isStream) => {
         if (!isStream) this.#plan.onAnswered();
       },
-      onMessage: (bytes, message) => this.#onMessage(asked, bytes, message),
-      onRefused: () => this.#onRefused(asked),
+      onMessage: (bytes, message) => this.#onMessage(listen, bytes, message),
+      onRefused: () => this.#onRefused(listen),
       onSessionDoubtful: () => {
         if (this.#isOffered) this.#plan.onLost();
       },
     });
   }
 
-  #onMessage(asked: Asked, bytes: Buffer, message: BackendMessage): void {
+  #onMessage(listen: Listen, bytes: Buffer, message: BackendMessage): void {
     if (message.method === 'notifications/subscriptions/acknowledged') {
-      asked.unhonoured = readUnhonoured(asked.filter, bytes, message);
-      this.#onAcknowledged(asked);
+      listen.unhonoured = readUnhonoured(listen.filter, bytes, message);
+      this.#onAcknowledged(listen);
     } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
   }
 
-  #onAcknowledged(asked: Asked): void {
+  #onAcknowledged(listen: Listen): void {
     this.#isOffered = true;
-    if (this.#next !== asked) return;
-    this.#patience?.cancel();
+    if (this.#next !== listen) return;
+    this.#acknowledgementDeadline?.cancel();
     this.#current?.stream?.close();
-    this.#current = asked;
+    this.#current = listen;
     this.#next = undefined;
     this.#open();
   }
 
-  #onRefused(asked: Asked): void {
-    if (this.#current === asked) this.#current = undefined;
-    if (this.#next === asked) {
-      this.#patience?.cancel();
+  #onRefused(listen: Listen): void {
+    if (this.#current === listen) this.#current = undefined;
+    if (this.#next === listen) {
+      this.#acknowledgementDeadline?.cancel();
       this.#next = undefined;
     }
     if (this.#current === undefined && this.#next === undefined) this.#isOver = true;

@@ -1,5 +1,5 @@
-// The parts of a message to a backend of MCP 2026-07-28 that describe it: the envelope in `params._meta`, and the headers that repeat parts
-// of the message. Cold path, except where a session is bridged to such a backend.
+// What a message to a backend of MCP 2026-07-28 has in addition: the envelope in `params._meta`, and headers that repeat parts of the
+// message. Cold path, except where a session is bridged to such a backend.
 import {
   TASKS_EXTENSION,
   CLIENT_CAPABILITIES_KEY,
@@ -23,7 +23,7 @@ const BEFORE_CAPABILITIES = Buffer.from(
 );
 const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
 
-/** The members of `_meta` in every request: what a session's `initialize` says only once. */
+/** The members of `_meta` in every request, as JSON: what `initialize` states once for a session. */
 export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
 }
@@ -51,7 +51,7 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
   };
 }
 
-/** @param name the backend's name for what the request is about; `''` for a method that has none. */
+/** @param name the backend's name for what the request is about; `''` for a method that has none. @param params headers: name, value, … */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
@@ -59,16 +59,16 @@ export function modernHead(method: string, name: string, params = NO_PARAMS): Mo
 /** Whether a name is too long for a head that must hold other headers too. Short names skip the exact check. */
 export function isNameTooLong(name: string): boolean {
   const max = MIRRORED_NAME_BYTES_MAX;
-  return name.length > max / ENCODED_BYTES_TIMES && headText(name).length > max;
+  return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;
 }
 
 /** A generous bound on the encoded bytes per UTF-16 unit: 3 bytes of UTF-8 become 4 of base64. */
-const ENCODED_BYTES_TIMES = 8;
+const ENCODED_BYTES_PER_CHAR_MAX = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 const ENCODED = /^=\?base64\?.*\?=$/i;
 
-/** A text as it can be sent in a head: in base64 if it could not be sent otherwise, or would look like base64. */
+/** A text as the value of a header: as `=?base64?…?=` if it cannot be sent otherwise, or would itself look like that. */
 export function headText(text: string): string {
   if (PLAIN.test(text) && !ENCODED.test(text)) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;

@@ -23,7 +23,7 @@ import {
   type UpstreamFault,
   type UpstreamFaultKind,
 } from '../../http-client/index.js';
-import type { Place } from '../rpc/request-plan.js';
+import type { Redirection } from '../rpc/request-plan.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 
 /** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
@@ -42,7 +42,7 @@ export type UpstreamSessionState = State;
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
-/** Faults that are answers, but no usable ones. */
+/** Faults of a backend that has answered, but speaks no version that can be used. */
 const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'discover-refused',
   'version-later',
@@ -57,7 +57,7 @@ interface Waiting {
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
-export abstract class UpstreamOpening implements Place {
+export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
   protected readonly context: UpstreamMeans;
   /** The caller's own introduction from its `initialize` (decisions 2.4). */
@@ -78,7 +78,7 @@ export abstract class UpstreamOpening implements Place {
   #askAgainAtMs = Infinity;
   #isOpenedAgain = false;
   #isTrial = false;
-  #isObstacleTold = false;
+  #isObstacleLogged = false;
   #lastFault: UpstreamFault | undefined;
   /** Created at the first failure. */
   #backoff: Backoff | undefined;
@@ -123,7 +123,7 @@ export abstract class UpstreamOpening implements Place {
     return this.#state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether it is being opened although the backend has been silent to everyone recently: nobody should wait for it for long. */
+  /** Whether it is being opened although the backend was silent to others recently: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.#state === 'opening';
   }
@@ -133,7 +133,7 @@ export abstract class UpstreamOpening implements Place {
     return this.endpoint.isSessionless || this.#backend.obstacle !== undefined;
   }
 
-  /** What is known of reaching the backend is known by this. */
+  /** The backend's URL: `endpoint` is that of this URL. */
   get url(): string {
     const { origin, path } = this.#backend.target;
     return origin + path;
@@ -149,14 +149,14 @@ export abstract class UpstreamOpening implements Place {
    * @param metadata of the request on whose behalf it is opened, here and below.
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    const shown = this.credentials?.refresh(metadata);
-    if (shown instanceof Promise)
-      void shown.then((fault) => wakeScheduler.run(this.subject, () => this.#whenShown(fault, metadata, waiter)));
-    else this.#whenShown(shown, metadata, waiter);
+    const refreshed = this.credentials?.refresh(metadata);
+    if (refreshed instanceof Promise)
+      void refreshed.then((fault) => wakeScheduler.run(this.subject, () => this.#openWith(fault, metadata, waiter)));
+    else this.#openWith(refreshed, metadata, waiter);
   }
 
   /** @param credentialFault why the credentials for the backend cannot be obtained, if so. */
-  #whenShown(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
+  #openWith(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#tryFault(credentialFault);
     if (fault !== undefined) waiter(fault);
     else if (this.#state === 'open') {
@@ -222,10 +222,10 @@ export abstract class UpstreamOpening implements Place {
     return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
   }
 
-  /** Counts once per session, however many requests find out. */
+  /** The backend can never be reached as configured: reported once per session. */
   #neverOpens(fault: UpstreamFault): UpstreamFault {
-    if (!this.#isObstacleTold) {
-      this.#isObstacleTold = true;
+    if (!this.#isObstacleLogged) {
+      this.#isObstacleLogged = true;
       this.context.log.onOpenFault(this.#backend, fault);
       this.context.log.onUnavailable(this.#backend, fault);
     }
@@ -246,10 +246,10 @@ export abstract class UpstreamOpening implements Place {
   }
 
   /**
-   * Opens it in the client's own era where the backend speaks that, whatever else it speaks, because a bridge between the eras is for those
-   * who cannot do otherwise (N11); in the other one where the backend's answer shows that it does not.
-   * @param plan of both tries: they have one deadline.
-   * @param firstFault of the try in the client's era, if this is the second.
+   * Tries to open the session in the client's own era, whatever else the backend speaks (N11), and in the other era only if the answer
+   * shows that the backend does not speak the client's.
+   * @param plan the same for both tries, which share one deadline.
+   * @param firstFault the fault of the first try, if this is the second.
    */
   #startHandshake(
     metadata: RequestMetadata,
@@ -270,8 +270,8 @@ export abstract class UpstreamOpening implements Place {
         const isNeither = firstFault !== undefined && (isOtherEra || ERA_FAULTS.has(fault.kind));
         // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
         if (isNeither) endpoint.forgetEras();
-        const told = isNeither ? firstFault : fault;
-        if (!this.#tryOpenAgain(told, metadata)) this.#onOpenFault(told);
+        const reported = isNeither ? firstFault : fault;
+        if (!this.#tryOpenAgain(reported, metadata)) this.#onOpenFault(reported);
       },
     });
   }
@@ -280,7 +280,7 @@ export abstract class UpstreamOpening implements Place {
     return {
       subject: this.subject,
       target: this.#backend.target,
-      place: this,
+      redirection: this,
       endpoint: this.endpoint,
       introduction: this.introduction,
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
@@ -369,7 +369,7 @@ export abstract class UpstreamOpening implements Place {
     this.tellWaiters(fault);
   }
 
-  /** Tells them in turns (fair/turn-scheduler.ts), because thousands of calls may be waiting. */
+  /** Calls the waiters in turns (fair/turn-scheduler.ts), because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -392,7 +392,7 @@ export abstract class UpstreamOpening implements Place {
     return this.#transition('open', 'idle');
   }
 
-  /** Closes the session for good. The waiting requests have yet to be told. */
+  /** Closes the session for good. The caller must then call `tellWaiters`. */
   protected tryClose(): boolean {
     if (this.#state === 'closed') return false;
     if (this.isTrial) this.endpoint.onTrialOver(this.subject);

@@ -39,7 +39,7 @@ import { errorsToBackends, type RpcError } from '../../shared/index.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
-function wordsOf(named: readonly ExtraCapability[] | undefined): string | undefined {
+function textOf(named: readonly ExtraCapability[] | undefined): string | undefined {
   return named?.map(({ name, value }) => name + value).join('');
 }
 
@@ -51,27 +51,27 @@ export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
 const NONE: readonly ExtraCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
-const NOTHING_CARRIED = { sessionId: '', protocolVersion: '' };
+const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
 /** What a client's session hears of its upstream sessions. */
 export interface UpstreamOwner {
-  /** The waiting requests go on after this. */
+  /** The upstream session is open; the waiting requests go on after this call. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
-  /** It was lost or closed. */
+  /** The upstream session was lost or closed. */
   onDropped(upstream: UpstreamSession): void;
-  /** Progress on the one stream of an SSE backend, to which nobody listens. @returns whether a request waits for it. */
+  /** Progress on the shared stream of an SSE backend that has no listener. @returns whether a request waits for it. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
-  /** The backend says that a list has changed, on whatever stream. */
+  /** The backend has notified that a list has changed, on any of its streams. */
   onListChanged(method: string): void;
 }
 
 export class UpstreamSession extends UpstreamOpening {
-  /** The client's session, if it is for one. */
+  /** The client's session; `undefined` where there is none. */
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextMemory;
-  /** What the backend said at the opening, as far as the session's memory has room for its texts. */
+  /** What the backend declared at the opening, as far as the session's memory has room for its texts. */
   #record: OwnRecord | undefined;
-  /** Kept longer than the record: a request that relies on them is what opens the session again. */
+  /** Capabilities, kept also when the record is dropped: a request that relies on them opens the session again. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
   /** Counted bytes of the record's session id and instructions, of the named capabilities, and of cookies. */
@@ -79,7 +79,7 @@ export class UpstreamSession extends UpstreamOpening {
   #instructionBytes = 0;
   #namedBytes = 0;
   #cookieBytes = 0;
-  /** Created for the first tool that has some. */
+  /** Created when the backend first lists a tool with mirrored parameters, or an app. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
   /** For a backend of transport SSE: the stream that carries the whole open session. */
@@ -102,20 +102,20 @@ export class UpstreamSession extends UpstreamOpening {
     this.#memory = memory;
   }
 
-  /** What the backend said about itself; `undefined` unless the session is open. */
+  /** What the backend declared; `undefined` unless the session is open. */
   get record(): UpstreamSessionRecord | undefined {
     return this.#record;
   }
 
-  /** What the backend declared when it was last opened, as bits of `capability`; without tasks where callers can have none. */
+  /** What the backend declared at the last opening, as bits of `capability`; without tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
     const known = this.#capabilities;
     return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASK_CAPABILITY;
   }
 
   /**
-   * The extensions and experimental capabilities that the backend declared when it was last opened. The latter are nothing but methods: none
-   * where the config hides any of the backend's items from callers, as what a method outside the lists can reach is unknown.
+   * The extensions and experimental capabilities that the backend declared at the last opening. The latter are left out where the config
+   * hides any of the backend's items: their methods might reach a hidden one.
    */
   get named(): readonly ExtraCapability[] {
     const named = this.#named ?? NONE;
@@ -126,23 +126,23 @@ export class UpstreamSession extends UpstreamOpening {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
-  /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
+  /** The backend has listed its tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
     this.mirrors?.learn(tools, apps);
   }
 
-  /** The parameters that a request for this repeats in headers, as far as the backend has listed them here. */
+  /** The parameters of the tool `name` that a call must repeat in headers, as far as this session has read the backend's list. */
   mirroredBy(method: string, name: string): readonly MirroredParam[] | undefined {
     return method === 'tools/call' ? this.mirrors?.of(name) : undefined;
   }
 
-  /** The tools are about to be listed because this tool's headers are unknown. */
+  /** The tools are about to be listed because this tool's mirrored parameters are unknown. */
   missMirrors(tool: string): void {
     (this.mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
   }
 
-  /** Whether the backend keeps a session that must be ended explicitly. */
+  /** Whether the backend keeps a session, so that it must get a farewell. */
   get hasToBeTold(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
   }
@@ -152,7 +152,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.#record?.era === 'modern';
   }
 
-  /** The members of the `_meta` of each such request. */
+  /** The members of `_meta` in each such request, as JSON. */
   get envelope(): Buffer {
     const introduction = this.introduction;
     return (this.#envelope ??= envelopeOf(this.era === 'legacy' ? withoutTasks(introduction) : introduction));
@@ -168,7 +168,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /**
    * Sends a JSON-RPC request in the open session.
-   * @param message the whole request; `id` stands in it or in the message it was made from.
+   * @param message the whole request; `id` lies in its bytes, or in those of the message from which it was made.
    */
   request(
     { body, leftOut, putIn, trace, head }: OutgoingMessage,
@@ -187,7 +187,7 @@ export class UpstreamSession extends UpstreamOpening {
         subject: this.subject,
         memory: this.context.answerMemory,
         target: this.backend.target,
-        place: this,
+        redirection: this,
         endpoint: this.endpoint,
         headers: this.#headersWith(metadata),
         body,
@@ -222,14 +222,14 @@ export class UpstreamSession extends UpstreamOpening {
       onDone?.();
       return;
     }
-    this.#whenShown(metadata, () => this.#sendNow(message, metadata, onDone));
+    this.#refreshCredentials(metadata, () => this.#sendNow(message, metadata, onDone));
   }
 
-  /** @param go called once it is known what credentials the backend is shown. */
-  #whenShown(metadata: RequestMetadata, go: () => void): void {
-    const shown = this.credentials?.refresh(metadata);
-    if (shown instanceof Promise) void shown.then(go);
-    else go();
+  /** @param onRefreshed called once the credentials are up to date. */
+  #refreshCredentials(metadata: RequestMetadata, onRefreshed: () => void): void {
+    const refreshed = this.credentials?.refresh(metadata);
+    if (refreshed instanceof Promise) void refreshed.then(onRefreshed);
+    else onRefreshed();
   }
 
   #sendNow(message: OutgoingMessage, metadata: RequestMetadata, onDone: (() => void) | undefined): void {
@@ -240,8 +240,8 @@ export class UpstreamSession extends UpstreamOpening {
     const headers = this.#headersWith(metadata);
     const target = this.#stream?.target ?? this.target;
     const { sessionId = '' } = this.record ?? {};
-    const onSaid = (name: string, cookies: string): void => this.noteHead(name, cookies, sessionId);
-    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onSaid);
+    const onHead = (newId: string, cookies: string): void => this.noteHead(newId, cookies, sessionId);
+    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onHead);
   }
 
   /**
@@ -250,7 +250,7 @@ export class UpstreamSession extends UpstreamOpening {
    */
   listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
-    // Changed credentials are known at once, or else used for the next stream.
+    // Credentials that are not refreshed at once are used for the next stream.
     void this.credentials?.refresh(metadata);
     const { streams, ids } = this.context;
     if (this.isModern) {
@@ -258,9 +258,9 @@ export class UpstreamSession extends UpstreamOpening {
       const request = plainRequest(this.subject, this.target, 'POST', this.#headersWith(metadata), body);
       return streams.dispatch({ ...request, head }, handler);
     }
-    const headers = listeningHeaders(this.#record ?? NOTHING_CARRIED, from);
-    const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
-    return streams.dispatch(plainRequest(this.subject, this.target, 'GET', shown), handler);
+    const headers = listeningHeaders(this.#record ?? NO_SESSION_VALUES, from);
+    const allHeaders = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
+    return streams.dispatch(plainRequest(this.subject, this.target, 'GET', allHeaders), handler);
   }
 
   /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
@@ -332,7 +332,7 @@ export class UpstreamSession extends UpstreamOpening {
     record.cookies = bytes === undefined ? undefined : cookies;
   }
 
-  /** An id is kept in any case: without room, it does not count. */
+  /** Counts the memory of a session id, which is kept even without room. @param sessionId `''` to uncount it. */
   #keepId(sessionId: string): void {
     this.#memory.drop(this.#idBytes);
     this.#idBytes = sessionId === '' ? 0 : (this.#memory.tryKeepText(sessionId) ?? 0);
@@ -340,7 +340,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   #keepNamed(named: readonly ExtraCapability[] | undefined): void {
     this.#memory.drop(this.#namedBytes);
-    const words = wordsOf(named);
+    const words = textOf(named);
     const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
     this.#named = bytes === undefined ? undefined : named;
     this.#namedBytes = bytes ?? 0;
@@ -383,15 +383,15 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * With an id other than the one carried, the session goes on under it, as for official clients, and what waits in it too. Hot path.
-   * @param lines its `set-cookie` lines.
+   * Takes over the cookies of a response, and a session id other than the one that the request had: the session continues under the new id,
+   * as in official clients. Hot path.
    */
-  noteHead(sessionId: string, lines: string, carried: string): void {
+  noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void {
     const record = this.#record;
-    if (record === undefined || record.sessionId !== carried) return;
-    if (lines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
-      this.#setCookies(withCookies(record.cookies ?? '', lines, this.#stream?.target ?? this.target));
-    if (sessionId === '' || sessionId === carried || carried === '') return;
+    if (record === undefined || record.sessionId !== requestSessionId) return;
+    if (cookieLines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
+      this.#setCookies(withCookies(record.cookies ?? '', cookieLines, this.#stream?.target ?? this.target));
+    if (sessionId === '' || sessionId === requestSessionId || requestSessionId === '') return;
     record.sessionId = sessionId;
     this.#keepId(sessionId);
     this.#headers = sessionHeaders(record);
@@ -407,7 +407,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#dropRecord();
   }
 
-  /** The backend has sent this notification. Hot path. */
+  /** The backend has sent this notification or request. Hot path. */
   hear(method: string): void {
     if (!method.endsWith('/list_changed')) return;
     this.context.onChanged?.(this.backend, method);
@@ -415,8 +415,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * A hash of everything that the backend can base its lists on: the headers it gets with a request, what it was told about the client, and
-   * the version. Callers with the same hash get the same from it, as far as it can tell them apart.
+   * A hash of everything on which the backend can base its lists: the headers of a request, the client's introduction, and the version. The
+   * backend cannot tell callers with the same hash apart.
    */
   shown(metadata: RequestMetadata): string {
     return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
@@ -434,8 +434,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Ends the session for good and tells the backend (C12). Waiting requests get `session-ended`.
-   * @param onTold called once, asynchronously, if `hasToBeTold` is true.
+   * Ends the session for good, with a farewell to the backend (C12). Waiting requests get `session-ended`.
+   * @param onTold called once, asynchronously, if `hasToBeTold` was true.
    */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
     const { hasToBeTold } = this;
@@ -450,7 +450,7 @@ export class UpstreamSession extends UpstreamOpening {
   #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
     const { target } = this;
     const own = this.#headers;
-    this.#whenShown(metadata, () => {
+    this.#refreshCredentials(metadata, () => {
       const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
       this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     });
@@ -471,7 +471,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   protected override onDeclared({ record }: HandshakeResult): void {
     // Instructions are passed on only once, and do not count.
-    if (record.capabilities === this.#capabilities && wordsOf(record.named) === wordsOf(this.#named)) return;
+    if (record.capabilities === this.#capabilities && textOf(record.named) === textOf(this.#named)) return;
     this.#dropKept();
     this.#keep(record);
     this.context.onChanged?.(this.backend, '');

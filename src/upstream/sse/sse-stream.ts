@@ -27,13 +27,11 @@ const STREAM_LOST = upstreamFault('stream-lost');
 /** The call of a request that was not sent. */
 const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: ignore, pause: ignore, resume: ignore });
 
-// The URL to which a server of the 2024-11-05 transport wants its messages posted, from its `endpoint` event (C27, C28). Cold path: once
-// per stream.
-
 /**
+ * The URL to which the server wants messages posted, from its `endpoint` event (C27, C28).
  * @param data of the event: an absolute or relative URL.
- * @param stream that the event came on: a relative URL is resolved against it, and the result must have its origin. Otherwise a server
- *   could have its callers' credentials sent to any address, bypassing the guards of its origin.
+ * @param stream where the event came from: a relative URL is resolved against it, and the result must have its origin. Otherwise a server
+ *   could have its callers' credentials sent to any address, past the checks of its origin.
  */
 function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | UpstreamFault {
   if (data.length > limits.sseEndpointBytesMax) return upstreamFault('endpoint-missing');
@@ -55,8 +53,8 @@ function keyOf({ bytes, start, end }: IdSpan): string {
 
 /** The owner of the session: at first the code that opens it, and then the upstream session. */
 interface SseStreamOwner {
-  /** The server has named its URL, so messages can be sent. Called once. @param cookies the `set-cookie` lines of its response. */
-  onNamed?(cookies: string): void;
+  /** The server has sent its `endpoint` event; called once. @param cookies the `set-cookie` lines of its response. */
+  onEndpoint?(cookies: string): void;
   /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */
   onUnheard?(bytes: Buffer, message: BackendMessage): boolean;
   /** The server has sent a request, and no client can be asked. */
@@ -74,12 +72,12 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
-  /** Where the stream is, and then where the server wants its messages. */
-  named: UpstreamTarget;
+  /** The URL of the stream; from the `endpoint` event on, the URL for messages. */
+  messageTarget: UpstreamTarget;
   moved: UpstreamTarget | undefined = undefined;
   /** Requests that wait for an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
-  /** Those of them that want no more data for now. */
+  /** Those requests in `#waiting` that want no more data for now. */
   readonly #paused = new Set<SharedStreamReader>();
   /** Receives messages that answer no request. */
   #listener: UpstreamHandler | undefined;
@@ -89,29 +87,29 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
   #room: MessageHold | undefined;
-  #heardAtMs: number;
-  /** The `set-cookie` lines of the response to the GET, until the place for messages is known. */
+  #receivedAtMs: number;
+  /** The `set-cookie` lines of the response to the GET, until the `endpoint` event. */
   #cookies = '';
 
   /** Requests the stream. The owner is never called synchronously. */
   constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
-    this.named = plan.target;
+    this.messageTarget = plan.target;
     this.owner = owner;
-    this.#heardAtMs = context.nowMs();
+    this.#receivedAtMs = context.nowMs();
     this.#parser = new EventStreamParser((data, event) => this.#onEvent(data, event), limits.upstreamMessageBytesMax);
     this.#call = this.#ask();
   }
 
   #ask(): UpstreamCall {
     const { subject, headers } = this.#plan;
-    const shown = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
-    return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', shown), this);
+    const withAccept = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
+    return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', withAccept), this);
   }
 
   get target(): UpstreamTarget {
-    return this.moved ?? this.named;
+    return this.moved ?? this.messageTarget;
   }
 
   /** Whether the server has responded to the GET. */
@@ -135,16 +133,16 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
       abort: () => post.abort(),
       pause: () => {
         if (this.#waiting.get(key) === reader) this.#paused.add(reader);
-        this.#rest();
+        this.#pauseOrResume();
       },
       resume: () => {
         this.#paused.delete(reader);
-        this.#rest();
+        this.#pauseOrResume();
       },
     };
   }
 
-  /** Why a request cannot be sent now; one that was redirected is here already. */
+  /** Why a request cannot be sent now. A request that was redirected is in `#waiting` already. */
   #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
     if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
     const other = this.#waiting.get(key);
@@ -159,7 +157,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   #forget(key: string, reader: SharedStreamReader): void {
     if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
     this.#paused.delete(reader);
-    this.#rest();
+    this.#pauseOrResume();
   }
 
   /**
@@ -184,7 +182,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
 
   /** Whether nothing was received for this long while no call waits: the connection may be dead without having been closed. */
   hasBeenSilentFor(ms: number): boolean {
-    return this.#waiting.size === 0 && this.#context.nowMs() - this.#heardAtMs >= ms;
+    return this.#waiting.size === 0 && this.#context.nowMs() - this.#receivedAtMs >= ms;
   }
 
   /** Closes the stream because it is no longer needed; calls that wait on it fail with `stream-lost`. */
@@ -214,7 +212,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
 
   onData(chunk: Buffer): void {
     if (this.#state !== 'naming' && this.#state !== 'open') return;
-    this.#heardAtMs = this.#context.nowMs();
+    this.#receivedAtMs = this.#context.nowMs();
     this.#chunk = chunk;
     const isSound = this.#parser.push(chunk);
     this.#chunk = undefined;
@@ -234,7 +232,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
 
   /** Called by `MessageHold`, like `onNoRoom`. */
   onRoom(): void {
-    this.#rest();
+    this.#pauseOrResume();
   }
 
   onNoRoom(bound: ShareBound): void {
@@ -242,20 +240,20 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   }
 
   #onEvent(data: Buffer, event: string): void {
-    if (this.#state === 'naming' && event === 'endpoint') return this.#onNamed(data);
+    if (this.#state === 'naming' && event === 'endpoint') return this.#onEndpoint(data);
     if (this.#state !== 'open') return;
     if (this.#reading !== undefined) this.#events.push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));
   }
 
-  #onNamed(data: Buffer): void {
+  #onEndpoint(data: Buffer): void {
     const target = endpointTarget(data, this.#plan.target);
     if ('kind' in target) return this.#lose(target);
     this.#transition('naming', 'open');
-    this.named = target;
+    this.messageTarget = target;
     this.moved = undefined;
-    this.owner.onNamed?.(this.#cookies);
+    this.owner.onEndpoint?.(this.#cookies);
     this.#cookies = '';
   }
 
@@ -267,14 +265,14 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
       this.#count();
     };
     this.#reading = readLargeBackendMessage(this.#plan.subject, data, onRead, false, true);
-    this.#rest();
+    this.#pauseOrResume();
   }
 
   #onMessage(data: Buffer, message: BackendMessage | undefined): void {
     if (this.#state !== 'open') return;
     if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
     if (message.kind === 'response') this.#onAnswer(data, message);
-    else this.#onSaid(data, message);
+    else this.#onUnsolicited(data, message);
   }
 
   /** An answer that matches no waiting call is ignored: it may be late or never requested. One chunk may contain hundreds of answers. */
@@ -290,14 +288,15 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     else wakeScheduler.run(this.#plan.subject, () => reader.onEvent(owned));
   }
 
-  #onSaid(data: Buffer, message: BackendMessage): void {
+  /** A notification or a request of the server. */
+  #onUnsolicited(data: Buffer, message: BackendMessage): void {
     const isForListener = data.length <= limits.backendStreamEventBytesMax;
     if (this.#listener !== undefined && isForListener) return this.#listener.onData(encodeEvent(data));
     if (this.#listener === undefined) {
       if (this.owner.onUnheard?.(data, message) === true) return;
-      const [only] = this.#waiting.values();
+      const [onlyReader] = this.#waiting.values();
       // With several requests in flight it is unknown which one the message belongs to.
-      if (only !== undefined && this.#waiting.size === 1) return only.onEvent(this.#owned(data));
+      if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
     }
     if (message.kind === 'request') this.owner.onUnasked?.(data, message);
   }
@@ -313,7 +312,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     const bytes = this.#parser.keptBytes;
     if (bytes >= limits.countedFromBytes) this.#makeRoom(bytes);
     else if (this.#reading === undefined) this.#room?.release();
-    this.#rest();
+    this.#pauseOrResume();
   }
 
   #makeRoom(bytes: number): void {
@@ -323,10 +322,9 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
   }
 
-  /** Pauses or resumes reading, as the state requires. */
-  #rest(): void {
-    const isResting = this.#reading !== undefined || this.#paused.size > 0 || this.#room?.isWaiting === true;
-    if (isResting) this.#call.pause();
+  #pauseOrResume(): void {
+    const isPaused = this.#reading !== undefined || this.#paused.size > 0 || this.#room?.isWaiting === true;
+    if (isPaused) this.#call.pause();
     else this.#call.resume();
   }
 
@@ -336,13 +334,13 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     this.#end(fault, this.owner);
   }
 
-  #end(fault: UpstreamFault, told?: SseStreamOwner): boolean {
+  #end(fault: UpstreamFault, owner?: SseStreamOwner): boolean {
     if (this.#state === 'over') return false;
     this.#transition(this.#state, 'over');
     this.#reading?.cancel();
     this.#events = [];
     this.#room?.release();
-    told?.onLost(fault);
+    owner?.onLost(fault);
     for (const reader of [...this.#waiting.values()]) reader.onLost(fault);
     const listener = this.#listener;
     this.#listener = undefined;

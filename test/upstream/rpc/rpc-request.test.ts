@@ -868,8 +868,8 @@ t.test('an answer of tiny pieces takes little more memory than its bytes', async
 });
 
 t.test('requests that are redirected at the same time are all followed', async (t) => {
-  const place = { moved: undefined };
-  const [one, other] = [start(t, { place }), start(t, { place })];
+  const redirection = { moved: undefined };
+  const [one, other] = [start(t, { redirection }), start(t, { redirection })];
   for (const { context, call } of [one, other]) {
     call.head(307, '', '', -1, '/v2/mcp');
     t.equal(context.http.last.request.target.path, '/v2/mcp');
@@ -879,10 +879,10 @@ t.test('requests that are redirected at the same time are all followed', async (
 });
 
 t.test('redirects lengthen a path by little, however many there are', async (t) => {
-  const place: { moved: UpstreamTarget | undefined } = { moved: undefined };
+  const redirection: { moved: UpstreamTarget | undefined } = { moved: undefined };
   const lengths: number[] = [];
   for (let count = 0; count < 8; count += 1) {
-    const { context, call } = start(t, { place });
+    const { context, call } = start(t, { redirection });
     call.head(307, '', '', -1, `./${'é'.repeat(50)}/`);
     lengths.push(context.http.last.request.target.path.length);
   }

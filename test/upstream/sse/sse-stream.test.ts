@@ -32,7 +32,7 @@ class Scene {
       this.context,
       { subject: 'alice', target, endpoint, headers: [], isUnauthorizedFault: hasCredentials },
       {
-        onNamed: () => this.told.push('owner: named'),
+        onEndpoint: () => this.told.push('owner: named'),
         onUnasked: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
         onLost: ({ kind }) => this.told.push(`owner: ${kind}`),
       },
