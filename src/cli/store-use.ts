@@ -11,15 +11,15 @@ import {
 } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** @param isMade whether a missing embedded store is created. Throws a CliFault. */
+/** @param mayCreate whether a missing embedded store is created. Throws a CliFault. */
 export async function withStore(
   options: StoreOptions,
-  isMade: boolean,
+  mayCreate: boolean,
   work: (store: RecordStore) => Promise<CommandResult>,
 ): Promise<CommandResult> {
   let store: RecordStore | undefined;
   try {
-    store = await openForCommand(options, isMade);
+    store = await openForCommand(options, mayCreate);
     if (store !== undefined) return await work(store);
   } catch (error) {
     if (!(error instanceof RecordStoreFault)) throw error;

@@ -1,6 +1,6 @@
-// The list of changes in the store, newest first: the same changes that the log reports, with subjects in clear, for people with the role
-// to see them. It holds a bounded number of bounded entries and drops the oldest. The log stays the authoritative record; this list is for
-// browsing. No request waits for a write: entries that the store does not take at once wait in memory, a bounded number of them. Cold path.
+// The audit list: the changes that the log reports, kept in the store with subjects in clear text, for people with the role to see them. It
+// holds a bounded number of bounded entries and drops the oldest. The log is the authoritative record; this list is for browsing. No
+// request waits for a write: a bounded number of entries waits in memory while the store does not take them. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger, KIB, MIB } from '../shared/index.js';
 import {
@@ -18,17 +18,17 @@ const AUDIT_BYTES_KEPT = 8 * MIB;
 /** Bytes of one change in the audit list. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
 /**
- * Changes that wait to be written while the store does not take them. Beyond that, the oldest is left out of the audit list, and the log
- * says how many are.
+ * Changes that wait while the store does not take them. Beyond that, the oldest is left out of the audit list, and the log says how many
+ * were.
  */
 const AUDIT_WAITING_MAX = 500;
 /** Interval between attempts to write the waiting changes. */
 const AUDIT_RETRY_MS = 1_000;
-/** Changes added to the audit list in one write; the others follow. */
+/** Changes added to the audit list in one write; further ones follow in the next. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
 /** Bytes of changes added in one write, unless one change alone is larger. */
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
-/** Old changes removed in one write; the changes added in it can never need more. */
+/** Old changes removed in one write; that is always enough for the changes added in it. */
 const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */
@@ -36,13 +36,13 @@ export interface AuditEntry {
   readonly at: string;
   /** The operation's name in the endpoint table; for a command, its own name. */
   readonly operation: string;
-  /** The kind of thing changed. From the endpoint table: servers, compositions, connections; from commands: user-configs, secrets. */
+  /** The kind of the changed thing. From the endpoint table: servers, compositions, connections; from commands: user-configs, secrets. */
   readonly kind: string;
   readonly subject: string;
   readonly requestId?: string;
   readonly id?: string;
   readonly name?: string;
-  /** Its owner at the time of the change. */
+  /** The thing's owner at the time of the change. */
   readonly owner?: string;
   readonly team?: string;
   readonly before?: object;
@@ -80,12 +80,12 @@ const BOUNDS: AuditBounds = {
   retryMs: AUDIT_RETRY_MS,
 };
 
-/** The range of entries that exist, in one record that every writer swaps. */
+/** The record that every writer swaps: the positions of the first entry and of the next one to be written, and the bytes of all. */
 interface Head {
   readonly first: number;
   readonly next: number;
   readonly bytes: number;
-  /** Token of the last batch written, by which a writer that lost the store's answer finds out whether its batch was stored. */
+  /** The token of the last batch: shows a writer that got no answer from the store whether its batch was written. */
   readonly batch: string;
 }
 
@@ -103,7 +103,7 @@ export class AuditRecords {
   readonly #logger: Pick<Logger, 'warn'>;
   readonly #bounds: AuditBounds;
   readonly #waiting: Buffer[] = [];
-  #lost = 0;
+  #lostCount = 0;
   #writing: Promise<void> | undefined;
   #isStopping = false;
 
@@ -117,7 +117,7 @@ export class AuditRecords {
     this.#waiting.push(bytesOf(entry));
     if (this.#waiting.length > this.#bounds.waitingMax) {
       this.#waiting.shift();
-      this.#lost += 1;
+      this.#lostCount += 1;
     }
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
@@ -127,12 +127,12 @@ export class AuditRecords {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
     const items: AuditEntry[] = [];
-    for (let looked = 0; at >= first && items.length < limit && looked < limits.listPageMax;) {
+    for (let readCount = 0; at >= first && items.length < limit && readCount < limits.listPageMax;) {
       const keys = keysFrom(at, Math.max(first, at - RECORDS_PER_READ_MAX + 1));
       for (const value of await this.#records.readMany(keys)) {
         if (items.length >= limit) break;
         at -= 1;
-        looked += 1;
+        readCount += 1;
         const entry = value && (JSON.parse(value.toString()) as AuditEntry);
         if (entry === undefined || !(record === '' || entry.id === record || entry.name === record)) continue;
         if (maySee(entry)) items.push(entry);
@@ -141,11 +141,11 @@ export class AuditRecords {
     return { items, cursor: at >= first ? String(at) : undefined };
   }
 
-  /** Tries waiting entries once more, then reports those still not written as lost. */
+  /** Tries to write the waiting entries once more, then logs the number of those that are lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#writing;
-    if (this.#waiting.length > 0) this.#tellLost(this.#waiting.length);
+    if (this.#waiting.length > 0) this.#logLost(this.#waiting.length);
   }
 
   async #writeAll(): Promise<void> {
@@ -156,16 +156,16 @@ export class AuditRecords {
         batch = this.#nextBatch();
       } catch {
         // Not logged here: an operator learns of a lost store from the code that depends on it.
-        if (this.#isStopping) return this.#tellLost(batch.values.length);
+        if (this.#isStopping) return this.#logLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }
     }
-    if (this.#lost > 0) this.#tellLost(0);
+    if (this.#lostCount > 0) this.#logLost(0);
   }
 
-  #tellLost(more: number): void {
-    const lost = this.#lost + more;
-    this.#lost = 0;
+  #logLost(more: number): void {
+    const lost = this.#lostCount + more;
+    this.#lostCount = 0;
     this.#logger.warn(
       { lost },
       'changes are missing from the list of changes because the store was unavailable; the log has them',
@@ -199,7 +199,7 @@ export class AuditRecords {
     });
   }
 
-  /** @param end position just after the last entry already stored. */
+  /** Removes what exceeds the bounds. @param end the position after the last stored entry. @returns the new head, and the removals. */
   async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
@@ -222,20 +222,20 @@ function headIn(bytes: Buffer | undefined): Head {
   return bytes === undefined ? EMPTY : (JSON.parse(bytes.toString()) as Head);
 }
 
-function keyOf(place: number): string {
-  return PREFIX + String(place).padStart(15, '0');
+function keyOf(position: number): string {
+  return PREFIX + String(position).padStart(15, '0');
 }
 
-/** In descending order. */
+/** The keys from the position `last` down to `first`. */
 function keysFrom(last: number, first: number): string[] {
   return Array.from({ length: last - first + 1 }, (_, index) => keyOf(last - index));
 }
 
-function changeOf(place: number, expected: Buffer | undefined, value: Buffer | undefined): RecordChange {
-  return { space: 'records', key: keyOf(place), expected, value };
+function changeOf(position: number, expected: Buffer | undefined, value: Buffer | undefined): RecordChange {
+  return { space: 'records', key: keyOf(position), expected, value };
 }
 
-/** Each member is bounded, but the whole entry may still be too long: then the names of its members replace `before` and `after`. */
+/** The entry as JSON. If that is too long, `before` and `after` have only the names of their members. */
 function bytesOf(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
   if (whole.length <= AUDIT_ENTRY_BYTES_MAX) return whole;

@@ -21,8 +21,8 @@ import { makeDirectory } from '../shared/index.js';
 /** Time at start-up to read a whole embedded store in search of damage. After that, the store is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;
 /**
- * Checks whether an embedded store with an empty file is just being created. After the last, it counts as damaged, and the program does not
- * start.
+ * Checks of an embedded store whose file is empty, which another process may just be creating. After the last, the store counts as damaged,
+ * and the program does not start.
  */
 const EMPTY_STORE_LOOKS_MAX = 20;
 /** Interval between these checks. */
@@ -42,8 +42,8 @@ export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
 }
 
-/** Whether a store exists or is being created; needed because opening a store that does not exist creates it. */
-export function isEmbeddedThere(path: string): boolean {
+/** Whether a store exists or is being created: opening a store that does not exist would create it. */
+export function hasEmbeddedStore(path: string): boolean {
   return existsSync(join(path, 'data.mdb'));
 }
 
@@ -53,7 +53,7 @@ interface Meta {
 }
 
 /**
- * Resolves when every entry of the store can be read, or when there is no store yet; then its directory exists, created if need be.
+ * Resolves when every entry of the store can be read; where there is no store yet, creates its directory.
  * @throws {StoreDamage} with a message for a person: what is wrong, and what can be done. Other errors when the store cannot be read.
  */
 export async function checkEmbedded(path: string): Promise<void> {
@@ -73,12 +73,12 @@ export async function checkEmbedded(path: string): Promise<void> {
   throw new StoreDamage(damageInWords(path, damage));
 }
 
-/** For a person, with what can be done. */
+/** The text for an operator: the damage, and what can be done. */
 export function damageInWords(path: string, damage: string): string {
   return `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`;
 }
 
-/** The damage to an embedded store that its first pages reveal, including a truncated file; synchronous. */
+/** The damage that the first pages of an embedded store reveal, including a truncated file; `undefined` for none. */
 export function findObviousDamage(path: string): string | undefined {
   const file = join(path, 'data.mdb');
   const bytes = sizeOf(file);
@@ -141,12 +141,9 @@ async function findDamageInEntries(path: string): Promise<string | undefined> {
   }
 }
 
-// Whether an embedded store can be opened or created at a path, as far as this can be found out without creating anything. For `--check`.
-// Cold path.
-
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Linux's own file systems, by the type that statfs(2) gives: nobody can keep files in them, whatever their permissions say. */
+/** Virtual file systems of Linux, by their type in statfs(2): no files can be stored in them, whatever their permissions are. */
 const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x9fa0, // /proc
   0x6265_6572, // /sys
@@ -157,16 +154,16 @@ const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x7363_6673, // securityfs
 ]);
 
-/** Why a start would fail at this store, and what to do; `undefined` when nothing is known against it. */
+/** For `--check`, creating nothing: why a start would fail at this store, and what to do; `undefined` when no reason is found. */
 export function embeddedObstacle(path: string): string | undefined {
   try {
-    const isThere = isEmbeddedThere(path);
-    const damage = isThere ? damageOf(path) : undefined;
+    const exists = hasEmbeddedStore(path);
+    const damage = exists ? damageOf(path) : undefined;
     if (damage !== undefined) return damageInWords(path, damage);
-    const reason = isThere ? undefined : placeFault(nearestPlace(resolve(path)));
-    return reason && inWords(reason);
+    const reason = exists ? undefined : directoryFault(nearestExisting(resolve(path)));
+    return reason && obstacleText(reason);
   } catch (error) {
-    return inWords(error instanceof Error ? error.message : String(error));
+    return obstacleText(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -176,21 +173,21 @@ function damageOf(path: string): string | undefined {
 }
 
 /** The path itself if it exists, or else its nearest parent that does. */
-function nearestPlace(path: string): string {
-  let place = path;
-  while (lstatSync(place, { throwIfNoEntry: false }) === undefined) place = dirname(place);
-  return place;
+function nearestExisting(path: string): string {
+  let existing = path;
+  while (lstatSync(existing, { throwIfNoEntry: false }) === undefined) existing = dirname(existing);
+  return existing;
 }
 
-/** Throws the file system's error when this user may not create anything there. */
-function placeFault(place: string): string | undefined {
-  const stats = statSync(place, { throwIfNoEntry: false });
-  if (stats === undefined) return `${place} is a symbolic link to something that does not exist`;
-  if (!stats.isDirectory()) return `${place} is not a directory`;
-  accessSync(place, W_OK | X_OK);
-  return KERNEL_FILE_SYSTEMS.has(statfsSync(place).type) ? `nothing can be stored in ${place}` : undefined;
+/** Why no store can be created in a directory. Throws the file system's error when this user may not write there. */
+function directoryFault(directory: string): string | undefined {
+  const stats = statSync(directory, { throwIfNoEntry: false });
+  if (stats === undefined) return `${directory} is a symbolic link to something that does not exist`;
+  if (!stats.isDirectory()) return `${directory} is not a directory`;
+  accessSync(directory, W_OK | X_OK);
+  return KERNEL_FILE_SYSTEMS.has(statfsSync(directory).type) ? `nothing can be stored in ${directory}` : undefined;
 }
 
-function inWords(reason: string): string {
+function obstacleText(reason: string): string {
   return `the store cannot be opened: ${reason}; give --store-path a directory that this user may write`;
 }

@@ -4,15 +4,15 @@ import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { limits, makeDirectory } from '../shared/index.js';
-import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
+import { findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 
 /**
  * Without `noSubdir: false`, a path with a dot in its last part would be taken for a file. With `eventTurnBatching`, lmdb commits the
- * writes of one turn of the event loop together through an internal promise, which is rejected when the disk is full and which no caller
- * could handle. With `overlappingSync`, commits are visible before they are flushed, and a process that opens the folder meanwhile made the
- * writer find pages that are not its own (seen about once in thirty tries).
+ * writes of one turn of the event loop together through an internal promise, which is rejected when the disk is full, and which no caller
+ * could handle. With `overlappingSync`, commits are visible before they are flushed, and when another process opened the folder meanwhile,
+ * the writer found foreign pages in its file (about once in thirty tries).
  */
-const OPENING = {
+const OPEN_OPTIONS = {
   ...{ noSubdir: false, eventTurnBatching: false, overlappingSync: false },
   maxReaders: limits.storeReadersMax,
 };
@@ -23,18 +23,18 @@ const OPENING = {
  */
 export function openRoot(path: string, isFlushed = true): RootDatabase {
   makeDirectory(path);
-  return open({ path, ...OPENING, noSync: !isFlushed });
+  return open({ path, ...OPEN_OPTIONS, noSync: !isFlushed });
 }
 
-/** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
+/** Closes the store, or gives up after a while: after a full disk LMDB waits for ever for a failed write. All commits are on disk then. */
 export async function closeRoot(root: RootDatabase): Promise<void> {
-  let late: NodeJS.Timeout | undefined;
-  const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.peerAnswerMsMax)));
-  await Promise.race([root.close(), isLate]);
-  clearTimeout(late);
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, limits.peerAnswerMsMax)));
+  await Promise.race([root.close(), timeout]);
+  clearTimeout(timer);
 }
 
-/** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop; without it, the original error is reported. */
+/** Time to wait for lmdb's reason, which arrives within a turn or two of the event loop. After that, the original error is reported. */
 const REASON_MS_MAX = 100;
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
@@ -44,8 +44,8 @@ export function openDatabase(root: RootDatabase, name: DatabaseName): Database<B
 }
 
 /**
- * Why lmdb could not commit, for example a full disk: lmdb gives the reason a moment later in a separate promise, whose rejection must be
- * handled. Never rejects; any other error is returned as it is.
+ * The reason for which lmdb could not commit, for example a full disk: the error has it as a promise, whose rejection must be handled.
+ * Never rejects; an error without such a promise is returned unchanged.
  */
 export async function commitReason(error: unknown): Promise<Error> {
   if (!(error instanceof Error)) return new Error(String(error));
@@ -54,23 +54,22 @@ export async function commitReason(error: unknown): Promise<Error> {
     () => error,
     (cause: unknown) => (cause instanceof Error ? cause : error),
   );
-  let late: NodeJS.Timeout | undefined;
-  const isLate = new Promise<Error>((resolve) => (late = setTimeout(resolve, REASON_MS_MAX, error)));
-  const known = await Promise.race([reason, isLate]);
-  clearTimeout(late);
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<Error>((resolve) => (timer = setTimeout(resolve, REASON_MS_MAX, error)));
+  const known = await Promise.race([reason, timeout]);
+  clearTimeout(timer);
   return known;
 }
-
-// Makes a consistent copy of an embedded store while other processes have it open. Cold path.
 
 type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };
 
 /**
- * @param to a directory that is empty or does not exist; it is created for its owner alone, as the store is. Rejects when it cannot be
- *   written, and then its contents are not a usable store.
+ * Makes a consistent copy of an embedded store, which other processes may have open. Rejects when the copy cannot be written; what is there
+ * then is not a usable store.
+ * @param to a directory that is empty or does not exist; it is created for its owner alone, as the store is.
  */
 export async function copyEmbedded(from: string, to: string): Promise<CopyOutcome> {
-  if (!isEmbeddedThere(from)) return 'no-store';
+  if (!hasEmbeddedStore(from)) return 'no-store';
   const damage = findObviousDamage(from);
   if (damage !== undefined) return { damage };
   makeDirectory(to);

@@ -7,7 +7,7 @@ import { limits } from '../shared/index.js';
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
-/** Retries, because another process may write between reading the entry count and reading the entries. */
+/** Tries for each database, since another process may write between the reads of the entry count and of the entries. */
 const TRIES_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {

@@ -23,7 +23,7 @@ export class EmbeddedRecords implements RecordStore {
   readonly place: string;
   readonly #root: RootDatabase;
   readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
-  /** Keys of changed records, by position (an eight-byte number). */
+  /** The log of changes: keys of changed records, by position (an eight-byte number). */
   readonly #changes: Database<Buffer, Buffer>;
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
@@ -65,11 +65,11 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** In byte order. @param after empty for the first. */
+  /** Keys in byte order. @param after the key before the first; empty to start with the first of all. */
   async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
     return this.#attempt(() => {
       const start = after.length === 0 ? range.start : after;
-      // One more than asked for, because the range includes its start key.
+      // One more than needed, because the range includes its start key.
       const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
       const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
       return keys.filter((key) => !key.equals(after)).slice(0, countMax);
@@ -80,20 +80,20 @@ export class EmbeddedRecords implements RecordStore {
     assertOneRedisSlot(changes);
     const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
     return this.#commit(() => {
-      const holds = keyed.every(({ space, bytes, expected }) =>
+      const isAsExpected = keyed.every(({ space, bytes, expected }) =>
         isSame(this.#databases[space].getBinary(bytes), expected),
       );
-      if (!holds) return false;
-      for (const { space, bytes, value, isTold = false } of keyed) {
+      if (!isAsExpected) return false;
+      for (const { space, bytes, value, isLogged = false } of keyed) {
         if (value === undefined) this.#databases[space].removeSync(bytes);
         else this.#databases[space].putSync(bytes, value);
-        if (isTold) this.#tell(bytes);
+        if (isLogged) this.#log(bytes);
       }
       return true;
     });
   }
 
-  /** Writes over whatever is there; durable when it resolves. */
+  /** Writes a value, whatever was stored before; durable when it resolves. */
   async put(key: RecordKey, value: Buffer): Promise<void> {
     const bytes = encodeRecordKey(key);
     await this.#commit(() => {
@@ -107,7 +107,7 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // Each position has one entry, so the log goes back `RECORD_CHANGES_KEPT` positions.
+      // The log has one entry for each position, so it goes back `RECORD_CHANGES_KEPT` positions.
       const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
       if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
@@ -137,7 +137,7 @@ export class EmbeddedRecords implements RecordStore {
   }
 
   /** Appends a key to the log of changes; must run within a transaction. */
-  #tell(key: Buffer): void {
+  #log(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
     if (position > RECORD_CHANGES_KEPT) this.#changes.removeSync(positionKey(position - RECORD_CHANGES_KEPT));
@@ -148,7 +148,7 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** @param change whether anything was changed. */
+  /** Runs a change in a transaction; durable when it resolves. @param change returns whether it has changed anything. */
   async #commit(change: () => boolean): Promise<boolean> {
     return this.#attempt(async () => {
       // Only a child transaction is rolled back when its change throws halfway.

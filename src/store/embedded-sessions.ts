@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 
-import { isEmbeddedThere } from './check-embedded.js';
+import { hasEmbeddedStore } from './check-embedded.js';
 import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
-/** Between two sweeps for expired records, and for files without a record, which nothing else removes. Until then they stay, and are never served. */
+/** Interval between sweeps for expired records, and for files without a record. Until then they stay, and are never served. */
 export const SESSION_SWEEP_MS = 10_000;
 
 /**
@@ -15,21 +15,21 @@ export const SESSION_SWEEP_MS = 10_000;
  * retried like the one that failed.
  */
 const SESSION_WRITE_PAUSE_MS = 1_000;
-/** Between two commits at least, when changes come without end: a commit of many changes costs little more than that of one. */
+/** Shortest interval between commits: a commit of many changes costs little more than that of one. */
 export const SESSION_COMMIT_MS = 10;
-/** Records that a sweep looks at in one go, in about a millisecond. It goes on behind them a little later. */
+/** Records that a sweep checks in one step, in about a millisecond. The next step goes on behind them. */
 const SESSION_RECORDS_PER_STEP = 256;
-/** Between two steps of a sweep: 5,000 records a second, so that who opens and ends sessions without end cannot fill the folder. */
+/** Interval between steps of a sweep: 5,000 records a second, so that a client that keeps opening sessions cannot fill the folder. */
 const SWEEP_STEP_MS = 50;
 
 const EXPIRY_BYTES = 8;
-/** Version of the mark of a removed record, which is an expiry time alone; versions of records begin at 1. */
+/** The version of the mark that a removed record leaves, which is only an expiry time; versions of records begin at 1. */
 const MARK_VERSION = 0;
 const KEY_BYTES = 32;
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 interface Change {
-  /** Must run within a transaction. @returns whether it was made. */
+  /** Makes the change, within a transaction. @returns whether it was made. */
   readonly apply: () => boolean;
   readonly settle: (isMade: boolean) => void;
   readonly fail: (error: Error) => void;
@@ -44,7 +44,7 @@ export class EmbeddedSessions implements SealedSessions {
   #root!: RootDatabase;
   #sessions!: Database<Buffer, Buffer>;
   #sweepTimer: NodeJS.Timeout;
-  /** What is to be written with the next commit, in one transaction. */
+  /** Changes for the next commit, which is one transaction. */
   #due: Change[] = [];
   #committedAtMs = -Infinity;
   /** Where the next step of a sweep starts; random at first, so that each process starts elsewhere. */
@@ -84,9 +84,9 @@ export class EmbeddedSessions implements SealedSessions {
   write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
     return this.#change(() => {
       const before = this.#sessions.getEntry(key);
-      const isMeant = version > 1 ? before?.version === version - 1 : before === undefined || isExpired(before.value);
-      if (isMeant) this.#sessions.putSync(key, valueOf(bytes, lifeMs), version);
-      return isMeant;
+      const isNext = version > 1 ? before?.version === version - 1 : before === undefined || isExpired(before.value);
+      if (isNext) this.#sessions.putSync(key, valueOf(bytes, lifeMs), version);
+      return isNext;
     });
   }
 
@@ -99,10 +99,10 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Ignores the remaining life: only this record's own process renews it. */
+  /** Ignores the remaining life of the record: no other process renews it. */
   remove(key: Buffer, markMs: number): Promise<boolean> {
     return this.#change(() => {
-      this.#sessions.putSync(key, valueOf(NOTHING, markMs), MARK_VERSION);
+      this.#sessions.putSync(key, valueOf(NO_BYTES, markMs), MARK_VERSION);
       return true;
     });
   }
@@ -115,8 +115,8 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   /**
-   * Written at the end of this turn of the event loop, or a moment later when the last commit was just now. Handing each change to lmdb's
-   * thread costs several times as much.
+   * Makes a change with all others of this turn of the event loop, at its end, or a little later if the last commit was just now. A commit
+   * for each change would cost several times as much.
    */
   #change(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
@@ -128,7 +128,7 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Pauses writes after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
+  /** Writes the due changes. Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
   async #commit(): Promise<void> {
     const due = this.#due;
     if (due.length === 0) return;
@@ -161,11 +161,11 @@ export class EmbeddedSessions implements SealedSessions {
     }, delayMs).unref();
   }
 
-  /** @returns whether the last record was looked at, or none could be. */
+  /** @returns whether the sweep has reached the last record, or no record can be read. */
   #sweepStep(): boolean {
     try {
       // A cleanup of the temporary directory may have removed the folder.
-      if (!isEmbeddedThere(this.#path)) this.#open();
+      if (!hasEmbeddedStore(this.#path)) this.#open();
       this.#sessions.resetReadTxn();
       const limit = SESSION_RECORDS_PER_STEP;
       const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
@@ -191,7 +191,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 }
 
-/** Of a change that throws, the error: the other changes of its transaction are made all the same. */
+/** Makes a change. @returns its error if it throws: the other changes of the transaction are still made. */
 function outcomeOf({ apply }: Change): boolean | Error {
   try {
     return apply();
@@ -200,12 +200,12 @@ function outcomeOf({ apply }: Change): boolean | Error {
   }
 }
 
-/** What is too short to have an expiry time is no record: it is written over, or swept. */
+/** A value too short for an expiry time is no record, and counts as expired. */
 function isExpired(value: Buffer): boolean {
   return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }
 
-/** Uses wall-clock time, because a record may outlive processes. */
+/** The expiry time, then the bytes. The time is wall-clock time, because a record may outlive processes. */
 function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);

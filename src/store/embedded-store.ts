@@ -1,10 +1,11 @@
-// The store on the local machine: an LMDB folder that every worker and other processes have open. A read sees everything that any process
-// committed before it began, so nothing is ever invalidated; the cache only saves copying. Hot path.
+// The store on the local machine: an LMDB folder that every worker and other processes have open. Each read looks at the folder, and sees
+// everything that any process committed before; the cache only saves a copy of an unchanged value. Hot path.
 import { limits, RecentMap } from '../shared/index.js';
 import { EmbeddedRecords } from './embedded-records.js';
 import type { RecordKey } from './record-store.js';
 import { StoreCounts, type Store, type StoreRead, encodeStoreKey, unencodable } from './store.js';
 
+/** The last value that was read under a name. */
 interface Known {
   readonly key: Buffer;
   readonly read: { readonly kind: 'found'; readonly value: Buffer };
@@ -16,7 +17,7 @@ export class EmbeddedStore implements Store {
   readonly kind = 'embedded';
   readonly #counts: StoreCounts;
   readonly #records: EmbeddedRecords;
-  /** Values read, by name space. */
+  /** By name space. */
   readonly #known = { 'user-configs': knownReads(), records: knownReads() };
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
@@ -63,7 +64,7 @@ export class EmbeddedStore implements Store {
     await this.#records.put({ space: 'user-configs', key: subject }, value);
   }
 
-  /** Nothing to do: each read looks at the store. */
+  /** Does nothing: each read looks at the folder. */
   forget(_subject: string): void {}
 
   async close(): Promise<void> {

@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/index.js';
 import { createLogger, type Logger } from '../shared/index.js';
 import type { StoreCounts, Store, StoreObstacleListener } from './store.js';
-import { checkEmbedded, damageInWords, findObviousDamage, isEmbeddedThere } from './check-embedded.js';
+import { checkEmbedded, damageInWords, findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 import { RecordStoreFault, type RecordStore } from './record-store.js';
 import type { SealedSessions } from './sealed-sessions.js';
 
 const SESSIONS_FOLDER = 'sessions';
 
 /**
- * Opens the place for records of sessions.
+ * Opens the store for records of sessions.
  * @param runDirectory private to this gateway, and deleted with it.
- * @param slot the slot whose sessions these are; used only where records are deleted with the gateway.
- * @returns `undefined` when sessions are not recorded: because the options say so, or because the place cannot be used, which is logged and
- *   costs the gateway nothing else.
+ * @param slot the slot whose sessions are recorded; used only where records are deleted with the gateway.
+ * @returns `undefined` when sessions are not recorded: because the options say so, or because the folder cannot be used, which is logged
+ *   and has no other effect.
  */
 export async function openSealedSessions(
   { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
@@ -64,15 +64,16 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
 }
 
 /**
- * Opens the record store for a single command, which says itself what it could not do: an embedded store is not read completely before.
- * @param isMade whether to create an embedded store that does not exist.
+ * Opens the record store for a single command, which reports faults itself: Redis faults are not logged, and an embedded store is not read
+ * completely.
+ * @param mayCreate whether to create an embedded store that does not exist.
  * @returns `undefined` when there is no store. Rejects with a `RecordStoreFault`.
  */
-export async function openForCommand(options: StoreOptions, isMade: boolean): Promise<RecordStore | undefined> {
+export async function openForCommand(options: StoreOptions, mayCreate: boolean): Promise<RecordStore | undefined> {
   if (options.kind === 'redis')
     return (await import('./redis-records.js')).RedisRecords.open(options, createLogger('silent', {}));
   const { path } = options;
-  if (!isMade && !isEmbeddedThere(path)) return undefined;
+  if (!mayCreate && !hasEmbeddedStore(path)) return undefined;
   const { EmbeddedRecords } = await import('./embedded-records.js');
   try {
     const damage = findObviousDamage(path);
@@ -84,7 +85,7 @@ export async function openForCommand(options: StoreOptions, isMade: boolean): Pr
   }
 }
 
-/** For whoever named a store that {@link openForCommand} did not find. */
+/** The text for an operator when {@link openForCommand} has found no store. */
 export function noStoreInWords(options: StoreOptions): string {
   const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
   const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';

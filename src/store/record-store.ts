@@ -1,21 +1,19 @@
-// The key-value store: to read, to list, to change several keys at once if and only if nobody else has changed them since, and to learn
-// what was changed. The control plane and the commands use it as it is; the dataplane's `Store` reads through it, with a cache. The cost of
-// each call depends on what is asked for, never on how much is stored. Cold path.
+// The key-value store: reads and lists keys, changes several keys at once if and only if nobody else has changed them since, and reports
+// what was changed. The control plane and the commands use it directly; the dataplane's `Store` reads through it, with a cache. The cost of
+// each call depends on what is read or changed, never on how much is stored. Cold path.
 import { OutsideFault, limits } from '../shared/index.js';
 import { encodeStoreKey } from './store.js';
 
-/** Entries of the log by which control planes learn what others changed. One that missed more reads all records again. */
+/** Entries of the log from which control planes learn what others changed. One that has missed more reads all records again. */
 export const RECORD_CHANGES_KEPT = 4_096;
 
-/** Records read with one command: each may be large. */
+/** Records read with one command; each may be large. */
 export const RECORDS_PER_READ_MAX = 32;
 
-/** Records listed in one step, so that other work gets its turn between two. */
+/** Records listed in one step, so that other work gets its turn between steps. */
 export const RECORDS_AT_ONCE_MAX = 256;
 
-// Iterates over all records with a prefix in batches, so that others get their turn at the store between two reads. Records made or removed
-// meanwhile may or may not be included.
-
+/** Yields all records with a prefix, in batches. Records that are made or removed meanwhile may or may not be among them. */
 export async function* walkRecords(
   records: Pick<RecordStore, 'listKeys' | 'readMany'>,
   prefix: string,
@@ -31,8 +29,8 @@ export async function* walkRecords(
 }
 
 /**
- * A key in one of three name spaces: the gateway's own records, which no subject can reach; the user configs, by subject; and what the
- * gateway knows about each user config (publications), also by subject.
+ * A key in one of three name spaces: `records`, the gateway's own, which no subject can reach; `user-configs`, by subject; and
+ * `publications`, by subject: what the gateway knows about each user config.
  */
 export interface RecordKey {
   readonly space: 'records' | 'user-configs' | 'publications';
@@ -40,12 +38,12 @@ export interface RecordKey {
 }
 
 export interface RecordChange extends RecordKey {
-  /** The value that must be stored now, byte for byte; `undefined`: none. */
+  /** The value that must be stored before, byte for byte; `undefined` for none. */
   readonly expected: Buffer | undefined;
-  /** The value stored afterwards; `undefined`: none. */
+  /** The value to store; `undefined` removes the key. */
   readonly value: Buffer | undefined;
   /** Only for records: whether the change is entered in the log that `readChanges` reads. */
-  readonly isTold?: boolean;
+  readonly isLogged?: boolean;
 }
 
 export interface StoredRecord {
@@ -56,14 +54,14 @@ export interface StoredRecord {
 export interface RecordChanges {
   /** The position to pass to the next `readChanges`. */
   readonly position: string;
-  /** Keys of changed records, possibly repeated; `unknown`: any record may have been changed, made or removed. */
+  /** Keys of changed records, possibly repeated; `unknown` where any record may have been changed, made or removed. */
   readonly keys: readonly string[] | 'unknown';
 }
 
 /** Its methods reject with a `RecordStoreFault`. */
 export interface RecordStore {
   readonly kind: 'embedded' | 'redis';
-  /** The location of the store, for a person. */
+  /** Where the store is, as text for messages: `the embedded store in /data`. */
   readonly place: string;
   read(key: RecordKey): Promise<Buffer | undefined>;
   /** The records under these keys, in their order. */
@@ -71,18 +69,18 @@ export interface RecordStore {
   /**
    * Keys of records that begin with the prefix and come after the given key, in byte order.
    * @param prefix with its slash, as in `servers/`.
-   * @param after `''` starts at the first.
+   * @param after `''` to start at the first.
    */
   listKeys(prefix: string, after: string, countMax: number): Promise<string[]>;
-  /** The subjects of all user configs, in batches, in no order; a subject may appear twice when others write meanwhile. */
+  /** The subjects of all user configs, in batches and in no order; a subject may appear twice if others write meanwhile. */
   subjects(): AsyncIterable<readonly string[]>;
   /**
-   * All or nothing, atomic across processes and machines; durable when it resolves. Resolves to false, without a change, when any
-   * expectation does not hold. When it rejects, the changes may have been made. The changes must all be of records, or all of one subject:
-   * a Redis Cluster keeps only those in one slot.
+   * Makes all changes or none, atomically across processes and machines; durable when it resolves. Resolves to false, without a change,
+   * when a stored value is not the expected one. When it rejects, the changes may have been made. The changes must all be of records, or
+   * all of one subject, since a Redis Cluster keeps only those in one slot.
    */
   swap(changes: readonly RecordChange[]): Promise<boolean>;
-  /** Changes logged since the position; `''` stands for no known position. */
+  /** The changes logged since a position; `''` for no known position. */
   readChanges(position: string): Promise<RecordChanges>;
   /** Whether the store can be reached. Never rejects. */
   ping(): Promise<boolean>;
@@ -101,13 +99,13 @@ export class RecordStoreFault extends OutsideFault {
   }
 }
 
-/** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
+/** A prefix with this byte sorts after every key with the prefix, since the byte never occurs in UTF-8. */
 export const AFTER_UTF8 = Buffer.from([0xff]);
 
 /** Throws when the caller breaks the contract of {@link RecordStore.swap}. */
 export function assertOneRedisSlot(changes: readonly RecordChange[]): void {
-  const places = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
-  if (places.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
+  const slots = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
+  if (slots.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
 }
 
 /** The key in its name space. Throws a `RecordStoreFault` for a subject or record key that cannot be a store key. */
@@ -126,7 +124,7 @@ export function encodeRecordKey({ key }: RecordKey): Buffer {
  */
 export const RECORD_SWAP_TRIES_MAX = 64;
 
-/** Repeats an attempt (read, decide, swap) while it returns `undefined`, which says that another writer changed the records first. */
+/** Repeats an attempt (read, decide, swap) as long as it returns `undefined`: another writer has changed the records first. */
 export async function retrySwap<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let tries = 0; tries < RECORD_SWAP_TRIES_MAX; tries++) {
     const result = await attempt();

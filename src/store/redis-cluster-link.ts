@@ -1,25 +1,25 @@
-// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. They begin and end together, as a single link
-// does: once any is lost, changes go unnoticed, so the owner opens all of them again, from the slots as they are then. When a slot has
-// moved meanwhile, or is moving, its key is read at the node where it is now.
+// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. The links begin and end together: once one is
+// lost, changes go unnoticed, so the owner opens a new `RedisClusterLink`, which asks again where the slots are. When a slot has moved in
+// between, or is being moved, its key is read at the node where it is now.
 //
 //   opening ── every node's link is live ──> live
-//   opening, live ── any of them is lost, or slots are at a node that is not here, or end() ──> lost
+//   opening, live ── a node's link is lost, or slots are at a node without a link, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, readString, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
+import { RedisLink, readString, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
 import { findShards, redisSlotOf, SLOTS } from './redis-place.js';
 
 /** The kind of link that fits the options: to a single Redis, or to a cluster. */
-export function createLink(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing): StoreLink {
+export function createLink(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports): StoreLink {
   const Link = 'nodes' in options.place ? RedisClusterLink : RedisLink;
-  return new Link(options, events, hearing);
+  return new Link(options, events, reports);
 }
 
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
-/** A slot that is being moved may be at yet another node by the time its key is asked for there. */
+/** Nodes tried for one command: a slot that is being moved may have left the node that a redirection names. */
 const TRIES_MAX = 3;
 
 interface Node {
@@ -30,16 +30,16 @@ interface Node {
 export class RedisClusterLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #hearing: RedisLinkHearing | undefined;
+  readonly #reports: RedisLinkReports | undefined;
   #state: State = 'opening';
-  /** By address, as `host:port`. */
+  /** By address: `host:port`. */
   readonly #nodes = new Map<string, Node>();
   readonly #nodeOfSlot = new Map<number, Node>();
 
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing) {
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports) {
     this.#options = options;
     this.#events = events;
-    this.#hearing = hearing;
+    this.#reports = reports;
   }
 
   async open(): Promise<void> {
@@ -86,7 +86,7 @@ export class RedisClusterLink implements StoreLink {
     return this.#giveUp('the slots of the cluster are elsewhere now');
   }
 
-  /** Publishes at one node, which forwards to all; a subscriber subscribes at every node, and so gets the message once per node. */
+  /** Publishes at one node, which forwards to all. A subscriber subscribes at every node, so it gets the message once per node. */
   async publish(channel: string, message: string): Promise<number> {
     const node = this.#nodeOfSlot.get(redisSlotOf(Buffer.from(channel)));
     if (node === undefined) throw new Error('Redis is not connected');
@@ -117,10 +117,10 @@ export class RedisClusterLink implements StoreLink {
       onChanged: (keys) => this.#events.onChanged(keys),
       onFlushed: () => this.#events.onFlushed(),
       onPublished: (message) => this.#events.onPublished?.(message),
-      onDeaf: (reason) => this.#events.onDeaf?.(`${name}: ${reason}`),
+      onSubscriptionRefused: (reason) => this.#events.onSubscriptionRefused?.(`${name}: ${reason}`),
       onLost: (reason) => this.#lose(`${name}: ${reason}`),
     };
-    const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearing);
+    const link = new RedisLink({ ...this.#options, place: address }, events, this.#reports);
     const node = { host: address.host, link };
     this.#nodes.set(name, node);
     return node;

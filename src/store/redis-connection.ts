@@ -53,12 +53,12 @@ export function disconnectQuietly(connection: Redis): void {
   connection.disconnect();
 }
 
-/** Earlier replies over such a connection may have belonged to other commands. */
+/** The reason when a reply fits no command: earlier replies over the connection may have belonged to other commands. */
 export const UNEXPECTED_REPLY = 'Redis answered what it was not asked';
-/** How ioredis begins to say so; it goes on with what was answered. */
+/** The beginnings of ioredis's messages for this, which go on with the reply. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
-/** Only the message: ioredis puts the arguments of a refused command on its errors, including the password of AUTH. */
+/** The error's message only: ioredis adds the arguments of a refused command to its errors, including the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
@@ -69,34 +69,35 @@ export function messageOf(error: unknown): string {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
-// Opens the sockets to Redis, and says at once when the other end expects TLS where this one speaks plain text, or the other way round: a
-// Redis that speaks plain text waits in silence for the end of a line, until the time for connecting is over. Cold path.
-
-/** Time for a TLS handshake with Redis. After that, the same address is asked whether it speaks plain text, and the handshake goes on. */
+/** Time for a TLS handshake with Redis. After that, a second connection asks whether Redis speaks plain text; the handshake continues. */
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 
-/** What a Redis does that gets plain text and expects TLS. */
+/** The message when Redis closes a connection at the first bytes, as one does that expects TLS and gets plain text. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
 
-/** How Redis begins `+PONG`, and `-NOAUTH …`. */
+/** The first bytes of Redis's replies to PING: `+PONG`, or `-NOAUTH …`. */
 const ANSWER_BEGINNINGS = Buffer.from('+-');
 
 type Socket = Redis['stream'];
 
 const { default: StandaloneConnector } = standalone;
 
+/**
+ * Opens the sockets to Redis, and explains early when only one end speaks TLS: a Redis that speaks plain text would silently wait for the
+ * end of a line until the time for connecting is over.
+ */
 class RedisConnector extends StandaloneConnector {
   override async connect(onError: Parameters<InstanceType<typeof StandaloneConnector>['connect']>[0]): Promise<Socket> {
     const socket = await super.connect(onError);
-    if (this.options.tls === undefined) nameSilence(socket);
-    else socket.once('connect', () => doubt(socket));
+    if (this.options.tls === undefined) explainClose(socket);
+    else socket.once('connect', () => askInPlainText(socket));
     return socket;
   }
 }
 
-function nameSilence(socket: Socket): void {
+function explainClose(socket: Socket): void {
   let isConnected = false;
   socket.once('connect', () => (isConnected = true));
   socket.on('error', (error: Error) => {
@@ -107,17 +108,17 @@ function nameSilence(socket: Socket): void {
   });
 }
 
-/** When the handshake takes long, asks in plain text, over another connection and without a password. */
-function doubt(socket: Socket): void {
+/** When the handshake takes long, sends PING in plain text, over another connection and without a password. */
+function askInPlainText(socket: Socket): void {
   const { remoteAddress: host, remotePort: port = 0 } = socket;
   const timer = setTimeout(() => {
-    const question = connect({ host, port }, () => question.write('PING\r\n'));
-    question.on('error', () => {});
-    question.once('data', (answer) => {
+    const probe = connect({ host, port }, () => probe.write('PING\r\n'));
+    probe.on('error', () => {});
+    probe.once('data', (answer) => {
       if (ANSWER_BEGINNINGS.includes(answer.subarray(0, 1))) socket.destroy(new Error(TLS_MISSING_ADVICE));
-      question.destroy();
+      probe.destroy();
     });
-    for (const end of ['secureConnect', 'close']) socket.once(end, () => question.destroy());
+    for (const end of ['secureConnect', 'close']) socket.once(end, () => probe.destroy());
   }, REDIS_HANDSHAKE_MS_MAX);
   for (const end of ['secureConnect', 'close']) socket.once(end, () => clearTimeout(timer));
 }
@@ -128,8 +129,8 @@ interface Handler {
 }
 
 /**
- * Patched: when a reply cannot be handled, ioredis throws again on the next tick, which would end the process. Here only the connection
- * fails, which is of no use after that.
+ * Patched: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With this patch only the
+ * connection fails, which cannot be used any more.
  */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
 prototype.dispatch = function (this: Handler, take) {

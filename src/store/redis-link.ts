@@ -1,6 +1,6 @@
-// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, one that receives invalidations of
-// the keys read over the first (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because
-// changes go unnoticed as soon as either is lost. A link is never repaired: its owner creates another one.
+// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, a subscriber that receives the
+// invalidations of the keys read over the first (client-side caching of RESP2). They begin and end together, because changes go unnoticed
+// as soon as either is lost. A link is never repaired: its owner creates another one.
 //
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
@@ -29,15 +29,16 @@ export interface RedisLinkEvents {
   /** A message published to the link's own channel. */
   onPublished?(message: string): void;
   /** Redis refuses the subscription to the link's own channel; called before `onLive`. */
-  onDeaf?(reason: string): void;
+  onSubscriptionRefused?(reason: string): void;
   /** The last event; called once, unless the owner ended the link. */
   onLost(reason: string): void;
 }
 
-export interface RedisLinkHearing {
-  /** Whether changes made over this link are reported as well. */
-  readonly itself: boolean;
-  /** The link's own channel, on which others publish messages meant only for its owner. */
+/** What a link reports besides its own state. */
+export interface RedisLinkReports {
+  /** Whether changes that were made over this link are reported as well. */
+  readonly ownChanges: boolean;
+  /** The link's own channel, on which others publish messages for its owner. */
   readonly channel?: string;
 }
 
@@ -45,9 +46,9 @@ export interface RedisLinkHearing {
 export interface StoreLink {
   /** Resolves when the link is live, or lost. */
   open(): Promise<void>;
-  /** The value. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is already lost. */
+  /** The value of a key. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is lost. */
   get(key: Buffer): Promise<Buffer | null>;
-  /** Any other command on one key; rejects as `get` does, and then may have been carried out. */
+  /** Runs any other command on one key. Rejects as `get` does; the command may then have been carried out. */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
   /** @returns how many connections are subscribed to the channel; in a cluster, at one node only. Rejects as `get` does. */
   publish(channel: string, message: string): Promise<number>;
@@ -65,19 +66,19 @@ const INVALIDATION_CHANNEL_BYTES = Buffer.from(INVALIDATION_CHANNEL);
 export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #hearing: RedisLinkHearing | undefined;
-  /** Both to the same server; `undefined` until its address is known. */
+  readonly #reports: RedisLinkReports | undefined;
+  /** Both connections are to the same server; `undefined` until its address is known. */
   #data: Redis | undefined;
-  #changes: Redis | undefined;
+  #subscriber: Redis | undefined;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param hearing `undefined`: no change is reported. */
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing) {
+  /** @param reports `undefined` when no change is to be reported. */
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports) {
     this.#options = options;
     this.#events = events;
-    this.#hearing = hearing;
+    this.#reports = reports;
   }
 
   async open(): Promise<void> {
@@ -98,11 +99,11 @@ export class RedisLink implements StoreLink {
   async #connect(address: ListenAddress): Promise<void> {
     const data = this.#createConnection(address);
     this.#data = data;
-    this.#changes = this.#hearing && this.#createConnection(address);
-    await Promise.all([data.connect(), this.#changes?.connect()]);
+    this.#subscriber = this.#reports && this.#createConnection(address);
+    await Promise.all([data.connect(), this.#subscriber?.connect()]);
     await checkRole(data, this.#options);
-    if (this.#changes !== undefined && this.#hearing !== undefined)
-      await this.#listen(data, this.#changes, this.#hearing);
+    if (this.#subscriber !== undefined && this.#reports !== undefined)
+      await this.#listen(data, this.#subscriber, this.#reports);
     // A Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }
@@ -114,25 +115,25 @@ export class RedisLink implements StoreLink {
     return connection;
   }
 
-  async #listen(data: Redis, changes: Redis, { itself, channel }: RedisLinkHearing): Promise<void> {
-    changes.on('messageBuffer', (heardOn: Buffer, message: unknown) => {
-      if (heardOn.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
+  async #listen(data: Redis, subscriber: Redis, { ownChanges, channel }: RedisLinkReports): Promise<void> {
+    subscriber.on('messageBuffer', (sentTo: Buffer, message: unknown) => {
+      if (sentTo.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
       else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
     });
-    const id = await changes.client('ID');
-    await changes.subscribe(INVALIDATION_CHANNEL);
-    if (channel !== undefined) await this.#subscribeOwn(changes, channel);
-    if (itself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
+    const id = await subscriber.client('ID');
+    await subscriber.subscribe(INVALIDATION_CHANNEL);
+    if (channel !== undefined) await this.#subscribeOwn(subscriber, channel);
+    if (ownChanges) await data.client('TRACKING', 'ON', 'REDIRECT', id);
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
   }
 
-  /** A user without permission to subscribe to the channel still gets a link. */
-  async #subscribeOwn(changes: Redis, channel: string): Promise<void> {
+  /** Subscribes to the link's own channel. The link goes on even without permission for that. */
+  async #subscribeOwn(subscriber: Redis, channel: string): Promise<void> {
     try {
-      await changes.subscribe(channel);
+      await subscriber.subscribe(channel);
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      this.#events.onDeaf?.(messageOf(error));
+      this.#events.onSubscriptionRefused?.(messageOf(error));
     }
   }
 
@@ -156,12 +157,13 @@ export class RedisLink implements StoreLink {
     const data = this.#data;
     if (data === undefined) throw new Error('Redis is not connected');
     if (this.#state === 'live') gatherWrites(data.stream);
-    return this.#losingOnSilence(command(data));
+    return this.#loseOnFailure(command(data));
   }
 
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
-    for (const connection of [this.#data, this.#changes]) if (connection !== undefined) disconnectQuietly(connection);
+    for (const connection of [this.#data, this.#subscriber])
+      if (connection !== undefined) disconnectQuietly(connection);
   }
 
   get #isLost(): boolean {
@@ -181,10 +183,11 @@ export class RedisLink implements StoreLink {
     this.#events.onLost(reason);
   }
 
-  async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {
+  /** Loses the link when the command fails for any reason other than Redis's refusal. */
+  async #loseOnFailure<Answer>(command: Promise<Answer>): Promise<Answer> {
     try {
       const answer = await command;
-      // Replies that follow an impossible one may belong to other commands.
+      // Once the link is lost, for example by a reply of the wrong type, this reply may belong to another command.
       if (this.#isLost) throw new Error('Redis is lost');
       return answer;
     } catch (error) {
@@ -207,7 +210,7 @@ export class RedisLink implements StoreLink {
 
   async #checkHealth(): Promise<void> {
     try {
-      await Promise.all([this.#data?.ping(), this.#changes?.ping()]);
+      await Promise.all([this.#data?.ping(), this.#subscriber?.ping()]);
     } catch (error) {
       this.#lose(messageOf(error));
     }
@@ -215,16 +218,14 @@ export class RedisLink implements StoreLink {
   }
 }
 
-/** Sends all commands of one turn of the event loop in one write: a write of its own costs more than everything else about a command. */
+/** Sends all commands of one turn of the event loop in one write, since a write costs more than all else about a command. */
 function gatherWrites(stream: Redis['stream']): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   setImmediate(() => stream.uncork());
 }
 
-/**
- * A reply of the wrong type may belong to an earlier command. Its connection fails before anybody can take up the replies that came with it.
- */
+/** Reads a value. A reply of another type may belong to another command, so the connection fails before the replies behind it are used. */
 export async function readString(data: Redis, key: Buffer): Promise<Buffer | null> {
   const value: unknown = await data.getBuffer(key);
   if (value === null || Buffer.isBuffer(value)) return value;

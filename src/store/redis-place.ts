@@ -1,4 +1,4 @@
-// Finds the Redis: at a fixed address, where its sentinels currently report it, or at the nodes of a cluster. Looked up for every
+// Finds the Redis: at a fixed address, where its sentinels currently report it, or at the nodes of a cluster. It is looked up for every
 // connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
 // +sentinel|get-master-addr-by-name at the sentinels. Cold path.
 import type { Redis } from 'ioredis';
@@ -11,23 +11,21 @@ import {
   type RedisStoreOptions,
 } from './redis-connection.js';
 
-// The slot in which a Redis Cluster keeps a key: the CRC16 of the key, or of the text in its first pair of braces. Two keys can be changed
-// together only if they are in one slot.
-
+/** The number of slots of a Redis Cluster. Two keys can be changed together only if they are in one slot. */
 export const SLOTS = 16_384;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
 
-/** @returns 0 to 16,383. */
+/** The slot of a key: by the CRC16 of the key, or of the text in its first pair of braces. @returns 0 to 16,383. */
 export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 
-/** A tag that, in braces at the start of another key, keeps that key in the same slot. */
+/** A text that, in braces at the start of another key, puts that key in the same slot as this key. */
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
-  if (part.length > 0 && !part.includes(CLOSE)) return part;
-  // Braces cannot hold these bytes: use any other text of the same slot, which about one in 16,384 is.
+  if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
+  // Braces cannot contain these bytes, so another text of the same slot is searched for: about one in 16,384 numbers is.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
@@ -36,12 +34,12 @@ export function slotTag(key: Buffer): Buffer {
 }
 
 function hashedPart(key: Buffer): Buffer {
-  const open = key.indexOf(OPEN);
-  const close = open === -1 ? -1 : key.indexOf(CLOSE, open + 1);
+  const open = key.indexOf(OPENING_BRACE);
+  const close = open === -1 ? -1 : key.indexOf(CLOSING_BRACE, open + 1);
   return close > open + 1 ? key.subarray(open + 1, close) : key;
 }
 
-/** XMODEM: polynomial 0x1021, from 0. */
+/** CRC-16/XMODEM: polynomial 0x1021, initial value 0. */
 function crc16(bytes: Buffer): number {
   let crc = 0;
   for (const byte of bytes) {
@@ -56,12 +54,12 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
   const { place } = options;
   if ('nodes' in place) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in place)) return place;
-  // Asks all sentinels at once: asking in turn would wait for those on a machine that is gone, just when a failover is happening.
+  // Asks all sentinels at once: one after the other would mean to wait for those on a lost machine, just during a failover.
   const { username, password, name } = place;
   const access = { username, password, tls: options.tls };
-  const asked = place.sentinels.map((address) => askSentinel(access, address, name));
+  const answers = place.sentinels.map((address) => askSentinel(access, address, name));
   try {
-    return await Promise.any(asked);
+    return await Promise.any(answers);
   } catch (error) {
     const reasons = error instanceof AggregateError ? error.errors.map(messageOf) : [messageOf(error)];
     throw new Error(`no Sentinel knows where ${name} is: ${reasons.join('; ')}`);
@@ -82,7 +80,7 @@ export function redisInWords(place: RedisLocation): string {
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(formatAddress).join(', ')}`;
 }
 
-/** A range of slots that one node of a cluster has; both ends are included. */
+/** A range of slots that one node of a cluster has, including `last`. */
 interface Shard {
   readonly first: number;
   readonly last: number;

@@ -7,21 +7,21 @@ import { Backoff } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
 import { createLink } from './redis-cluster-link.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import type { RedisLinkEvents, RedisLinkHearing, StoreLink } from './redis-link.js';
+import type { RedisLinkEvents, RedisLinkReports, StoreLink } from './redis-link.js';
 import { redisInWords } from './redis-place.js';
 
-/** Short, so that a Redis that is back is found soon. */
+/** Longest wait before a lost Redis is connected to again; short, so that a Redis that is back is found soon. */
 export const RETRY_DELAY_MS_MAX = 2_000;
 
-/** First wait before a lost Redis is connected to again; it doubles. */
+/** First wait before a lost Redis is connected to again; it doubles with each failure. */
 export const RETRY_DELAY_MS_MIN = 50;
 
 /** Different reasons logged for one outage of Redis. Beyond that, further reasons are not logged. */
-const REDIS_REASONS_TOLD_MAX = 16;
+const REDIS_REASONS_LOGGED_MAX = 16;
 
 export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
   onLive(): void;
-  /** @param isNew whether to log the reason: retries never end, and reasons may alternate. */
+  /** @param isNew whether the reason is new in this outage: only then log it, since retries never end, and reasons may alternate. */
   onLost(reason: string, isNew: boolean): void;
 }
 
@@ -31,21 +31,21 @@ export class ReconnectingLink {
   readonly place: string;
   readonly #options: RedisStoreOptions;
   readonly #events: ReconnectingLinkEvents;
-  readonly #hearing: RedisLinkHearing | undefined;
+  readonly #reports: RedisLinkReports | undefined;
   readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
-  readonly #told = new Set<string>();
+  readonly #knownReasons = new Set<string>();
   #state: State = 'lost';
   /** The newest link, in whatever state. */
   #link: StoreLink;
   #lostReason = 'it is being connected to';
   #retryTimer: NodeJS.Timeout | undefined;
 
-  /** @param hearing `undefined`: no change is reported, and no second connection is needed. */
-  constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, hearing?: RedisLinkHearing) {
+  /** @param reports `undefined` when no change is to be reported: then there is no second connection. */
+  constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
     this.place = redisInWords(options.place);
     this.#options = options;
     this.#events = events;
-    this.#hearing = hearing;
+    this.#reports = reports;
     this.#link = this.#createLink();
   }
 
@@ -58,12 +58,12 @@ export class ReconnectingLink {
     return this.#state === 'live';
   }
 
-  /** For a command whose failure its caller explains; rejects as `StoreLink` says. */
+  /** The newest link, for commands whose failures the caller explains itself. */
   get link(): StoreLink {
     return this.#link;
   }
 
-  /** Rejects with a `RecordStoreFault`; the command may have been carried out. */
+  /** Runs a command. Rejects with a `RecordStoreFault`; the command may then have been carried out. */
   async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
     if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
     try {
@@ -90,14 +90,14 @@ export class ReconnectingLink {
         onLive: () => this.#onLive(),
         onLost: (reason) => this.#onLost(reason),
       },
-      this.#hearing,
+      this.#reports,
     );
   }
 
   #onLive(): void {
     this.#transition('lost', 'live');
     this.#backoff.reset();
-    this.#told.clear();
+    this.#knownReasons.clear();
     this.#events.onLive();
   }
 
@@ -105,8 +105,8 @@ export class ReconnectingLink {
     if (this.#state === 'closed') return;
     this.#transition('live', 'lost');
     this.#lostReason = reason;
-    const isNew = !this.#told.has(reason) && this.#told.size < REDIS_REASONS_TOLD_MAX;
-    if (isNew) this.#told.add(reason);
+    const isNew = !this.#knownReasons.has(reason) && this.#knownReasons.size < REDIS_REASONS_LOGGED_MAX;
+    if (isNew) this.#knownReasons.add(reason);
     this.#events.onLost(reason, isNew);
     // Shortened randomly by up to half, so that the processes do not all reconnect at once.
     this.#retryTimer = setTimeout(() => {
@@ -115,7 +115,7 @@ export class ReconnectingLink {
     }, this.#backoff.nextSpread(Math.random())).unref();
   }
 
-  /** Without `cause`: ioredis errors carry what was sent, and this error may be logged. */
+  /** Makes an error without `cause`, because ioredis errors contain what was sent, and this error may be logged. */
   #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
     const isForbidden = FORBIDDEN.test(reason);
     return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, { isForbidden });
@@ -127,10 +127,10 @@ export class ReconnectingLink {
   }
 }
 
-/** Of a command, and of one within a script. */
+/** Refusals for lack of a right: of a command, and of a command within a script. */
 const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
 
-/** By what Redis answers, which begins with a code. */
+/** What an operator can do, by Redis's answer, which begins with a code. */
 const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
   [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
   [

@@ -21,25 +21,25 @@ import type { RedisStoreOptions } from './redis-connection.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import { slotTag } from './redis-place.js';
 
-// How the records are laid out in Redis. Each record has its own key. All records, the sorted sets that list their keys, and the log of
-// changes share one hash tag, so that a cluster keeps them in one slot; what is known of a user config (its publication) is kept in that
-// config's slot, so that both can change together however many subjects there are. Every key begins with a byte that no subject's key
+// The keys in Redis. Each record has its own key. All records, the sorted sets that list their keys, and the log of changes share one hash
+// tag, so that a cluster keeps them in one slot. The publication of a user config is kept in the config's slot, so that both can change
+// together, and subjects are spread over the cluster. Every key but those of user configs begins with a byte that no subject's key
 // contains.
 
-const OURS = Buffer.from([0xff]);
+const OWN_PREFIX = Buffer.from([0xff]);
 
-function ours(text: string, rest: Buffer | string = ''): Buffer {
-  return Buffer.concat([OURS, Buffer.from(text), Buffer.from(rest)]);
+function ownKey(text: string, rest: Buffer | string = ''): Buffer {
+  return Buffer.concat([OWN_PREFIX, Buffer.from(text), Buffer.from(rest)]);
 }
 
 /** The last position in the log of changes: a number. */
-const POSITION_KEY = ours('{switchyard}position');
-/** Created with the first position: a position of another epoch is meaningless. */
-const EPOCH_KEY = ours('{switchyard}epoch');
-/** A stream: entry ids are positions, the field `k` is the key of the changed record. */
-const LOG_KEY = ours('{switchyard}changes');
+const POSITION_KEY = ownKey('{switchyard}position');
+/** A random text, created with the first position: positions of another epoch mean nothing. */
+const EPOCH_KEY = ownKey('{switchyard}epoch');
+/** The log of changes, a stream: entry ids are positions, the field `k` is the key of the changed record. */
+const LOG_KEY = ownKey('{switchyard}changes');
 
-const RECORD_PREFIX = ours('{switchyard}record/');
+const RECORD_PREFIX = ownKey('{switchyard}record/');
 
 /** The record key stored under a Redis key; `undefined` when the Redis key is not that of a record. */
 export function recordKeyAt(bytes: Buffer): string | undefined {
@@ -55,13 +55,13 @@ export function redisRecordKey(key: RecordKey): Buffer {
     case 'user-configs':
       return bytes;
     case 'publications':
-      return Buffer.concat([OURS, Buffer.from('{'), slotTag(bytes), Buffer.from('}published/'), bytes]);
+      return Buffer.concat([OWN_PREFIX, Buffer.from('{'), slotTag(bytes), Buffer.from('}published/'), bytes]);
   }
 }
 
-/** The sorted set that lists the keys of all records with the same first part, up to and including the first slash. */
+/** The sorted set that lists the keys of all records with the same beginning, up to and including the first slash. */
 function listKeyOf(recordKey: string): Buffer {
-  return ours('{switchyard}keys/', keyFamilyOf(recordKey));
+  return ownKey('{switchyard}keys/', keyFamilyOf(recordKey));
 }
 
 function keyFamilyOf(recordKey: string): string {
@@ -69,14 +69,11 @@ function keyFamilyOf(recordKey: string): string {
   return slash === -1 ? '' : recordKey.slice(0, slash + 1);
 }
 
-// Scripts that Redis runs atomically for the record store; this makes a swap atomic. A script's work grows with its arguments, never with
-// how much is stored.
-
 /**
- * KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position, epoch and log. ARGV: the
- * number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for each change: the number of
- * the sorted set that lists it (0: none), its name in it, whether it is logged, and its expected and new values, each as '=' and the bytes,
- * or '' for none. All values are checked before the first write, because Redis has no rollback.
+ * Makes a swap, atomically. KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position,
+ * epoch and log. ARGV: the number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for
+ * each change: the number of the sorted set that lists it (0: none), its name in it, whether it is logged, and its expected and new values,
+ * each as '=' and the bytes, or '' for none. All values are checked before the first write, because Redis has no rollback.
  */
 const SWAP_SCRIPT = `
 local count, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -90,7 +87,7 @@ if kept > 0 and (redis.call('EXISTS', position) == 0 or redis.call('EXISTS', epo
   redis.call('SET', epoch, ARGV[3])
 end
 for i = 1, count do
-  local list, name, isTold = tonumber(ARGV[5 * i - 1]), ARGV[5 * i], ARGV[5 * i + 1]
+  local list, name, isLogged = tonumber(ARGV[5 * i - 1]), ARGV[5 * i], ARGV[5 * i + 1]
   local expected, value = ARGV[5 * i + 2], ARGV[5 * i + 3]
   if value == '' then redis.call('DEL', KEYS[i])
   elseif value ~= expected then redis.call('SET', KEYS[i], string.sub(value, 2)) end
@@ -98,15 +95,16 @@ for i = 1, count do
     if value == '' then redis.call('ZREM', KEYS[count + list], name)
     elseif expected == '' then redis.call('ZADD', KEYS[count + list], 0, name) end
   end
-  if isTold == '1' then
+  if isLogged == '1' then
     redis.call('XADD', log, 'MAXLEN', '=', kept, redis.call('INCR', position) .. '-0', 'k', name)
   end
 end
 return 1`;
 
 /**
- * KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to start with. Returns the epoch, the
- * position, and the log entries since the known position; without the third part when the log does not go back that far.
+ * Reads the log of changes. KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to start with.
+ * Returns the epoch, the position, and the log entries since the known position; without the third part when the log does not go back that
+ * far.
  */
 const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
@@ -168,7 +166,7 @@ export class RedisRecords implements RecordStore {
     return this.#run((redis) => redis.zrangebylex(list, start, end, 'LIMIT', 0, countMax));
   }
 
-  /** All string values under keys that could be subjects: Redis records nothing else about what it stores. */
+  /** All keys of string values that could be subjects: Redis keeps no list of user configs. */
   async *subjects(): AsyncGenerator<readonly string[]> {
     for (const redis of await this.#link.send(async (link) => link.masters)) {
       let cursor = '0';
@@ -187,27 +185,27 @@ export class RedisRecords implements RecordStore {
     assertOneRedisSlot(changes);
     const keys = changes.map(redisRecordKey);
     const lists: Buffer[] = [];
-    const words: (Buffer | string)[] = [];
-    for (const { space, key, isTold = false, expected, value } of changes) {
-      const list = space === 'records' ? placeIn(lists, listKeyOf(key)) : 0;
-      words.push(String(list), key, isTold ? '1' : '0', encodeOptional(expected), encodeOptional(value));
+    const args: (Buffer | string)[] = [];
+    for (const { space, key, isLogged = false, expected, value } of changes) {
+      const list = space === 'records' ? positionIn(lists, listKeyOf(key)) : 0;
+      args.push(String(list), key, isLogged ? '1' : '0', encodeOptional(expected), encodeOptional(value));
     }
-    const isAnyTold = changes.some(({ isTold }) => isTold === true);
-    const log = isAnyTold ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
-    const head = [String(changes.length), isAnyTold ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
+    const isAnyLogged = changes.some(({ isLogged }) => isLogged === true);
+    const log = isAnyLogged ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
+    const head = [String(changes.length), isAnyLogged ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
     const all = [...keys, ...lists, ...log];
-    const script = [SWAP_SCRIPT, all.length, ...all, ...head, ...words] as const;
+    const script = [SWAP_SCRIPT, all.length, ...all, ...head, ...args] as const;
     return (await this.#run((redis) => redis.call('EVAL', ...script), keys[0])) === 1;
   }
 
   async readChanges(position: string): Promise<RecordChanges> {
     const [epoch = '', number = '0'] = position.split('.');
     const keys = [POSITION_KEY, EPOCH_KEY, LOG_KEY];
-    const words = [epoch, number, newEpoch()];
-    const answer = await this.#run((redis) => redis.call('EVAL', CHANGES_SCRIPT, keys.length, ...keys, ...words));
+    const args = [epoch, number, newEpoch()];
+    const answer = await this.#run((redis) => redis.call('EVAL', CHANGES_SCRIPT, keys.length, ...keys, ...args));
     const [nowEpoch, nowNumber, entries] = answer as [string, string, [id: string, fields: string[]][] | undefined];
-    const told = entries?.map(([, [, key = '']]) => key);
-    return { position: `${nowEpoch}.${nowNumber}`, keys: told ?? 'unknown' };
+    const changedKeys = entries?.map(([, [, key = '']]) => key);
+    return { position: `${nowEpoch}.${nowNumber}`, keys: changedKeys ?? 'unknown' };
   }
 
   async ping(): Promise<boolean> {
@@ -221,7 +219,7 @@ export class RedisRecords implements RecordStore {
     this.#link.close();
   }
 
-  /** @param key of what is changed or read; all records are in one slot of a cluster. */
+  /** @param key what is changed or read; any key serves for records, which are all in one slot of a cluster. */
   async #run<Answer>(command: (redis: Redis) => Promise<Answer>, key = POSITION_KEY): Promise<Answer> {
     return this.#link.send((link) => link.run(key, command));
   }
@@ -231,8 +229,8 @@ function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
-/** The 1-based place of a key in the list, to which it is added if missing. */
-function placeIn(keys: Buffer[], key: Buffer): number {
+/** The position of a key in the list, from 1 on; a missing key is added. */
+function positionIn(keys: Buffer[], key: Buffer): number {
   const index = keys.findIndex((other) => other.equals(key));
   return index === -1 ? keys.push(key) : index + 1;
 }

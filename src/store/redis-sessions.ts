@@ -1,7 +1,7 @@
-// Records of sessions in Redis, shared by all machines. Each has its own key, which holds its version and its bytes. Redis reports which of
-// the records read or written here another machine has changed since. An ended session leaves version 0 behind for a while, so that a Redis
-// that has lost its data is not mistaken for one from which sessions were removed. Cold path. Permissions that the ACL user needs: +eval
-// +get +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
+// Records of sessions in Redis, shared by all machines. Each record has its own key, whose value is its version and its bytes. Redis
+// reports when another machine changes a record that was read or written over this link. An ended session leaves a mark, version 0, for a
+// while: so a session that has ended can be told from one that Redis has lost. Cold path. Permissions that the ACL user needs: +eval +get
+// +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
 // __redis__:invalidate and switchyard/sessions/*.
 import type { Logger } from '../shared/index.js';
 import type { RedisStoreOptions } from './redis-connection.js';
@@ -24,7 +24,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('GET', KEYS[1])
 return 1`;
 
-/** KEYS: the record. ARGV: its life from now on, in ms. */
+/** KEYS: the record. ARGV: how long it is kept from now on, in ms. */
 const RENEW_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
 if not present or #present == ${VERSION_BYTES} then return 0 end
@@ -34,8 +34,8 @@ return 1`;
 
 /**
  * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark; the mark's life in ms; the
- * known version, as bytes, or '' for any; the mark's life in ms when another version is found, which is then returned. A record that Redis
- * has lost is marked, too.
+ * known version, as bytes, or '' for any; the mark's life in ms when another version is found, which is then returned. A missing record
+ * gets a mark, too.
  */
 const REMOVE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
@@ -62,19 +62,19 @@ export class RedisSessions implements SealedSessions {
       },
       onFlushed: () => this.onChanged?.(undefined),
       onPublished: (message: string) => this.peers.onPublished(message),
-      onDeaf: (reason: string) => {
-        this.peers.isDeaf = true;
+      onSubscriptionRefused: (reason: string) => {
+        this.peers.cannotReceive = true;
         logger.warn(
           { reason },
           'cannot subscribe to the ends of sessions in Redis: this process may still serve sessions that other processes have ended',
         );
       },
       onLost: (reason: string, isNew: boolean) => {
-        this.peers.isDeaf = false;
+        this.peers.cannotReceive = false;
         if (isNew) logger.warn({ reason }, 'Redis cannot be reached for sessions');
       },
     };
-    this.#link = new ReconnectingLink(options, events, { itself: false, channel: this.peers.channel });
+    this.#link = new ReconnectingLink(options, events, { ownChanges: false, channel: this.peers.channel });
   }
 
   /** Resolves after the first connection attempt, whether or not it succeeded. */
@@ -85,7 +85,7 @@ export class RedisSessions implements SealedSessions {
   }
 
   async read(key: Buffer): Promise<SealedRead> {
-    return sealedIn(await this.#link.send((link) => link.get(redisKey(key))));
+    return sealedIn(await this.#link.send((link) => link.get(redisKeyOf(key))));
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
@@ -99,9 +99,9 @@ export class RedisSessions implements SealedSessions {
   }
 
   async remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession> {
-    const left = leftMsMax === Infinity ? '' : wholeMs(leftMsMax);
-    const later = known ? [versionBytes(known.version), wholeMs(known.laterMarkMs)] : ['', ''];
-    const answer = await this.#evaluate(REMOVE_SCRIPT, key, left, ENDED, wholeMs(markMs), ...later);
+    const leftMax = leftMsMax === Infinity ? '' : wholeMs(leftMsMax);
+    const knownArgs = known ? [versionBytes(known.version), wholeMs(known.laterMarkMs)] : ['', ''];
+    const answer = await this.#evaluate(REMOVE_SCRIPT, key, leftMax, ENDED, wholeMs(markMs), ...knownArgs);
     const removed = sealedIn(answer);
     return typeof removed === 'object' ? removed : answer === 1;
   }
@@ -110,9 +110,11 @@ export class RedisSessions implements SealedSessions {
     this.#link.close();
   }
 
-  async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<unknown> {
-    const place = redisKey(key);
-    return this.#link.send((link) => link.run(place, (redis) => redis.callBuffer('EVAL', script, 1, place, ...words)));
+  async #evaluate(script: string, key: Buffer, ...args: readonly (Buffer | string)[]): Promise<unknown> {
+    const redisKey = redisKeyOf(key);
+    return this.#link.send((link) =>
+      link.run(redisKey, (redis) => redis.callBuffer('EVAL', script, 1, redisKey, ...args)),
+    );
   }
 }
 
@@ -123,7 +125,7 @@ function sealedIn(value: unknown): SealedRead {
   return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
 }
 
-function redisKey(key: Buffer): Buffer {
+function redisKeyOf(key: Buffer): Buffer {
   return Buffer.concat([PREFIX, key]);
 }
 

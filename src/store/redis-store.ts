@@ -1,7 +1,7 @@
 // The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
 //
-// While the link is live, a value read in the current connected period is fresh and is returned at once; any other value is read again. A
-// period ends when the link is lost. Then values read in a period that ended no longer ago than the grace are served as last known.
+// A connected period lasts from when the link is live until it is lost. While the link is live, a value read in the current period is
+// returned at once; any other value is read again. Without a link, values of a period that ended within the grace are served as last known.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
@@ -22,23 +22,24 @@ import {
 interface ConnectedPeriod {
   /** On the clock of `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
-  /** When its values are no longer served. In whole seconds: readiness puts workers together that say the same. */
+  /** When its values are no longer served, in ISO 8601. In whole seconds, since readiness groups workers that report the same. */
   usedUntil: string;
 }
 
+/** The last value that was read under a name. */
 interface Known {
   readonly read: StoreRead;
   readonly readAtMs: number;
   readonly period: ConnectedPeriod;
 }
 
-/** The values of one name space: user configs by subject, or records by key. */
-class Shelf {
+/** The cache of one name space: user configs by subject, or records by key. */
+class SpaceCache {
   readonly space: 'user-configs' | 'records';
   readonly known = new RecentMap<Known>(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) =>
     read.kind === 'found' ? read.value.length : 0,
   );
-  /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */
+  /** Reads that wait for Redis. A read that is no longer in this map was overtaken by a change: its result is not cached. */
   readonly pending = new Map<string, Promise<StoreRead>>();
 
   constructor(space: 'user-configs' | 'records') {
@@ -73,12 +74,12 @@ export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly #options: RedisStoreOptions;
   readonly #logger: Logger;
-  readonly #userConfigs = new Shelf('user-configs');
-  readonly #ownRecords = new Shelf('records');
-  readonly #shelves = [this.#userConfigs, this.#ownRecords];
+  readonly #userConfigs = new SpaceCache('user-configs');
+  readonly #ownRecords = new SpaceCache('records');
+  readonly #caches = [this.#userConfigs, this.#ownRecords];
   readonly #link: ReconnectingLink;
   readonly #records: RedisRecords;
-  /** The current period, or the last one; `undefined` while there was none. */
+  /** The current period, or the last one; `undefined` before the first. */
   #period: ConnectedPeriod | undefined;
   #lostReason = '';
   readonly #counts: StoreCounts;
@@ -100,9 +101,7 @@ export class RedisStore implements Store {
     this.#records = new RedisRecords(this.#link);
   }
 
-  /**
-   * Resolves after the first connection attempt, whether or not it succeeded: a store that starts lost keeps trying to connect.
-   */
+  /** Resolves after the first connection attempt, whether or not it succeeded: the store keeps trying to connect. */
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
@@ -123,12 +122,12 @@ export class RedisStore implements Store {
   }
 
   /** @param name a subject, or the key of a record; also in the methods below. */
-  #read(shelf: Shelf, name: string): StoreRead | Promise<StoreRead> {
-    const known = shelf.known.get(name);
+  #read(cache: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
+    const known = cache.known.get(name);
     if (!this.#link.isLive) return this.#lastKnown(known);
     if (known === undefined || known.period !== this.#period) {
       this.#counts.asked += 1;
-      return this.#fetch(shelf, name);
+      return this.#fetch(cache, name);
     }
     this.#counts.remembered += 1;
     return known.read;
@@ -151,13 +150,13 @@ export class RedisStore implements Store {
     return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
-  /** The invalidation arrives only later, and a change without a reply may have been made. */
-  async #change<Answer>(shelf: Shelf, name: string, change: () => Promise<Answer>): Promise<Answer> {
+  /** Makes a change, and forgets the cached value even if it fails: it may have been made, and its invalidation arrives later. */
+  async #change<Answer>(cache: SpaceCache, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
       return await change();
     } finally {
-      if (wasLive) shelf.forget(name);
+      if (wasLive) cache.forget(name);
     }
   }
 
@@ -168,19 +167,19 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     clearTimeout(this.#graceTimer);
     this.#link.close();
-    for (const shelf of this.#shelves) shelf.forgetAll();
+    for (const cache of this.#caches) cache.forgetAll();
   }
 
   /** One GET serves all reads of the name until it is answered. */
-  #fetch({ space, known, pending }: Shelf, name: string): StoreRead | Promise<StoreRead> {
-    const underWay = pending.get(name);
-    if (underWay !== undefined) return underWay;
+  #fetch({ space, known, pending }: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
+    const pendingRead = pending.get(name);
+    if (pendingRead !== undefined) return pendingRead;
     const key = encodeStoreKey(name) && redisRecordKey({ space, key: name });
     if (key === undefined) return unencodable;
     const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
     if (waiting >= limits.waitingMax) return overloaded;
     const period = this.#period!;
-    /** Returns false when the read was overtaken by a change. */
+    /** @returns false when the read was overtaken by a change. */
     const settle = (): boolean => pending.get(name) === answer && pending.delete(name);
     const answer: Promise<StoreRead> = this.#link.link.get(key).then(
       (value) => {
@@ -213,17 +212,17 @@ export class RedisStore implements Store {
     const events = {
       onLive: () => this.#onLive(),
       onChanged: (keys: readonly Buffer[]) => {
-        // Records are the only ones of the gateway's own keys that are read here.
+        // Of the gateway's own keys, only records are read over this link.
         for (const key of keys) this.#onChanged(key);
         this.#counts.invalidations += keys.length;
       },
       onFlushed: () => {
-        for (const shelf of this.#shelves) shelf.forgetAll();
+        for (const cache of this.#caches) cache.forgetAll();
         this.#counts.invalidations += 1;
       },
       onLost: (reason: string, isNew: boolean) => this.#onLost(reason, isNew),
     };
-    return new ReconnectingLink(this.#options, events, { itself: true });
+    return new ReconnectingLink(this.#options, events, { ownChanges: true });
   }
 
   /** A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
@@ -243,11 +242,11 @@ export class RedisStore implements Store {
 
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
-    // One user's config may be cached as another's.
-    if (reason.endsWith(UNEXPECTED_REPLY)) for (const shelf of this.#shelves) shelf.known.clear();
+    // After such a reply, one user's config may be cached as another's.
+    if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.known.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
-    this.#tellObstacle();
+    this.#reportObstacle();
   }
 
   #endPeriod(period: ConnectedPeriod, reason: string): void {
@@ -256,14 +255,14 @@ export class RedisStore implements Store {
     period.endedAtMs = performance.now();
     period.usedUntil = inSeconds(Date.now() + staleGraceMs);
     // Pending reads settle by themselves, but reads of the next period must not join them.
-    for (const { pending } of this.#shelves) pending.clear();
+    for (const { pending } of this.#caches) pending.clear();
     this.#graceTimer = setTimeout(() => {
       this.#graceTimer = undefined;
-      this.#tellObstacle();
+      this.#reportObstacle();
     }, staleGraceMs).unref();
   }
 
-  #tellObstacle(): void {
+  #reportObstacle(): void {
     const kept = `known user configs are used until ${this.#period?.usedUntil}, other users get 500`;
     if (this.#graceTimer !== undefined) this.#onObstacle('', `Redis is lost: ${this.#lostReason}; ${kept}`);
     else this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${this.#lostReason}`);
@@ -274,7 +273,7 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** @param known what was read last: the same object is kept when the value is unchanged, even from an earlier period. */
+/** @param known what was read last: the same object is returned if the value is unchanged. */
 function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;

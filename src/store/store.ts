@@ -1,4 +1,4 @@
-// What the gateway needs from any key-value store. Keys are subjects (decisions 2.7), values are bytes.
+// What the dataplane needs from any key-value store. Keys are subjects (decisions 2.7), values are bytes.
 import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
@@ -20,16 +20,16 @@ export class StoreCounts {
   }
 }
 
-// Encodes a subject as its key in the store: exactly its UTF-8 bytes, without a prefix (decisions 2.7). Byte 0xFF never occurs in UTF-8, so
-// no subject can reach the gateway's own keys, which begin with it.
-
 /** The result of reading a subject that has no valid key. */
 export const unencodable: StoreRead = Object.freeze({
   kind: 'failed',
   reason: 'the subject cannot be encoded as a store key',
 });
 
-/** `undefined` for a subject that has no key: it contains a lone surrogate, is empty, or is longer than a key may be. */
+/**
+ * The key of a subject: exactly its UTF-8 bytes (decisions 2.7). Byte 0xFF never occurs in UTF-8, so no subject can reach the gateway's own
+ * keys, which begin with it. @returns `undefined` for a subject that is empty, is too long, or contains a lone surrogate.
+ */
 export function encodeStoreKey(subject: string): Buffer | undefined {
   if (!subject.isWellFormed()) return undefined;
   const key = Buffer.from(subject, 'utf8');
@@ -43,19 +43,19 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
 export type StoreRead =
   | { readonly kind: 'found'; readonly value: Buffer }
   | { readonly kind: 'missing' }
-  /** Unknown: the store has been unreachable for longer than the grace, which affects all keys; or the key cannot be encoded. */
+  /** The value is unknown. `isForAll` when that concerns all keys, because the store cannot be reached. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
-/** When a value that may be out of date was read, and until when it is used; both in ISO 8601. */
+/** A value that may be out of date: when it was read, and until when it is used; both in ISO 8601. */
 export interface Kept {
   readonly readAt: string;
   readonly usedUntil: string;
 }
 
 /**
- * Called when what can be read changes.
- * @param obstacle why nothing can be read any more; `''` when it can.
- * @param staleness why what is read may be out of date, and until when that is served.
+ * Called when the store becomes readable or unreadable.
+ * @param obstacle why nothing can be read; `''` when reads succeed.
+ * @param staleness why what is read may be out of date, and until when it is served.
  */
 export type StoreObstacleListener = (obstacle: string, staleness?: string) => void;
 
@@ -66,13 +66,13 @@ export interface Store {
    * throws or rejects.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** `undefined`: what `read` gives is no kept value. Without the method, it never is. */
+  /** @returns `undefined` when what `read` returns is up to date, as it always is where this method is absent. */
   kept?(subject: string): Kept | undefined;
-  /** The same for one of the gateway's own records, by its key. `forget` is not for these: a change drops the cached value. */
+  /** Like `read`, for one of the gateway's own records, by its key. A change drops the cached value. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**
-   * Changes such a record if its value is the expected one (`undefined`: none), and resolves to whether it was; durable when it resolves.
-   * Rejects when the store fails, and then the change may have been made.
+   * Changes one of the gateway's own records if its value is the expected one; `undefined` for none. Resolves to whether it was; durable
+   * then. Rejects when the store fails; the change may then have been made.
    */
   swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;
   /** Writes a value; resolves when it is durable in the store. Rejects when the store cannot take it. */

@@ -70,7 +70,7 @@ for (const [kind, start] of Object.entries(stores)) {
 
     t.test('all subjects are listed, however many, and nothing of the gateway’s own', async (t) => {
       const records = await openRecordStore(options, silent);
-      await records.swap([{ space: 'records', key: 'servers/x', expected: undefined, value: one, isTold: true }]);
+      await records.swap([{ space: 'records', key: 'servers/x', expected: undefined, value: one, isLogged: true }]);
       await records.swap([{ space: 'publications', key: 'bob', expected: undefined, value: one }]);
       await records.close();
       t.strictSame(await subjectsOf(store), []);

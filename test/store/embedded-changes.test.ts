@@ -16,7 +16,7 @@ function createRecords(t: Test): { path: string; records: EmbeddedRecords } {
 }
 
 function made(key: string): RecordChange {
-  return { space: 'records', key, expected: undefined, value: Buffer.from('value'), isTold: true };
+  return { space: 'records', key, expected: undefined, value: Buffer.from('value'), isLogged: true };
 }
 
 /** Creates a record in another process, and returns once it exists: synchronously, so nothing else happens here meanwhile. */
@@ -24,7 +24,7 @@ function makeElsewhere(path: string, key: string): void {
   const program = `
     const { EmbeddedRecords } = await import(${JSON.stringify(RECORDS_MODULE)});
     const records = new EmbeddedRecords(${JSON.stringify(path)});
-    await records.swap([{ space: 'records', key: '${key}', expected: undefined, value: Buffer.from('x'), isTold: true }]);
+    await records.swap([{ space: 'records', key: '${key}', expected: undefined, value: Buffer.from('x'), isLogged: true }]);
     await records.close();`;
   execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
 }
@@ -54,7 +54,7 @@ t.test('a swap that fails halfway changes nothing', async (t) => {
   // A log of changes with a key that is no position fails once the record has been put.
   const root = openRoot(path);
   await openDatabase(root, 'changes').put(Buffer.from([0xff]), Buffer.alloc(1));
-  const silent = { ...made('a/1'), isTold: false };
+  const silent = { ...made('a/1'), isLogged: false };
   const outcomes = await Promise.allSettled([records.swap([silent, made('a/2')]), records.swap([made('a/3')])]);
   t.match(outcomes, [{ reason: { name: 'RecordStoreFault' } }, { reason: { name: 'RecordStoreFault' } }]);
   t.same(await records.readMany(['a/0', 'a/1', 'a/2', 'a/3']), [Buffer.from('value'), undefined, undefined, undefined]);

@@ -128,13 +128,13 @@ for (const [kind, start] of Object.entries(stores)) {
       const start = await records.readChanges('');
       t.equal(start.keys, 'unknown');
       t.same((await other.readChanges(start.position)).keys, [], 'nothing so far');
-      await records.swap([{ ...change(record('servers/a'), undefined, '1'), isTold: true }]);
+      await records.swap([{ ...change(record('servers/a'), undefined, '1'), isLogged: true }]);
       await records.swap([change(record('servers/b'), undefined, '1')]);
       await other.swap([
-        { ...change(record('servers/c'), undefined, '1'), isTold: true },
-        { ...change(record('servers/a'), '1', undefined), isTold: true },
+        { ...change(record('servers/c'), undefined, '1'), isLogged: true },
+        { ...change(record('servers/a'), '1', undefined), isLogged: true },
       ]);
-      await other.swap([{ ...change(record('servers/c'), 'wrong', '2'), isTold: true }]);
+      await other.swap([{ ...change(record('servers/c'), 'wrong', '2'), isLogged: true }]);
       const next = await other.readChanges(start.position);
       t.same(next.keys, ['servers/a', 'servers/c', 'servers/a']);
       t.same((await records.readChanges(next.position)).keys, []);
@@ -146,7 +146,7 @@ for (const [kind, start] of Object.entries(stores)) {
       const { position } = await records.readChanges('');
       const told = Array.from({ length: RECORD_CHANGES_KEPT + 1 }, (_, count) => ({
         ...change(record(`servers/${count}`), undefined, 'x'),
-        isTold: true,
+        isLogged: true,
       }));
       t.ok(await records.swap(told.slice(0, -1)));
       t.equal((await records.readChanges(position)).keys.length, RECORD_CHANGES_KEPT, 'so many are kept');

@@ -52,7 +52,7 @@ t.test('the dataplane notices the swap of a user config that it has cached', asy
 t.test('the records collide with no subject, and are in one slot of a cluster', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
-  await records.swap([{ ...change(PLACE, undefined, 'x'), isTold: true }]);
+  await records.swap([{ ...change(PLACE, undefined, 'x'), isLogged: true }]);
   await records.swap([change(ALICE, undefined, 'y'), change({ ...ALICE, space: 'publications' }, undefined, 'z')]);
   const keys = await (await redis.connect()).keysBuffer('*');
   t.same(
@@ -75,8 +75,8 @@ t.test('over TLS with client certificates, the documented rights of a Redis user
   const as = (username: string): RedisStoreOptions => ({ ...redis.storeOptions, username, password: 'secret' });
   const records = await open(t, as('gateway'));
   for (const key of [ALICE, PLACE]) {
-    t.equal(await records.swap([{ ...change(key, undefined, 'one'), isTold: key === PLACE }]), true);
-    t.equal(await records.swap([{ ...change(key, 'one', undefined), isTold: key === PLACE }]), true);
+    t.equal(await records.swap([{ ...change(key, undefined, 'one'), isLogged: key === PLACE }]), true);
+    t.equal(await records.swap([{ ...change(key, 'one', undefined), isLogged: key === PLACE }]), true);
   }
   t.same(await records.listKeys('p/', '', 1), []);
   t.same(await records.readMany(['p/1']), [undefined]);

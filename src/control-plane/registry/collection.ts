@@ -145,7 +145,7 @@ export class Collection<Row, Shown extends Thing> {
   protected async changesOf(
     before: Snapshot<Row> | undefined,
     { after }: Decision<Row>,
-    isTold = true,
+    isLogged = true,
   ): Promise<RecordChange[]> {
     const { prefix, indices, thingOf, namesOf } = this.#kind;
     const [left, taken] = [before && thingOf(before.row), after && thingOf(after)];
@@ -154,7 +154,7 @@ export class Collection<Row, Shown extends Thing> {
       return moveName(index, left && namesOf(left)[at], taken && namesOf(taken)[at], id);
     });
     const value = after && Buffer.from(JSON.stringify(after));
-    return [...moved, { ...keyOf(prefix, id), expected: before?.bytes, value, isTold }];
+    return [...moved, { ...keyOf(prefix, id), expected: before?.bytes, value, isLogged }];
   }
 }
 

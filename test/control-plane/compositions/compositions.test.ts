@@ -433,7 +433,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const [record] = await recordsUnder(records, 'compositions/');
       const key = { space: 'records', key: record?.key ?? '' } as const;
       const job = createJob({ subjects: ['alice', 'bob'] });
-      await records.swap([{ ...key, expected: record?.value, value: undefined, isTold: true }, jobChangeToAdd(job)]);
+      await records.swap([{ ...key, expected: record?.value, value: undefined, isLogged: true }, jobChangeToAdd(job)]);
       await until(
         async () => !(await isThere('alice')) && !(await isThere('bob')),
         'what nobody wants to be taken out',

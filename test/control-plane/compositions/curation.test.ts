@@ -150,7 +150,7 @@ t.test('a composition that outgrows its share through its servers yields to thos
     const bytes = await records.read(key);
     const stored = JSON.parse(String(bytes)) as { record: object };
     const value = Buffer.from(JSON.stringify({ ...stored, record: { ...stored.record, ...said } }));
-    t.ok(await records.swap([{ ...key, expected: bytes, value, isTold: true }]));
+    t.ok(await records.swap([{ ...key, expected: bytes, value, isLogged: true }]));
   };
   for (const id of ids) await curate(id, { curation });
 
@@ -194,7 +194,7 @@ t.test('nobody takes the prefix of another server', async (t) => {
   const bytes = await records.read(key);
   const stored = JSON.parse(String(bytes)) as { record: object };
   const value = Buffer.from(JSON.stringify({ ...stored, record: { ...stored.record, curation } }));
-  t.ok(await records.swap([{ ...key, expected: bytes, value, isTold: true }]));
+  t.ok(await records.swap([{ ...key, expected: bytes, value, isLogged: true }]));
   const changed = await registry.replace('other', { name: 'other', url, description: 'another' });
   t.match(changed, { description: 'another', curation }, 'the rest of it can be changed');
   await directory.sync();
