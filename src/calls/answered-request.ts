@@ -1,6 +1,6 @@
 // The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
 // backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
-import type { BackendMessage, ClientMessage } from '../mcp/index.js';
+import { readBackendMessage, type BackendMessage, type ClientMessage } from '../mcp/index.js';
 import { ambiguousIdKey, isSameId } from '../bytes/index.js';
 import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
 import { copied, joined } from '../fair/index.js';
@@ -37,6 +37,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** The request at its backend, if it was sent. */
   protected request: RpcRequest | undefined;
   protected isDone = false;
+  /** What the backend has said since its client was asked for input; `undefined` while a caller takes it. */
+  #saidMeanwhile: Buffer[] | undefined;
   /** Whether reports of progress come on the backend's own stream, beside the answer. */
   protected isReportedAside = false;
   #giveAnswer: (() => void) | undefined;
@@ -107,13 +109,29 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else answer(exchange, message);
     this.#stream = undefined;
     this.goOn(meanwhile);
+    this.#saidMeanwhile = [];
   }
 
-  /** @param exchange receives everything from now on. */
+  /** @param exchange receives everything from now on, and first the notifications that came while there was no caller. */
   goOn(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
+    const notifications = this.#saidMeanwhile ?? [];
+    this.#saidMeanwhile = undefined;
+    for (const bytes of notifications) this.onMessage(bytes, readBackendMessage(bytes)!);
     this.request?.resume();
+  }
+
+  abstract onMessage(bytes: Buffer, message: BackendMessage): void;
+
+  /** Keeps the backend's notification for a caller who has yet to come back; the newest of them, if there are many. */
+  protected tryKeep(bytes: Buffer): boolean {
+    const kept = this.#saidMeanwhile;
+    if (kept === undefined) return false;
+    kept.push(copied(bytes));
+    let total = kept.reduce((sum, { length }) => sum + length, 0);
+    while (total >= limits.countedFromBytes) total -= kept.shift()!.length;
+    return true;
   }
 
   /** For `HeldCall`: a call that the config no longer allows is not continued. */

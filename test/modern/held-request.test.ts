@@ -1,5 +1,6 @@
 // Requests of modern clients whose legacy backend asks before it answers, through a real relay; the backend is scripted.
 import t, { type Test } from 'tap';
+import { LATE_PROGRESS_WAIT_MS } from '../../src/calls/answered-request.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
@@ -125,6 +126,40 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
   t.same(await answerOf(last), { jsonrpc: '2.0', id: 'three', result: { resultType: 'complete', content: [] } });
   const calls = held.scene.http.calls.filter(({ text }) => text.includes('tools/call'));
   t.equal(calls.length, 1, 'the tool was called once');
+});
+
+t.test('what the backend reports while its client is asked is told when the client comes back', async (t) => {
+  for (const hasOwn of [false, true]) {
+    const held = new HeldScene(t);
+    const { exchange, call } = held.begin(undefined, hasOwn);
+    const token = JSON.stringify(sentId(call));
+    call.data(ASKED);
+    const asked = await answerOf(exchange);
+    const stream = (hasOwn ? held.own : undefined) ?? call;
+    const report = (progress: number, message = ''): void => {
+      const params = `{"progressToken":${token},"progress":${progress},"message":"${message}"}`;
+      stream.data(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n\n`);
+    };
+    for (let progress = 1; progress <= 40; progress += 1) report(progress, 'x'.repeat(1_000));
+    report(41);
+    const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+    const reports = messagesOf(retry) as {
+      readonly params: { readonly progress: number; readonly progressToken: string };
+    }[];
+    t.ok(reports.every(({ params }) => params.progressToken === 'token-2'));
+    const told = reports.map(({ params }) => params.progress);
+    t.equal(told.at(-1), 41);
+    t.strictSame(
+      told,
+      Array.from(told, (_, index) => 41 - told.length + 1 + index),
+      'in order',
+    );
+    t.ok(told.length > 10 && told.length < 20, `the newest, up to 16 KiB: ${told.length}`);
+    call.data(`data: {"jsonrpc":"2.0","id":${token},"result":{"content":[]}}\n\n`);
+    // An answer waits a moment for one more report where these come beside it.
+    held.scene.context.advance(LATE_PROGRESS_WAIT_MS);
+    t.match((await answerOf(retry)).result, { content: [] });
+  }
 });
 
 t.test('a question that the backend withdraws at once is not asked, and others are', async (t) => {

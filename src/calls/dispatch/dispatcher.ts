@@ -386,7 +386,7 @@ export function tryPassOn(
   const { subject } = session.identity;
   const virtualHost = session.virtualHost!;
   exchange.onSessionless = (url) => {
-    for (const upstream of owners) if (upstream.url === url) upstream.endpoint.isSessionless = true;
+    for (const upstream of owners) if (upstream.url === url) upstream.endpoint.onModernOpen(false);
   };
   passOn({ subject, virtualHost }, exchange, (refusal) => {
     if (refusal !== undefined) return refuseMessage(exchange, refusal, message);

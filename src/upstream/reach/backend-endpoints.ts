@@ -101,8 +101,8 @@ export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
-  /** Whether the backend made no session when it was last opened for a modern client. Hot path. */
-  isSessionless = false;
+  /** Whether the backend has kept a session for any client of the modern era; `undefined` while it was opened for none. */
+  #keepsSessions: boolean | undefined;
   #answeredAtMs = -Infinity;
   /** The era that the backend was last found not to speak: remembered for a limited time, since backends get upgraded. */
   #refusedEra: Era | undefined;
@@ -119,6 +119,16 @@ export class BackendEndpoint {
     this.#answeredAtMs = nowMs;
     this.#silence = undefined;
     this.circuit.onAnswer(nowMs);
+  }
+
+  /** Whether the backend keeps sessions for no client of the modern era. Hot path. */
+  get isSessionless(): boolean {
+    return this.#keepsSessions === false;
+  }
+
+  /** The backend was opened for a client of the modern era. Some keep sessions for some callers only: those decide for all. */
+  onModernOpen(isSessionKept: boolean): void {
+    this.#keepsSessions = isSessionKept || this.#keepsSessions === true;
   }
 
   onForgiven(what: Forgiven): void {
@@ -140,7 +150,7 @@ export class BackendEndpoint {
   onEraRefused(era: Era, nowMs: number): void {
     this.#refusedEra = era;
     this.#eraRefusedAtMs = nowMs;
-    if (era === 'modern') this.isSessionless = false;
+    if (era === 'modern') this.#keepsSessions = undefined;
   }
 
   onEraSpoken(era: Era): void {

@@ -334,7 +334,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.#handshake = undefined;
     this.noteEra(result.record.era);
     if (this.era === 'modern')
-      this.endpoint.isSessionless = result.record.sessionId === '' && result.stream === undefined;
+      this.endpoint.onModernOpen(result.record.sessionId !== '' || result.stream !== undefined);
     this.#backoff?.reset();
     this.context.log.onAvailable(this.backend);
     this.onHandshake(result, metadata);

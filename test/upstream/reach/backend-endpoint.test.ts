@@ -167,9 +167,20 @@ t.test('with too many subjects the oldest is forgotten', async (t) => {
 
 t.test('once the modern era is refused, nothing is known of the sessions that the backend keeps', async (t) => {
   const { endpoint } = new Scene(t);
-  endpoint.isSessionless = true;
+  t.notOk(endpoint.isSessionless, 'nobody has opened it');
+  endpoint.onModernOpen(false);
   endpoint.onEraRefused('legacy', 0);
   t.ok(endpoint.isSessionless);
   endpoint.onEraRefused('modern', 0);
   t.notOk(endpoint.isSessionless);
 });
+
+t.test(
+  'a backend that keeps a session for one caller is not taken for one without sessions because of another',
+  async (t) => {
+    const { endpoint } = new Scene(t);
+    endpoint.onModernOpen(true);
+    endpoint.onModernOpen(false);
+    t.notOk(endpoint.isSessionless);
+  },
+);
