@@ -24,20 +24,32 @@ type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
 export class KeyFiles {
   readonly #paths: KeyPaths;
   readonly #onChange: (before: KeySet) => void;
+  readonly #onFault: () => void;
   readonly #checkMs: number;
   #keys: KeySet;
+  /** Why the files as they are now cannot be used, for the operator; `''` when they can. */
+  fault = '';
   /** Version of the files as last read, valid or not; `''` before the first look. */
   #readVersion = '';
-  /** The last error logged about the files, with their version. */
-  #complaint = '';
+  /** Version of the files about which `fault` was logged. */
+  #faultVersion = '';
   /** Version of the files at the last look: a file is read only once it has stopped changing, as its writer may not be done. */
   #seenVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
-  /** @param onChange receives the previous keys. */
-  constructor(options: TokenOptions, onChange: (before: KeySet) => void, checkMs: number = KEY_FILE_CHECK_MS) {
+  /**
+   * @param onChange receives the previous keys.
+   * @param onFault called when `fault` is another one, or gone.
+   */
+  constructor(
+    options: TokenOptions,
+    onChange: (before: KeySet) => void,
+    onFault: () => void,
+    checkMs: number = KEY_FILE_CHECK_MS,
+  ) {
     this.#paths = options.keyPaths;
     this.#onChange = onChange;
+    this.#onFault = onFault;
     this.#checkMs = checkMs;
     this.#keys = keysOf(options);
   }
@@ -69,6 +81,7 @@ export class KeyFiles {
     if (!isSettled || version === this.#readVersion) return;
     try {
       this.#take(keysOf(read(this.#paths)), logger);
+      this.#noteFault('');
     } catch (error) {
       this.#complain(error, version, logger);
       // A read error may be temporary (no free descriptor): the next look tries again. Faulty content is read again only after a change.
@@ -79,10 +92,16 @@ export class KeyFiles {
 
   #complain(error: unknown, version: string, logger: Logger): void {
     const reason = error instanceof Error ? error.message : String(error);
-    const complaint = `${version} ${reason}`;
-    if (complaint === this.#complaint) return;
-    this.#complaint = complaint;
+    if (reason === this.fault && version === this.#faultVersion) return;
+    this.#faultVersion = version;
     logger.error({ reason }, 'a changed file of token verification keys cannot be used; the previous keys stay in use');
+    this.#noteFault(reason);
+  }
+
+  #noteFault(fault: string): void {
+    if (fault === this.fault) return;
+    this.fault = fault;
+    this.#onFault();
   }
 
   #take(keys: KeySet, logger: Logger): void {

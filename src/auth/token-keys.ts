@@ -94,7 +94,7 @@ export interface KeySource {
 }
 
 /**
- * @param obstacle why tokens of some issuer cannot be verified; `''` once they can.
+ * @param obstacle why tokens of some issuer cannot be verified, or a changed key file cannot be used; `''` once neither is so.
  * @param isInTheWay whether there is no key at all, of any issuer.
  */
 export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
@@ -105,7 +105,7 @@ export class TokenKeys {
   readonly #sources = new Map<string, KeySource>();
   /** Called when a key is gone: tokens that it verified are no longer valid. */
   onLoss: () => void = () => {};
-  /** Called when the keys of an issuer become unavailable, and when they are available again. */
+  /** Called when the keys of an issuer become unavailable or a changed file cannot be used, and when that is over. */
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(options: TokenOptions, bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits) {
@@ -113,7 +113,7 @@ export class TokenKeys {
       this.#compare(this.#files.keys, before);
       this.#tellStanding();
     };
-    this.#files = new KeyFiles(options, onChange, bounds.keyFileCheckMs);
+    this.#files = new KeyFiles(options, onChange, () => this.#tellStanding(), bounds.keyFileCheckMs);
     for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
     for (const source of options.issuerKeys) {
       const keys: IssuerKeys = new IssuerKeys(source, {
@@ -163,10 +163,14 @@ export class TokenKeys {
   }
 
   #obstacle(): string {
+    const { fault } = this.#files;
+    const ofFiles = fault === '' ? [] : [`a changed key file cannot be used, the previous keys stay in use: ${fault}`];
     const all = Array.from(this.#issuers.values());
     const without = all.filter(({ areMissing }) => areMissing).length;
-    if (without === 0) return '';
+    if (without === 0) return ofFiles.join();
     const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${without} of ${all.length} issuers`;
-    return `${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`;
+    return [`${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`, ...ofFiles].join(
+      '; ',
+    );
   }
 }

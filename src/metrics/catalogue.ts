@@ -108,6 +108,11 @@ export const metricFamilies = {
   },
   switchyard_workers_silent: { type: 'gauge', help: 'Workers that gave no figures in time for this page.', labels: [] },
   switchyard_ready: { type: 'gauge', help: '1 when the gateway is ready, as /ready says, else 0.', labels: [] },
+  switchyard_degraded: {
+    type: 'gauge',
+    help: '1 for each code that /ready lists under degraded: requests are served, but something needs attention.',
+    labels: ['code'],
+  },
   switchyard_build_info: { type: 'gauge', help: 'Always 1; the version of the primary process.', labels: ['version'] },
 } as const satisfies Readonly<Record<string, MetricFamily>>;
 

@@ -292,13 +292,18 @@ function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Pr
   const page = new MetricsPage();
   return async (accept) => {
     const { series, silentCount } = await fleet.figures();
-    const { isReady, slotCount, listeningCount } = readiness.report;
+    const { isReady, degraded, slotCount, listeningCount } = readiness.report;
     const own: Series[] = [
       { name: 'switchyard_workers', labels: ['listening'], value: listeningCount },
       { name: 'switchyard_workers', labels: ['absent'], value: slotCount - listeningCount },
       { name: 'switchyard_worker_deaths_total', labels: [], value: fleet.deathCount },
       { name: 'switchyard_workers_silent', labels: [], value: silentCount },
       { name: 'switchyard_ready', labels: [], value: isReady ? 1 : 0 },
+      ...Array.from(new Set(degraded.map(({ code }) => code)), (code): Series => ({
+        name: 'switchyard_degraded',
+        labels: [code],
+        value: 1,
+      })),
       { name: 'switchyard_build_info', labels: [PROGRAM_VERSION], value: 1 },
     ];
     return page.write([...series, ...own], accept);

@@ -22,14 +22,20 @@ const VIEW_NAMES_MAX = 200;
 /** Sessions of a subject that an answer to an operator names per backend. Beyond that, the others are left out. */
 const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
+/** Of `subjectHash`. */
+const SUBJECT_HASH = /^[\da-f]{12}$/;
+
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
 type KnownHere = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
 
 export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: KnownHere): object {
   if (read.kind === 'missing') {
+    const hint = SUBJECT_HASH.test(subject)
+      ? '. This looks like the hash in the log: give the `sub` of the token instead'
+      : '';
     return {
       config: 'missing',
-      verdict: 'the store has no user config for this subject: every request gets 400',
+      verdict: `the store has no user config for this subject: every request gets 400${hint}`,
     };
   }
   if (read.kind === 'failed') return { config: 'failed', verdict: `every request gets 500: ${read.reason}` };
@@ -127,7 +133,9 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownH
     return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call gets -32603 immediately`;
   }
   const entry = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
-  return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked`;
+  const last = relay.lastFaultAt(backend.target.origin);
+  const failed = last === undefined ? '' : `. Its server last failed at ${last.at}: ${last.reason}`;
+  return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked${failed}`;
 }
 
 /** Describes the tool of a backend with a shorter prefix that would have this name if no longer prefix won. */

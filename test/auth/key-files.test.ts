@@ -69,7 +69,12 @@ t.test('a new key is accepted while the old one is still valid, and then replace
 
 t.test('a broken, missing or huge file leaves the former keys in use, and is reported once', async (t) => {
   const { path, verifier, logger, linesOf, kindOf } = stage(t);
-  await verifier.watchKeys(logger);
+  const obstacles: string[] = [];
+  const inTheWay: boolean[] = [];
+  await verifier.watchKeys(logger, (obstacle, isInTheWay) => {
+    obstacles.push(obstacle);
+    inTheWay.push(isInTheWay);
+  });
   const complaints = (): readonly unknown[] => linesOf(50);
   const broken: readonly (() => void)[] = [
     () => writeFileSync(path, 'of wax'),
@@ -89,6 +94,15 @@ t.test('a broken, missing or huge file leaves the former keys in use, and is rep
   writeFileSync(path, pem(second.publicKey));
   await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
   t.equal(complaints().length, broken.length, 'once each');
+  await until(() => obstacles.at(-1) === '', 'the end of the obstacle');
+  t.notOk(inTheWay.includes(true), 'there was always a key');
+  const told = obstacles.filter((obstacle) => obstacle !== '');
+  t.match(
+    told,
+    broken.map(
+      () => /^a changed key file cannot be used, the previous keys stay in use: --token-verification-public-key: /,
+    ),
+  );
 });
 
 /** Makes so many reads of the file fail with EMFILE, as when too many files are open. @returns how many failures are left. */

@@ -20,7 +20,7 @@ const families: Readonly<Record<string, MetricFamily>> = metricFamilies;
 const labelValues: Readonly<Record<string, readonly string[]>> = {
   method: COUNTED_METHODS,
   outcome: OUTCOMES,
-  code: Object.values(refusals).map(({ code }) => code),
+  code: [...Object.values(refusals).map(({ code }) => code), 'worker-absent'],
   state: ['listening', 'absent'],
   kind: ['resident', 'heap', 'external'],
   result: [...Object.keys(new StoreCounts().reads), 'exported'],

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
+import { subjectHash } from '../../src/shared/logger.js';
 import { explain } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
@@ -55,6 +56,27 @@ t.test('the verdict is the outcome of the call', async (t) => {
   const some = virtualHostOf({ files, docs } as unknown as Parameters<typeof virtualHostOf>[0]);
   t.match(explained('files-read', some)['verdict'], /^unknown backend: .*available: files, docs\./);
 });
+
+t.test(
+  'an allowed call of a server that has failed says so, and a hash in place of a subject is recognised',
+  async (t) => {
+    const last = { backend: 'docs', kind: 'connection-refused', reason: 'connection refused', during: 'opening' };
+    const failed = {
+      ...relay,
+      lastFaultAt: () => ({ ...last, at: '2026-11-29T12:00:00.000Z' }) as unknown as undefined,
+    };
+    t.match(
+      explained('mine-x', virtualHost, failed)['verdict'],
+      /allowed: a call goes to docs .* Its server last failed at 2026-11-29T12:00:00\.000Z: connection refused$/,
+    );
+    const missing = (subject: string): unknown =>
+      explain({ view: 'explain', subject, virtualHost: 'vh', tool: 'mine-x' }, { kind: 'missing' }, relay);
+    t.match(missing(subjectHash('alice')), {
+      verdict: /every request gets 400\. This looks like the hash in the log: /,
+    });
+    t.match(missing('alice'), { verdict: /every request gets 400$/ });
+  },
+);
 
 t.test('an unreachable backend shows why, in the verdict and beside it', async (t) => {
   const told = virtualHostOf({
