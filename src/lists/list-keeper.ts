@@ -225,7 +225,7 @@ export class KnownLists {
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
     // A page that was mended is not what came.
-    const isKept = answer.kind === 'page' && answer.mirrors?.isMended !== true;
+    const isKept = answer.kind === 'page' && answer.mirrors?.isRepaired !== true;
     if (isKept && sizeOf(answer.page) <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
     return answer;
   }

@@ -200,8 +200,8 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  #take({ tools, invalid, apps = [], isMended = false }: PageMirrors): void {
-    if (isMended) this.#upstream.endpoint.onForgiven('list-item');
+  #take({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
+    if (isRepaired) this.#upstream.endpoint.onForgiven('list-item');
     // Not spread into a call, as there may be more of them than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
     this.#apps = this.#apps.concat(apps);

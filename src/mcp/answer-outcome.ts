@@ -1,6 +1,6 @@
-// Determines the outcome of a backend's response, for logs and metrics. A result is first searched natively for one word, and parsed only
-// when the word is found: for a small call this takes a tenth of a microsecond. The work is bounded, however large a result is and whatever
-// it contains. Hot path where metrics are kept.
+// Determines the outcome of a backend's response, for logs and metrics. A result is first searched natively for `isError`, and parsed only
+// if that is found; for a small result the search takes a tenth of a microsecond. The work is bounded, whatever a result contains. Hot path
+// where metrics are kept.
 import { limits, KIB } from '../shared/index.js';
 
 /** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond that, the result counts as no error. */
@@ -10,24 +10,24 @@ const TOOL_ERROR_GAP_BYTES_MAX = 24;
 /** First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. An error in between is not noticed. */
 const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 
-/** Includes the quotes, which would be escaped inside a string of the result. */
+/** With quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
 
-/** Whether a tool's result, as JSON, says that the tool has failed. False when finding out would take too long. */
+/** Whether a tool's result, as JSON, says that the tool has failed. False where it would take too long to find that out. */
 export function isToolError(bytes: Buffer, start: number, end: number): boolean {
-  // The match may be a nested member, so the result is parsed.
+  // What was found may be a nested member, so the result is parsed.
   if (bytes.length <= limits.readAtOnceBytesMax)
     return hasTrueMember(bytes, start, end) && resultSaysError(bytes.toString('utf8', start, end));
   const result = bytes.subarray(start, end);
   if (result.length <= limits.readAtOnceBytesMax) return isToolError(result, 0, result.length);
-  // Backends write `isError` before or after the content. In a result too large to be parsed for this, a match at either end counts.
+  // Backends write `isError` before or after the content. In a result that is too large to be parsed, it counts if found near either end.
   const edge = TOOL_ERROR_EDGE_BYTES;
   return [result.subarray(0, edge), result.subarray(-edge)].some((part) => hasTrueMember(part, 0, part.length));
 }
 
 function hasTrueMember(bytes: Buffer, start: number, end: number): boolean {
   let at = bytes.indexOf(IS_ERROR, start);
-  for (let looks = 0; looks < TOOL_ERROR_LOOKS_MAX && at !== -1 && at < end; looks++) {
+  for (let count = 0; count < TOOL_ERROR_LOOKS_MAX && at !== -1 && at < end; count++) {
     if (isTrueBehind(bytes, at + IS_ERROR.length, end)) return true;
     at = bytes.indexOf(IS_ERROR, at + 1);
   }
@@ -54,7 +54,7 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** The code of a JSON-RPC error; 0 when it has none, or none that can be read. */
+/** The code of a JSON-RPC error, given as JSON; 0 when it has none, or none that can be read. */
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');

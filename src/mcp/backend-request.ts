@@ -1,5 +1,5 @@
-// Reads the parts of a backend's own request, its cancellation, its progress and its response that only these messages have. Cold path: few
-// backends send requests.
+// Reads what only the messages around a backend's own request contain: the request, its cancellation, its progress and its response. Cold
+// path: few backends send requests.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { MEMBER_ABSENT, findMember, stringValue, idKey, JsonScanner, jsonKind } from '../bytes/index.js';
@@ -11,7 +11,7 @@ interface ParamsSpan {
 }
 
 export interface RequestDetail {
-  /** Key of `params._meta.progressToken`, as from `idKey`; `undefined` when there is none, or an unusable one. */
+  /** `params._meta.progressToken` as a key of `idKey`; `undefined` when there is none, or it cannot be used. */
   readonly tokenKey: string | undefined;
   /** `params.mode`; `''` when it is not a string, or too long. */
   readonly mode: string;
@@ -22,19 +22,19 @@ export interface RequestDetail {
 }
 
 const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
-/** A request too large to be read may ask for a task, so that is assumed. */
+/** For a request that is too large to be read: it may ask to become a task, so that is assumed. */
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 /** The deepest value read is `_meta.progressToken`. */
 const PARAMS_DEPTH = 2;
-/** Longer than any real mode, with quotes and escapes. */
+/** More bytes than any real mode has, with quotes and escapes. */
 const MODE_BYTES_MAX = 128;
 /** The deepest value read is `result.task.taskId`. */
 const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** A request too large to be read at once counts as one without progress, in the usual mode, that may ask to become a task. */
+/** A request that is too large to be read at once counts as one without a progress token and without a mode that asks to become a task. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
   if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
@@ -70,7 +70,7 @@ export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: numb
   return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
 }
 
-/** Key of `params.progressToken` of a client's notification; `undefined` as above. */
+/** `params.progressToken` of a client's notification as a key of `idKey`; `undefined` as for `readRequestId`. */
 export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -1,9 +1,9 @@
-// A client's capabilities, as what a backend may request of it, and a server's, as bits: a session keeps them for each backend, and a
-// caller gets the union.
+// A client's capabilities, read as what a backend may request of the client; and a server's capabilities as bits, which a session keeps for
+// each backend, and of which a caller gets the union.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 
-/** What a backend may request of a client, according to the client's `capabilities`. Read once per session whose client is asked. */
+/** What a backend may request of a client, by the client's `capabilities`. Read once per session, when a backend first asks its client. */
 export interface RequestableOfClient {
   readonly sampling: boolean;
   readonly roots: boolean;
@@ -67,7 +67,7 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
 
-/** The backend notifies of changes in its lists. */
+/** Notifications of changed lists. */
 export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
@@ -96,7 +96,7 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** Extensions that end at the gateway, because they are about how its own clients or backends are authorized; tasks have a bit. */
+/** Extensions that are not relayed as such: about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
 export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
   'io.modelcontextprotocol/oauth-client-credentials',
@@ -114,7 +114,7 @@ export interface ExtraCapability {
   readonly value: string;
 }
 
-/** The capabilities that the gateway relays; callers are told of no others. */
+/** The capabilities that the gateway relays; callers get no others. */
 const RELAYED =
   capability.tools |
   capability.prompts |
@@ -125,11 +125,11 @@ const RELAYED =
   capability.resourcesSubscribe |
   TASK_CAPABILITIES;
 
-const described = new Map<number, string>();
+const jsonByBits = new Map<number, string>();
 
 /**
  * The capabilities in the result of `initialize`, as JSON; serialized once for each combination of bits that occurs.
- * @param extensions and `experimental` as JSON; `''` for none.
+ * @param extensions `extensions` as JSON, like `experimental`; `''` for none.
  */
 export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
   const hasTasks = (bits & capability.tasksExtension) !== 0;
@@ -145,31 +145,31 @@ function withMember(object: string, name: string, value: string): string {
 }
 
 function bitsJson(bits: number): string {
-  const told = bits & RELAYED;
-  let json = described.get(told);
+  const relayed = bits & RELAYED;
+  let json = jsonByBits.get(relayed);
   if (json === undefined) {
-    json = JSON.stringify(describe(told));
-    described.set(told, json);
+    json = JSON.stringify(describe(relayed));
+    jsonByBits.set(relayed, json);
   }
   return json;
 }
 
-function describe(told: number): Record<string, object> {
+function describe(relayed: number): Record<string, object> {
   const members: Record<string, object> = {};
   for (const { name, bit, flags } of capabilityMembers) {
-    if ((told & bit) === 0) continue;
-    const set = flags.filter((flag) => (told & flag.bit) !== 0);
+    if ((relayed & bit) === 0) continue;
+    const set = flags.filter((flag) => (relayed & flag.bit) !== 0);
     members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
   }
-  if ((told & capability.tasks) !== 0) members.tasks = describeTasks(told);
+  if ((relayed & capability.tasks) !== 0) members.tasks = describeTasks(relayed);
   return members;
 }
 
 /** Each part of tasks that is offered is an object, so far empty. */
-function describeTasks(told: number): object {
+function describeTasks(relayed: number): object {
   return {
-    ...((told & capability.tasksList) !== 0 && { list: {} }),
-    ...((told & capability.tasksCancel) !== 0 && { cancel: {} }),
-    ...((told & capability.tasksOfToolCalls) !== 0 && { requests: { tools: { call: {} } } }),
+    ...((relayed & capability.tasksList) !== 0 && { list: {} }),
+    ...((relayed & capability.tasksCancel) !== 0 && { cancel: {} }),
+    ...((relayed & capability.tasksOfToolCalls) !== 0 && { requests: { tools: { call: {} } } }),
   };
 }

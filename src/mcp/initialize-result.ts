@@ -1,5 +1,5 @@
 // Reads a backend's result of `initialize`, or of `server/discover`, its equivalent for backends without sessions: the few members that
-// matter are read in place, and the rest is not parsed, whatever its size. Cold path: once per upstream session.
+// matter are read in place, and the rest is not parsed. Cold path: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import {
   capability,
@@ -23,89 +23,88 @@ import { METHOD_NAME_BYTES_MAX } from './method-name.js';
 import { KIB } from '../shared/index.js';
 
 /**
- * Bytes of the experimental capabilities, and of the extensions, that a backend declares and each session keeps, with their values. Those
- * beyond it are left out.
+ * Bytes of the experimental capabilities that a backend declares, with their values, and as many of its extensions: each session keeps
+ * them. Further ones are left out.
  */
 export const EXTRA_CAPABILITY_BYTES_MAX = KIB;
-/** A backend's `instructions`, which each session keeps. Beyond that, they are left out. */
+/** Characters of a backend's `instructions`, which each session keeps. Longer ones are left out. */
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
-/** What a backend says about itself in either result. */
-interface ServerSelf {
+/** What both results say about a backend. */
+interface ServerDescription {
   /** As bits of `capability`. */
   readonly capabilities: number;
-  /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
+  /** The experimental capabilities and extensions that a session keeps; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
-  /** Also `undefined` when they are longer than a session keeps: a part of them could say the opposite. */
+  /** `undefined` for none, and for instructions that are too long: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
 
-interface InitializeResult extends ServerSelf {
+interface InitializeResult extends ServerDescription {
   readonly protocolVersion: string;
 }
 
-interface DiscoverResult extends ServerSelf {
-  /** Only the first `VERSIONS_READ_MAX`, more than any real server names. */
+interface DiscoverResult extends ServerDescription {
+  /** The first `VERSIONS_READ_MAX`, which are more than any real server names. */
   readonly supportedVersions: readonly string[];
 }
 
 /** The deepest value read is `capabilities.tasks.requests.tools.call`. */
 const RESULT_DEPTH = 5;
-/** Longer than any protocol version, with quotes and escapes. */
+/** More bytes than any protocol version has, with quotes and escapes. */
 const VERSION_BYTES_MAX = 128;
-/** More versions than there will be in many years. */
 const VERSIONS_READ_MAX = 64;
 
 const scanner = new JsonScanner();
 const names = new MemberNames('protocolVersion', 'capabilities', 'instructions');
 const found = new Int32Array(names.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
-const inDiscovered = new Int32Array(discoverNames.all.length);
+const discoverFound = new Int32Array(discoverNames.all.length);
 
-/** @returns `undefined` for anything but a result of `initialize`, or when `protocolVersion` is ambiguous. */
+/** @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
   const [version = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT] = found;
   if (version === MEMBER_ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
-  const self = readSelf(bytes, capabilities, instructions);
-  // The extension does not exist in versions with sessions.
-  const known = self.capabilities & ~capability.tasksExtension;
-  return { protocolVersion: versionOf(bytes, version), ...self, capabilities: known };
+  const description = readDescription(bytes, capabilities, instructions);
+  // The tasks extension does not exist in versions with sessions.
+  const known = description.capabilities & ~capability.tasksExtension;
+  return { protocolVersion: versionOf(bytes, version), ...description, capabilities: known };
 }
 
 /** @returns `undefined` for anything but a complete result of `server/discover`. */
 export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
-  if (!findMembers(scanner, bytes, 0, discoverNames, inDiscovered)) return undefined;
+  if (!findMembers(scanner, bytes, 0, discoverNames, discoverFound)) return undefined;
   const [versions = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT, type = MEMBER_ABSENT] =
-    inDiscovered;
+    discoverFound;
   if (versions === MEMBER_ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
   if (
     type !== MEMBER_ABSENT &&
     !(isText(type) && isStringEqual(bytes, scanner.start(type), scanner.end(type), 'complete'))
   )
     return undefined;
-  return { supportedVersions: readVersions(bytes, versions), ...readSelf(bytes, capabilities, instructions) };
+  return { supportedVersions: readVersions(bytes, versions), ...readDescription(bytes, capabilities, instructions) };
 }
 
 function readVersions(bytes: Buffer, array: number): readonly string[] {
   const versions: string[] = [];
-  const past = scanner.next(array);
-  for (let node = array + 1; node < past && versions.length < VERSIONS_READ_MAX; node = scanner.next(node))
+  const subtreeEnd = scanner.next(array);
+  for (let node = array + 1; node < subtreeEnd && versions.length < VERSIONS_READ_MAX; node = scanner.next(node))
     if (isText(node)) versions.push(versionOf(bytes, node));
   return versions;
 }
 
-/** `''` for text too long to be a known version, which is not decoded. */
+/** The version; `''` for a text that is too long to be a known version, and is not decoded. */
 function versionOf(bytes: Buffer, node: number): string {
   return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
 }
 
-function readSelf(bytes: Buffer, capabilities: number, instructions: number): ServerSelf {
+function readDescription(bytes: Buffer, capabilities: number, instructions: number): ServerDescription {
   return {
     capabilities: readCapabilities(bytes, capabilities),
-    named: readNamed(bytes, capabilities),
+    named: readExtraCapabilities(bytes, capabilities),
     instructions: readInstructions(bytes, instructions),
   };
 }
@@ -139,13 +138,13 @@ function readTasks(bytes: Buffer, tasks: number): number {
   );
 }
 
-/** Of two entries with one name, the first counts. Ignores entries that are not objects, or whose names are too long for a method. */
-function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
+/** An object's entries by name; of two with one name, the first. Only objects count, with names short enough for a method. */
+function entriesIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
   if (!isObjectNode(node)) return byName;
   let bytesLeft = EXTRA_CAPABILITY_BYTES_MAX;
-  const past = scanner.next(node);
-  for (let member = node + 1; member < past; member = scanner.next(member)) {
+  const subtreeEnd = scanner.next(node);
+  for (let member = node + 1; member < subtreeEnd; member = scanner.next(member)) {
     const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
     const [start, end] = [scanner.start(member), scanner.end(member)];
     bytesLeft -= keyEnd - keyStart + (end - start);
@@ -157,17 +156,17 @@ function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   return byName;
 }
 
-function readNamed(bytes: Buffer, capabilities: number): readonly ExtraCapability[] | undefined {
+function readExtraCapabilities(bytes: Buffer, capabilities: number): readonly ExtraCapability[] | undefined {
   const experimental = memberOf(bytes, capabilities, 'experimental');
   const extensions = memberOf(bytes, capabilities, 'extensions');
   if (experimental === MEMBER_ABSENT && extensions === MEMBER_ABSENT) return undefined;
-  const named: ExtraCapability[] = Array.from(namedIn(bytes, experimental), ([name, value]) => ({ name, value }));
-  for (const [name, value] of namedIn(bytes, extensions))
+  const named: ExtraCapability[] = Array.from(entriesIn(bytes, experimental), ([name, value]) => ({ name, value }));
+  for (const [name, value] of entriesIn(bytes, extensions))
     if (!EXTENSIONS_NOT_FORWARDED.has(name)) named.push({ name, value, isExtension: true });
   return named.length === 0 ? undefined : named;
 }
 
-/** MCP's schema has objects here, its text speaks of booleans. */
+/** Whether a part of tasks is offered: MCP's schema has objects for them, its text speaks of booleans. */
 function isOffered(bytes: Buffer, node: number): boolean {
   return isObjectNode(node) || isTrue(bytes, node);
 }

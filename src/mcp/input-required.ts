@@ -1,5 +1,5 @@
-// Reads what a backend of MCP 2026-07-28 needs to know before it continues a request: a result of type `input_required`, read as spans, so
-// that everything that goes to the client and comes back keeps its bytes. Cold path.
+// Reads what a backend of MCP 2026-07-28 asks before it continues a request: a result of type `input_required`. It is read as views of its
+// bytes, so that everything that goes to the client and comes back keeps its bytes. Cold path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { MEMBER_ABSENT, findMember, stringValue, jsonKind, JsonScanner, readings, type Scan } from '../bytes/index.js';
@@ -30,8 +30,8 @@ const DEPTH = 4;
 const scanner = new JsonScanner();
 
 /**
- * @param result JSON of any size; it must not change until `done` is called, and what `done` gets are views of it.
- * @param done called once, with `undefined` when it is not such a result, or asks for nothing.
+ * @param result JSON of any size; it must not change until `done` is called. What `done` gets are views of it.
+ * @param done called once, with `undefined` when the result is not of this type, or asks for nothing.
  */
 export function readInputRequired(
   subject: string,
@@ -59,8 +59,8 @@ function inputIn(tape: JsonScanner, bytes: Buffer): InputRequired | undefined {
 
 function requestsIn(tape: JsonScanner, bytes: Buffer, list: number): InputRequest[] | undefined {
   const requests: InputRequest[] = [];
-  const past = tape.next(list);
-  for (let node = list + 1; node < past; node = tape.next(node)) {
+  const subtreeEnd = tape.next(list);
+  for (let node = list + 1; node < subtreeEnd; node = tape.next(node)) {
     const request = requestIn(tape, bytes, node);
     if (request === undefined || requests.length >= limits.backendRequestsOpenMax) return undefined;
     requests.push(request);

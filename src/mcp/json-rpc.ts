@@ -19,7 +19,7 @@ import {
 } from '../bytes/index.js';
 import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { leadingFilter, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
+import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
@@ -33,12 +33,12 @@ export interface ClientMessage {
   readonly paramsStart: number;
   readonly paramsEnd: number;
   /**
-   * The subject of the request: `params.name`; for requests about resources `params.uri`; for a completion the name or URI in `params.ref`;
-   * for requests about a task `params.taskId`. Also absent when it is not a string.
+   * What the request is about: `params.name`; for requests about resources `params.uri`; for a completion the name or URI in `params.ref`;
+   * for requests about a task `params.taskId`. Also absent when that is not a string.
    */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** Whether that subject is a resource's URI. */
+  /** Whether `nameStart` is that of a resource's URI. */
   readonly isUri: boolean;
   /** `params._meta.progressToken`; also absent when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
@@ -46,12 +46,12 @@ export interface ClientMessage {
   /** `params.requestId`; also absent when it is neither string nor number, or too long. */
   readonly requestIdStart: number;
   readonly requestIdEnd: number;
-  /** `params.cursor`, of any type, unless it asks for the first page: only cursors that the relay has issued are valid. */
+  /** `params.cursor`, of any type; also absent when it asks for the first page (`null` or `""`). */
   readonly cursorStart: number;
   readonly cursorEnd: number;
   /** Whether there is `params.task`: the request asks to become a task. */
   readonly asksForTask: boolean;
-  /** The value in the `_meta` of `params` or of a result that says which task the message belongs to. */
+  /** The value of `RELATED_TASK` in `_meta` of `params` or of a result: the task that the message belongs to. */
   readonly relatedTaskStart: number;
   readonly relatedTaskEnd: number;
   /** `params._meta`, of any type. */
@@ -63,16 +63,14 @@ export interface ClientMessage {
   readonly tape: JsonScanner | undefined;
 }
 
-// The messages that one POST carries in an array, which only MCP 2025-03-26 and earlier allow.
-
-/** The offsets of each member in the bytes of the array, in order. */
+/** Several messages in one POST, as an array, which only MCP 2025-03-26 and earlier allow. */
 export interface ClientBatch {
   readonly kind: 'batch';
-  /** At most one more than the bound, which shows that there are too many. */
+  /** The offsets of each message in the bytes of the array; at most `batchMembersMax` and one more, which shows that there are too many. */
   readonly members: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** A message of a backend; spans as above. */
+/** A message of a backend; spans as in `ClientMessage`. */
 export interface BackendMessage {
   readonly kind: 'response' | 'request' | 'notification';
   /** `''` for a response. */
@@ -90,9 +88,9 @@ export interface BackendMessage {
   /** `params.progressToken` of a notification; also absent when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
-  /** Where URIs are in a response; `undefined` when that is not known. */
+  /** The places of resource URIs in a response; `undefined` when they were not searched for. */
   readonly uris: PlaceSpans | undefined;
-  /** The same for ids of tasks. */
+  /** The places of task ids; `undefined` as for `uris`. */
   readonly taskIds: PlaceSpans | undefined;
 }
 
@@ -101,10 +99,10 @@ export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'no
 
 /** The deepest values read are members of `params._meta`. */
 const CLIENT_DEPTH = 3;
-/** How deep a backend's message is read. */
+/** The deepest values read of a backend's message are members of `params`. */
 export const BACKEND_MESSAGE_DEPTH = 2;
 
-/** Enough for `jsonrpc` and `id`, which backends write before the result unless they begin with it. */
+/** Bytes in which a response's `result` begins: backends write at most `jsonrpc` and `id` before it. */
 const BEGINNING_BYTES = 256;
 const RESULT = Buffer.from('result');
 
@@ -114,8 +112,8 @@ const scanner = new JsonScanner();
 /** The tape of the message read last; valid until the next one is read. */
 export const messageTape = scanner;
 
-/** Nodes of the top-level members of a message; reused like the scanner. */
-const envelope = {
+/** The nodes of the top-level members of a message; reused like the scanner. */
+const topLevel = {
   id: MEMBER_ABSENT,
   method: MEMBER_ABSENT,
   params: MEMBER_ABSENT,
@@ -124,13 +122,13 @@ const envelope = {
 };
 
 // The names to find in each object, and their nodes, in the order of the names.
-const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
+const topLevelNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta', 'task');
 const tokenNames = new MemberNames('progressToken');
 const metaNames = new MemberNames('progressToken', RELATED_TASK, PROTOCOL_VERSION_KEY);
 const resultNames = new MemberNames('_meta');
 const resultMetaNames = new MemberNames(RELATED_TASK);
-const inEnvelope = new Int32Array(envelopeNames.all.length);
+const inTopLevel = new Int32Array(topLevelNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 const inToken = new Int32Array(tokenNames.all.length);
 const inMeta = new Int32Array(metaNames.all.length);
@@ -142,9 +140,9 @@ export function readClientMessage(bytes: Buffer): ParsedClientMessage {
 }
 
 /**
- * The same for a message of any size: read in slices, between which the event loop serves others.
+ * Like `readClientMessage`, for a message of any size, which is read in slices, between which the event loop serves others.
  * @param subject the subject whose message it is.
- * @param done called once, synchronously when there is time for all of it. The bytes must not change until then.
+ * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  */
 export function readLargeClientMessage(
   subject: string,
@@ -156,10 +154,10 @@ export function readLargeClientMessage(
   });
 }
 
-/** @param lasting the tape, if it stays valid after the call. */
-function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner | undefined): ParsedClientMessage {
-  if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
-  const { id, method } = envelope;
+/** @param lastingTape the tape, if it stays valid after the call. */
+function clientMessageIn(tape: JsonScanner, bytes: Buffer, lastingTape: JsonScanner | undefined): ParsedClientMessage {
+  if (!readTopLevel(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
+  const { id, method } = topLevel;
   if (id !== MEMBER_ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === MEMBER_ABSENT) {
     if (id === MEMBER_ABSENT || !isResponse(tape)) return 'not-json-rpc';
@@ -168,17 +166,17 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
     inMeta[1] = relatedTaskOfResult(tape, bytes);
     return clientMessage(tape, 'response', '', MEMBER_ABSENT, MEMBER_ABSENT, undefined, undefined);
   }
-  const params = nullAsAbsent(tape, envelope.params);
+  const params = nullAsAbsent(tape, topLevel.params);
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findMembersOfAny(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
-  const subject = requestSubjectOf(tape, bytes, methodText, params, inParams[0]!);
-  if (subject === MEMBER_AMBIGUOUS) return 'not-json-rpc';
+  const nameNode = nameNodeOf(tape, bytes, methodText, params, inParams[0]!);
+  if (nameNode === MEMBER_AMBIGUOUS) return 'not-json-rpc';
   if (!findMembersOfAny(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
   const version = inMeta[2]!;
   const modern = version === MEMBER_ABSENT ? undefined : readModernEnvelope(tape, bytes, params, inParams[3]!, version);
   if (modern === 'ambiguous') return 'not-json-rpc';
-  const name = subject !== MEMBER_ABSENT && tape.kind(subject) === jsonKind.string ? subject : MEMBER_ABSENT;
+  const name = nameNode !== MEMBER_ABSENT && tape.kind(nameNode) === jsonKind.string ? nameNode : MEMBER_ABSENT;
   return clientMessage(
     tape,
     id === MEMBER_ABSENT ? 'notification' : 'request',
@@ -186,19 +184,19 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
     params,
     name,
     modern,
-    lasting,
+    lastingTape,
   );
 }
 
-/** An ambiguous member counts as absent. */
+/** The node of `result._meta[RELATED_TASK]`; `MEMBER_ABSENT` also for an ambiguous member. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
-  if (envelope.result === MEMBER_ABSENT || !findMembersOfAny(tape, bytes, envelope.result, resultNames, inResult))
+  if (topLevel.result === MEMBER_ABSENT || !findMembersOfAny(tape, bytes, topLevel.result, resultNames, inResult))
     return MEMBER_ABSENT;
   return findMembersOfAny(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
 }
 
 /**
- * @param depthMax values nested at most this deep are left in `messageTape`, for further reading.
+ * @param depthMax values nested at most this deep are left in `messageTape`, so that the caller can read more of them.
  * @returns `undefined` for anything but a JSON-RPC message.
  */
 export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEPTH): BackendMessage | undefined {
@@ -206,15 +204,15 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEP
 }
 
 /**
- * The same, and for a response also where URIs are in it, in one pass. @returns without the URIs when the message has too many values to
- * record on the way to them.
+ * Like `readBackendMessage`, and for a response also with `uris`, in one pass; without them when too many values would have to be recorded
+ * on the way to them.
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   if (!uriPlaces.mayBeIn(bytes))
     return scanner.scan(bytes, BACKEND_MESSAGE_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
-  if (scanner.scan(bytes, uriPlaces.depth, leadingFilter(bytes, uriPlaces.leading))) {
+  if (scanner.scan(bytes, uriPlaces.depth, filterOf(bytes, uriPlaces.containers))) {
     const message = backendMessageIn(scanner, bytes, uriPlaces.in(scanner, bytes));
-    // The filter omits members that only other kinds of message have.
+    // The filter has left out members that only requests and notifications have.
     if (message === undefined || message.kind === 'response') return message;
   }
   return readBackendMessage(bytes);
@@ -222,17 +220,17 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
 
 /** The message on the tape of a scanned text; `undefined` for anything but a JSON-RPC message. */
 export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
-  if (!readEnvelope(tape, bytes)) return undefined;
-  const { method, error } = envelope;
+  if (!readTopLevel(tape, bytes)) return undefined;
+  const { method, error } = topLevel;
   const isAnswer = method === MEMBER_ABSENT;
   // An error that belongs to no request has no id (S33), or JSON-RPC's `null`.
-  const id = isAnswer && error !== MEMBER_ABSENT ? nullAsAbsent(tape, envelope.id) : envelope.id;
-  const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, envelope.params);
-  if (!isBackends(tape, id, params)) return undefined;
+  const id = isAnswer && error !== MEMBER_ABSENT ? nullAsAbsent(tape, topLevel.id) : topLevel.id;
+  const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, topLevel.params);
+  if (!isValidBackendMessage(tape, id, params)) return undefined;
   const isNotification = !isAnswer && id === MEMBER_ABSENT;
   if (isNotification && !findMembersOfAny(tape, bytes, params, tokenNames, inToken)) return undefined;
   const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : MEMBER_ABSENT;
-  const body = error === MEMBER_ABSENT ? envelope.result : error;
+  const body = error === MEMBER_ABSENT ? topLevel.result : error;
   return {
     kind: isAnswer ? 'response' : isNotification ? 'notification' : 'request',
     method: isAnswer ? '' : methodName(bytes, tape.start(method), tape.end(method)),
@@ -250,15 +248,15 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceS
   };
 }
 
-function isBackends(tape: JsonScanner, id: number, params: number): boolean {
+function isValidBackendMessage(tape: JsonScanner, id: number, params: number): boolean {
   if (id !== MEMBER_ABSENT && !isId(tape, id)) return false;
-  if (envelope.method !== MEMBER_ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
-  return isResponse(tape) && (id !== MEMBER_ABSENT || envelope.error !== MEMBER_ABSENT);
+  if (topLevel.method !== MEMBER_ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
+  return isResponse(tape) && (id !== MEMBER_ABSENT || topLevel.error !== MEMBER_ABSENT);
 }
 
 /**
- * Whether the message's first bytes already show a `result` member. Then it can only be a response or invalid, because requests and
- * notifications must not have a result. False is inconclusive: the member may come later, or be written with escapes.
+ * Whether the message's first bytes show a `result` member: then the message can only be a response or invalid. False means nothing, since
+ * the member may come later, or be written with escapes.
  */
 export function beginsWithResult(bytes: Buffer): boolean {
   scanner.begin(1);
@@ -270,40 +268,40 @@ export function beginsWithResult(bytes: Buffer): boolean {
   return false;
 }
 
-/** Fills `envelope`. @returns false unless the document is an object of JSON-RPC 2.0 whose members are unambiguous. */
-function readEnvelope(tape: JsonScanner, bytes: Buffer): boolean {
+/** Fills `topLevel`. @returns false unless the document is a JSON-RPC 2.0 object without ambiguous members. */
+function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   if (tape.kind(0) !== jsonKind.object) return false;
-  if (!findMembers(tape, bytes, 0, envelopeNames, inEnvelope)) return false;
-  const version = inEnvelope[0]!;
+  if (!findMembers(tape, bytes, 0, topLevelNames, inTopLevel)) return false;
+  const version = inTopLevel[0]!;
   if (version === MEMBER_ABSENT || tape.kind(version) !== jsonKind.string) return false;
-  envelope.id = inEnvelope[1]!;
-  envelope.method = inEnvelope[2]!;
-  envelope.params = inEnvelope[3]!;
-  envelope.result = inEnvelope[4]!;
-  envelope.error = inEnvelope[5]!;
-  // Some servers write both members in every answer, one of them `null`.
-  if (envelope.result !== MEMBER_ABSENT && envelope.error !== MEMBER_ABSENT) {
-    if (tape.kind(envelope.error) === jsonKind.null) envelope.error = MEMBER_ABSENT;
-    else if (tape.kind(envelope.result) === jsonKind.null) envelope.result = MEMBER_ABSENT;
+  topLevel.id = inTopLevel[1]!;
+  topLevel.method = inTopLevel[2]!;
+  topLevel.params = inTopLevel[3]!;
+  topLevel.result = inTopLevel[4]!;
+  topLevel.error = inTopLevel[5]!;
+  // Some servers write both `result` and `error` in every answer, one of them as `null`.
+  if (topLevel.result !== MEMBER_ABSENT && topLevel.error !== MEMBER_ABSENT) {
+    if (tape.kind(topLevel.error) === jsonKind.null) topLevel.error = MEMBER_ABSENT;
+    else if (tape.kind(topLevel.result) === jsonKind.null) topLevel.result = MEMBER_ABSENT;
   }
   return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
-/** A request or notification must not look like a response too: backends differ in what they check first. */
+/** Whether it is a request or notification that has nothing of a response: backends differ in what they check first. */
 function isCall(tape: JsonScanner): boolean {
   return (
-    tape.kind(envelope.method) === jsonKind.string &&
-    envelope.result === MEMBER_ABSENT &&
-    envelope.error === MEMBER_ABSENT
+    tape.kind(topLevel.method) === jsonKind.string &&
+    topLevel.result === MEMBER_ABSENT &&
+    topLevel.error === MEMBER_ABSENT
   );
 }
 
 function isResponse(tape: JsonScanner): boolean {
-  if (envelope.error === MEMBER_ABSENT) return envelope.result !== MEMBER_ABSENT;
-  return envelope.result === MEMBER_ABSENT && tape.kind(envelope.error) === jsonKind.object;
+  if (topLevel.error === MEMBER_ABSENT) return topLevel.result !== MEMBER_ABSENT;
+  return topLevel.result === MEMBER_ABSENT && tape.kind(topLevel.error) === jsonKind.object;
 }
 
-/** A string or a number, short enough to be compared and kept. */
+/** Whether the value can be an id: a string or a number, short enough to be compared and kept. */
 function isId(tape: JsonScanner, node: number): boolean {
   const kind = tape.kind(node);
   if (kind !== jsonKind.string && kind !== jsonKind.number) return false;
@@ -318,7 +316,7 @@ function nullAsAbsent(tape: JsonScanner, node: number): number {
   return node !== MEMBER_ABSENT && tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
 }
 
-/** Clients also ask for the first page with `null` or an empty cursor. */
+/** Whether there is no cursor: clients also ask for the first page with `null` or an empty cursor. */
 function isNoCursor(tape: JsonScanner, node: number): boolean {
   if (node === MEMBER_ABSENT || tape.kind(node) === jsonKind.null) return true;
   return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
@@ -328,7 +326,7 @@ function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
   return node === MEMBER_ABSENT || tape.kind(node) === jsonKind.object;
 }
 
-/** Builds a message from these nodes and those in `envelope`, `inParams` and `inMeta`. */
+/** Builds a message from these nodes and those in `topLevel`, `inParams` and `inMeta`. */
 function clientMessage(
   tape: JsonScanner,
   kind: ClientMessage['kind'],
@@ -336,9 +334,9 @@ function clientMessage(
   params: number,
   name: number,
   modern: ModernEnvelope | undefined,
-  lasting: JsonScanner | undefined,
+  lastingTape: JsonScanner | undefined,
 ): ClientMessage {
-  const { id } = envelope;
+  const { id } = topLevel;
   const progressToken = idOrAbsent(tape, inMeta[0]!);
   const requestId = idOrAbsent(tape, inParams[1]!);
   const cursor = isNoCursor(tape, inParams[2]!) ? MEMBER_ABSENT : inParams[2]!;
@@ -353,7 +351,7 @@ function clientMessage(
     paramsEnd: endOf(tape, params),
     nameStart: startOf(tape, name),
     nameEnd: endOf(tape, name),
-    isUri: kind !== 'response' && isSubjectUri,
+    isUri: kind !== 'response' && isNameUri,
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
     requestIdStart: startOf(tape, requestId),
@@ -366,21 +364,19 @@ function clientMessage(
     metaStart: startOf(tape, meta),
     metaEnd: endOf(tape, meta),
     envelope: modern,
-    tape: lasting,
+    tape: lastingTape,
   };
 }
 
 /** @param tape the tape of a scanned array. */
 export function clientBatchIn(tape: JsonScanner): ClientBatch {
   const members: { start: number; end: number }[] = [];
-  const past = tape.next(0);
-  for (let node = 1; node < past && members.length <= limits.batchMembersMax; node = tape.next(node)) {
+  const subtreeEnd = tape.next(0);
+  for (let node = 1; node < subtreeEnd && members.length <= limits.batchMembersMax; node = tape.next(node)) {
     members.push({ start: tape.start(node), end: tape.end(node) });
   }
   return { kind: 'batch', members };
 }
-
-// What a caller's request is about, depending on its method: the name of a tool or a prompt, the URI of a resource, the id of a task.
 
 const taskNames = new MemberNames('taskId');
 const uriNames = new MemberNames('uri');
@@ -391,20 +387,21 @@ const inUri = new Int32Array(uriNames.all.length);
 const inRefParams = new Int32Array(refParamsNames.all.length);
 const inRef = new Int32Array(refNames.all.length);
 
-/** Whether the last result of `requestSubjectOf` is a URI. */
-let isSubjectUri = false;
+/** Whether the last result of `nameNodeOf` is a URI. */
+let isNameUri = false;
 
 /**
- * @param name the node of `params.name`, which the caller has already found.
- * @returns the node of what the request is about; otherwise `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`.
+ * The node of what a request is about: the name of a tool or prompt, the URI of a resource, or the id of a task; or `MEMBER_ABSENT` or
+ * `MEMBER_AMBIGUOUS`.
+ * @param name the node of `params.name`, which was found before.
  */
-function requestSubjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: number, name: number): number {
-  isSubjectUri = false;
+function nameNodeOf(tape: JsonScanner, bytes: Buffer, method: string, params: number, name: number): number {
+  isNameUri = false;
   switch (method) {
     case 'resources/read':
     case 'resources/subscribe':
     case 'resources/unsubscribe':
-      isSubjectUri = true;
+      isNameUri = true;
       return findMembersOfAny(tape, bytes, params, uriNames, inUri) ? inUri[0]! : MEMBER_AMBIGUOUS;
     case 'tasks/get':
     case 'tasks/result':
@@ -414,17 +411,17 @@ function requestSubjectOf(tape: JsonScanner, bytes: Buffer, method: string, para
     case 'completion/complete':
       if (!findMembersOfAny(tape, bytes, params, refParamsNames, inRefParams)) return MEMBER_AMBIGUOUS;
       return findMembersOfAny(tape, bytes, inRefParams[0]!, refNames, inRef)
-        ? subjectOfRef(tape, bytes)
+        ? nameNodeOfRef(tape, bytes)
         : MEMBER_AMBIGUOUS;
     default:
       return name;
   }
 }
 
-function subjectOfRef(tape: JsonScanner, bytes: Buffer): number {
+function nameNodeOfRef(tape: JsonScanner, bytes: Buffer): number {
   const [type = MEMBER_ABSENT, name = MEMBER_ABSENT, uri = MEMBER_ABSENT] = inRef;
   if (type === MEMBER_ABSENT || tape.kind(type) !== jsonKind.string) return MEMBER_ABSENT;
   if (isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
-  isSubjectUri = isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/resource');
-  return isSubjectUri ? uri : MEMBER_ABSENT;
+  isNameUri = isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/resource');
+  return isNameUri ? uri : MEMBER_ABSENT;
 }

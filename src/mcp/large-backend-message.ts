@@ -1,16 +1,16 @@
-// Reads backends' messages of any size in slices, between which the event loop serves others; and once more, when a message may contain
-// resource URIs or task ids, to find these. Cold path except for large messages.
+// Reads backends' messages of any size in slices, between which the event loop serves others. A message that may contain resource URIs or
+// task ids is read a second time, to find these. Cold path except for large messages.
 import { backendMessageIn, BACKEND_MESSAGE_DEPTH, type BackendMessage } from './json-rpc.js';
 import { readings, type Scan } from '../bytes/index.js';
-import { leadingFilter, NO_SPANS, uris, taskIds } from './uri-places.js';
+import { filterOf, NO_SPANS, uris, taskIds } from './uri-places.js';
 
 type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
 /**
- * Like `readBackendMessage`; for a response, its URIs are found as well.
- * @param subject the subject whose session it belongs to.
- * @param done called once, synchronously when there is time for all of it. The bytes must not change until then.
- * @param hasTasks whether task ids are found as well. @param isLater whether `done` is never called synchronously.
+ * Like `readBackendMessage`; a response has its `uris` as well.
+ * @param subject the subject to whose session the message belongs.
+ * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
+ * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
  */
 export function readLargeBackendMessage(
   subject: string,
@@ -19,12 +19,11 @@ export function readLargeBackendMessage(
   hasTasks = false,
   isLater = false,
 ): Scan {
-  const sought = hasTasks ? [uris, taskIds] : [uris];
-  const named = new Set<typeof uris>();
+  const searched = hasTasks ? [uris, taskIds] : [uris];
+  const seen = new Set<typeof uris>();
   const onSlice = (from: number, to: number): void => {
-    for (const places of sought)
-      if (!named.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to)))
-        named.add(places);
+    for (const places of searched)
+      if (!seen.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to))) seen.add(places);
   };
   let second: Scan | undefined;
   const first = readings[isLater ? 'read' : 'readNow'](
@@ -33,26 +32,26 @@ export function readLargeBackendMessage(
     BACKEND_MESSAGE_DEPTH,
     (tape) => {
       const message = tape && backendMessageIn(tape, bytes);
-      if (message?.kind !== 'response') named.delete(uris);
-      if (message === undefined || named.size === 0) {
-        // Set explicitly: otherwise the whole message would be searched for them again in one go.
+      if (message?.kind !== 'response') seen.delete(uris);
+      if (message === undefined || seen.size === 0) {
+        // Set explicitly, or the whole message would be searched for them again at once.
         done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
         return;
       }
-      const found = [...named];
-      const filter = leadingFilter(
+      const found = [...seen];
+      const filter = filterOf(
         bytes,
-        found.flatMap(({ leading }) => leading),
+        found.flatMap(({ containers }) => containers),
       );
       const depth = Math.max(...found.map((places) => places.depth));
       second = readings.read(
         subject,
         bytes,
         depth,
-        (again) => {
-          const spansOf = (places: typeof uris) => (again && named.has(places) ? places.in(again, bytes) : NO_SPANS);
-          // The text is known to be JSON: only too many values can make it fail.
-          done(again && { ...message, uris: spansOf(uris), taskIds: spansOf(taskIds) });
+        (uriTape) => {
+          const spansOf = (places: typeof uris) => (uriTape && seen.has(places) ? places.in(uriTape, bytes) : NO_SPANS);
+          // The text is known to be JSON, so the second reading fails only because of too many values.
+          done(uriTape && { ...message, uris: spansOf(uris), taskIds: spansOf(taskIds) });
         },
         { filter },
       );

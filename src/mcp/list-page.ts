@@ -1,5 +1,5 @@
-// Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes every other byte of an item on as it
-// came. Hot path where lists are long: one pass over the response, no decoding, no object per item.
+// Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes all other bytes of an item on
+// unchanged. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -29,22 +29,22 @@ import { withReadableItems } from './readable-items.js';
  * reduced to this.
  */
 const LIST_TTL_MS_MAX = 3_600_000;
-/** Tools that a log line names as left out for invalid headers, per page. Beyond that, further ones are not named. */
+/** Tools left out for invalid headers that a log line names, per page. Further ones are not named. */
 export const INVALID_MIRRORS_LOGGED_MAX = 20;
 
 /** One page of a list. */
 export interface ListPage {
-  /** The message, as it came. */
+  /** The message, as it was received or repaired (readable-items.ts). */
   readonly bytes: Buffer;
-  /** The positions of its items: a row of `SPAN_LENGTH` offsets for each, see `span`. */
+  /** A row of `SPAN_LENGTH` offsets for each item, see `span`. */
   readonly spans: Int32Array;
-  /** Shared with other holders, so its memory must not be given away. */
+  /** Whether others use the page, too, so that its memory must not be given away. */
   readonly isShared?: true;
 }
 
 /**
- * The offsets in an item's row. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is what
- * requests identify the item by, and may be its name. From `links` on, there are the starts and ends of a tool's URIs of its user interface.
+ * Indexes in an item's row of offsets. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is
+ * the member by which requests identify the item, and may be its name. From `links` on are the spans of the URIs of a tool's pages.
  */
 export const span = {
   start: 0,
@@ -58,8 +58,8 @@ export const span = {
 export const SPAN_LENGTH = 12;
 
 /**
- * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: that of the JSON-RPC error, `undefined` when it is not a
- * number.
+ * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: the code of the JSON-RPC error, `undefined` when it is not
+ * a number.
  */
 export type ListAnswer =
   | {
@@ -71,9 +71,9 @@ export type ListAnswer =
       readonly nextCursor: string | undefined;
       /** False when `resultType` says that the result is anything but complete (N06). */
       readonly isComplete: boolean;
-      /** How long the page may be cached, according to the backend (M19); 0 when it does not say. */
+      /** How long the page may be cached, by the backend's `ttlMs` (M19); 0 without one. */
       readonly ttlMs: number;
-      /** Present when the page may have tools with parameters that are mirrored in headers. */
+      /** Present when the page has tools with `x-mcp-header`, has pages of apps, or was repaired. */
       readonly mirrors: PageMirrors | undefined;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
@@ -84,10 +84,10 @@ export type ListEra = Era | 'bridged';
 
 /** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
 const ANSWER_DEPTH = 4;
-/** In a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
+/** The deepest value read in a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
-/** Longer than any error code. */
+/** More bytes than any error code has. */
 const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ListAnswer = { kind: 'invalid' };
@@ -96,9 +96,9 @@ const metaTape = new JsonScanner();
 
 /**
  * @param id the id of the request, as JSON.
- * @param era of the backend. In the modern one, tools with invalid mirrored headers are left out (N03): to legacy servers the annotation
+ * @param era the backend's. In the modern era, tools with invalid mirrored headers are left out (N03); to legacy servers the annotation
  *   means nothing.
- * @returns `invalid` when it does not answer the request, or contains anything but items that each have one key.
+ * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
@@ -121,18 +121,18 @@ function readPage(
   { idStart, idEnd }: BackendMessage,
   kind: ListKind,
   era: ListEra,
-  isMended = false,
+  isRepaired = false,
 ): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
   if (tape.kind(result) !== jsonKind.object) return INVALID;
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const mended = isMended ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
-  if (mended !== undefined) {
-    const again = readBackendMessage(mended, ANSWER_DEPTH);
-    // Of more members than are read, with those that were added.
-    return again === undefined ? INVALID : readPage(mended, again, kind, era, true);
+  const repaired = isRepaired ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
+  if (repaired !== undefined) {
+    const again = readBackendMessage(repaired, ANSWER_DEPTH);
+    // With the added members, the page may have more than are read.
+    return again === undefined ? INVALID : readPage(repaired, again, kind, era, true);
   }
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
@@ -143,36 +143,36 @@ function readPage(
   const apps = appNamesOn(bytes, spans);
   const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
   if (kind.name !== 'tools' || !hasMirrors(bytes)) {
-    const mirrors = apps.length === 0 && !isMended ? undefined : { tools: [], invalid: [], apps, isMended };
+    const mirrors = apps.length === 0 && !isRepaired ? undefined : { tools: [], invalid: [], apps, isRepaired };
     return { ...read, page: { bytes, spans }, mirrors };
   }
-  const { left, mirrors } = mirrorsOn(bytes, spans, era !== 'legacy');
-  return { ...read, page: { bytes, spans: left }, mirrors: { ...mirrors, apps, isMended } };
+  const { listedSpans, mirrors } = mirrorsOn(bytes, spans, era !== 'legacy');
+  return { ...read, page: { bytes, spans: listedSpans }, mirrors: { ...mirrors, apps, isRepaired } };
 }
 
-/** @returns the rows of the tools that stay listed, and their mirrored headers. */
+/** @returns the rows of the tools that stay listed, and the mirrored parameters of the page. */
 function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
-  const left: number[] = [];
+  const listedSpans: number[] = [];
   const tools: ToolMirrors[] = [];
   const invalid: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
     const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
     const params = hasMirrors(item) ? readMirrors(item) : NO_PARAMS;
     const isLeftOut = typeof params === 'string' && isModern;
-    if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) left.push(spans[at]!);
+    if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) listedSpans.push(spans[at]!);
     if (params?.length === 0) continue;
     const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
     if (typeof params !== 'string') tools.push([name, params]);
     else if (isLeftOut && invalid.length < INVALID_MIRRORS_LOGGED_MAX) invalid.push(`${name}: ${params}`);
   }
-  return { left: Int32Array.from(left), mirrors: { tools, invalid } };
+  return { listedSpans: Int32Array.from(listedSpans), mirrors: { tools, invalid } };
 }
 
 const NO_PARAMS: readonly MirroredParam[] = [];
 
 /**
- * What the pages of apps call their server by: its own names of tools, and the URIs that these name. Nothing where no tool has a page:
- * servers with apps are known by their lists, as few declare the extension.
+ * What apps use: the URIs of the pages that tools name, and the server's own names of the tools that apps may call. Empty where no tool
+ * names a page: servers with apps are recognized by that, since few declare the extension.
  */
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
@@ -201,9 +201,9 @@ function isCompleteType(bytes: Buffer, type: number): boolean {
 
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
   const spans: number[] = [];
-  const past = tape.next(list);
+  const subtreeEnd = tape.next(list);
   const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
-  for (let node = list + 1; node < past; node = tape.next(node)) {
+  for (let node = list + 1; node < subtreeEnd; node = tape.next(node)) {
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : MEMBER_ABSENT;
     if (!isText(key)) return undefined;
     if (nodeByteLength(key) - 2 > keyBytesMax) continue;
@@ -216,7 +216,7 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   return Int32Array.from(spans);
 }
 
-/** Few tools have links; the rest of a tool's `_meta` is not recorded. */
+/** Adds the three spans of a tool's page URIs, which few tools have; nothing else of `_meta` is recorded. */
 function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT);
@@ -224,7 +224,7 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   }
   const offset = tape.start(meta);
   const metaBytes = bytes.subarray(offset, tape.end(meta));
-  // Already scanned as part of the response, so the scan fails only when there are too many values.
+  // It was scanned as part of the response, so the scan fails only when there are too many values.
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
   const link =
@@ -241,7 +241,7 @@ function pushLink(spans: number[], offset: number, node: number): void {
 }
 
 const LINK = 'resourceUri';
-/** The forms of the first version of MCP Apps, and of its forerunner. */
+/** The member in the first version of MCP Apps, and in its predecessor. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function isText(node: number): boolean {

@@ -1,8 +1,8 @@
-// MCP's method names as shared strings: a known method is recognised by its bytes, without decoding. Hot path.
+// The method of a message as a string: a known method is recognized by its bytes, without decoding. Hot path.
 import type { Buffer } from 'node:buffer';
 import { stringValue } from '../bytes/index.js';
 
-/** Method name as repeated in the error about an unknown method. Beyond that, the rest is cut off. */
+/** Bytes of a method's name, as repeated in the error about an unknown method. The rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;
 
 export const KNOWN_METHODS = [
@@ -51,7 +51,7 @@ export function isMcpMethod(method: string): boolean {
 const namesByLength: string[][] = [];
 for (const name of KNOWN_METHODS) (namesByLength[name.length] ??= []).push(name);
 
-/** The text of a method's string token; the offsets include its quotes. A name longer than any real one is truncated, and not decoded. */
+/** The method in a string token; the offsets include its quotes. A name that is longer than any real one is cut off, and not decoded. */
 export function methodName(bytes: Buffer, start: number, end: number): string {
   if (end - start - 2 > METHOD_NAME_BYTES_MAX) {
     return `${bytes.toString('utf8', start + 1, start + 1 + METHOD_NAME_BYTES_MAX)}…`;
@@ -59,13 +59,13 @@ export function methodName(bytes: Buffer, start: number, end: number): string {
   const candidates = namesByLength[end - start - 2];
   if (candidates !== undefined) {
     for (const name of candidates) {
-      if (standsAt(bytes, start + 1, name)) return name;
+      if (isNameAt(bytes, start + 1, name)) return name;
     }
   }
   return stringValue(bytes, start, end);
 }
 
-function standsAt(bytes: Buffer, at: number, name: string): boolean {
+function isNameAt(bytes: Buffer, at: number, name: string): boolean {
   // Most names of equal length differ at the end rather than at the beginning.
   for (let index = name.length - 1; index >= 0; index--) {
     if (bytes[at + index] !== name.charCodeAt(index)) return false;

@@ -1,19 +1,18 @@
-// Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
-// capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
+// Reads what only messages of MCP 2026-07-28 have: the versions in errors; and the envelope in `params._meta`, with the client's identity
+// and capabilities, and what a repeated request brings with it, in messages that name their version there.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, endOf, findMembers, MemberNames, type JsonScanner, startOf } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
 
-// Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
-
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
+/** A JSON-RPC error of a backend. Servers of MCP 2026-07-28 are recognized by theirs. Cold path. */
 export interface BackendErrorText {
   /** Of any type. */
   readonly code: unknown;
-  /** `''` when it is no string. */
+  /** `''` when the message is not a string. */
   readonly message: string;
-  /** The versions that the server says it speaks; empty when it does not say. */
+  /** The versions in `data.supported`; empty when there are none. */
   readonly versions: readonly string[];
 }
 
@@ -40,13 +39,13 @@ export function versionsIn(data: unknown): string[] {
   return supported.filter((version): version is string => typeof version === 'string' && VERSION.test(version));
 }
 
-/** The member of `_meta` that marks a message as one of the stateless revisions. */
+/** The member of `_meta` that marks a message as one of a revision without sessions. */
 export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
 export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
 
-/** Spans as in a message, each of a value of any type: only its presence is checked. */
+/** Spans as in `ClientMessage`, each of a value of any type: only its presence is checked. */
 export interface ModernEnvelope {
   readonly protocolVersionStart: number;
   readonly protocolVersionEnd: number;
@@ -69,10 +68,7 @@ const paramsNames = new MemberNames('requestState', 'inputResponses');
 const inMeta = new Int32Array(metaNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 
-/**
- * @param params and `meta`: nodes of objects.
- * @param version node of the value under `PROTOCOL_VERSION_KEY`.
- */
+/** @param params the node of an object, like `meta`. @param version the node of the value under `PROTOCOL_VERSION_KEY`. */
 export function readModernEnvelope(
   tape: JsonScanner,
   bytes: Buffer,

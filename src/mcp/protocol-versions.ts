@@ -2,10 +2,10 @@
 import { isObject, modernCodes, rpcCodes } from '../shared/index.js';
 import { versionsIn } from './modern-envelope.js';
 
-/** From the least severe to the most. */
+/** From the least severe to the most severe. */
 const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-/** Higher is more severe; -1 for an unknown level. */
+/** The severity of a log level, as a number; -1 for an unknown level. */
 export function severityOf(level: string): number {
   return LOG_LEVELS.indexOf(level);
 }
@@ -20,12 +20,12 @@ export function eraOfVersion(protocolVersion: string): Era {
   return protocolVersion === MODERN_PROTOCOL_VERSION ? 'modern' : 'legacy';
 }
 
-/** Offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
+/** The latest revision with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 
 /**
- * The revisions in which a POST may carry several messages in an array: 2025-03-26, and the one before it, whose clients use streamable
- * HTTP, if at all, as in 2025-03-26.
+ * The revisions in which a POST may carry several messages in an array: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if
+ * at all, as in 2025-03-26.
  */
 export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 
@@ -43,34 +43,34 @@ export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The versions that a backend may choose; later requests to it carry the version it chose (C08, C10). 2024-10-07 is a draft of the first
- * revision: servers answer it, and the SDK's clients take it.
+ * The versions that a backend may choose; later requests to it carry the chosen version (C08, C10). 2024-10-07 is a draft of the first
+ * revision: some servers choose it, and the SDK's clients accept it.
  */
 export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);
 
 /**
- * What a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
- * have no `initialize`, and say so in one of several ways.
+ * What an error in response to `initialize` says about the MCP versions that the server speaks. Servers that speak only 2026-07-28 have no
+ * `initialize`, and refuse it in one of several ways.
  */
 export interface VersionRefusal {
-  /** `version-later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
+  /** `version-later`: only versions later than those with sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
   readonly kind: 'version-later' | 'version-unsupported' | 'initialize-unknown';
-  /** The versions that it names, for a person. */
+  /** The versions that the server names, as text for messages. */
   readonly detail?: string;
 }
 
-/** Codes to which no legacy server gives a meaning. */
+/** Error codes that no legacy server uses. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
-const VERSIONS_TOLD_MAX = 4;
+const VERSIONS_NAMED_MAX = 4;
 
-/** @param versions that a server says it speaks, none of which is of use. @param latest spoken here. */
+/** @param versions that a server speaks, none of which the gateway can use. @param latest the latest that the gateway can use. */
 export function versionRefusalOf(versions: readonly string[], latest: string): VersionRefusal {
   const isLater = versions.length > 0 && versions.every((version) => version > latest);
-  const told = versions.slice(0, VERSIONS_TOLD_MAX).join(', ');
-  return { kind: isLater ? 'version-later' : 'version-unsupported', ...(told !== '' && { detail: `(${told})` }) };
+  const named = versions.slice(0, VERSIONS_NAMED_MAX).join(', ');
+  return { kind: isLater ? 'version-later' : 'version-unsupported', ...(named !== '' && { detail: `(${named})` }) };
 }
 
-/** @param error the value of the message's `error`. @returns `undefined` when the error is about something else. */
+/** @param error the value of the message's `error`. @returns `undefined` when the error is not about versions. */
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
@@ -83,10 +83,10 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
 }
 
 /**
- * What to offer after a refusal of the latest version with sessions: the newest other one that the refusal names, in `data.supported` or in
- * words; where it names none, and none of later revisions, the caller's own.
- * @param own the latest for callers that speak any.
- * @returns `undefined` when it is about something else, or there is nothing else to offer.
+ * The version to offer after a refusal of the latest version with sessions: the newest other one with sessions that the refusal names, in
+ * `data.supported` or in words; if it names no version, the caller's own.
+ * @param own the caller's version; the latest for callers that speak any.
+ * @returns `undefined` when the refusal is not about versions, or there is no other version to offer.
  */
 export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSION): string | undefined {
   if (!/version|supported/i.test(refusal)) return undefined;
@@ -95,12 +95,12 @@ export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSIO
   return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : versionIfOfferable(own));
 }
 
-/** @returns the version, if it has sessions and is not the latest, which was offered first. */
+/** @returns the version, if it has sessions and is not the latest with sessions, which was offered first; otherwise `undefined`. */
 export function versionIfOfferable(version: string): string | undefined {
   return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
-/** Only servers of 2026-07-28 complain of something missing in the `_meta` of an `initialize` (M09). */
+/** Whether a server misses something in the `_meta` of `initialize`, as only servers of 2026-07-28 do (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

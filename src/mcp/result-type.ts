@@ -1,5 +1,5 @@
-// Reads the `resultType` of a backend's result, as of MCP 2026-07-28. A result is searched natively for the key, and parsed only when the
-// key, which may be nested deeper, has another value than the usual one. Warm path: only for backends of that version.
+// Reads the `resultType` of a backend's result of MCP 2026-07-28. A result is searched natively for the key, and parsed only if the key,
+// which may be nested deeper, has another value than `complete`. Warm path: only for backends of that version.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -15,7 +15,7 @@ import {
 /** `other`: an unknown type, which makes the result invalid (N06). */
 type ResultType = 'complete' | 'input_required' | 'other';
 
-/** Includes the quotes, which would be escaped inside a string of the result. */
+/** With quotes, which would be escaped inside a string of the result. */
 const KEY = Buffer.from('"resultType"');
 const COMPLETE = '"complete"';
 
@@ -23,8 +23,8 @@ const scanner = new JsonScanner();
 
 /**
  * @param result a JSON value of any size; it must not change until `done` is called.
- * @param done called once, synchronously when there is time.
- * @returns the reading in progress, if it takes longer.
+ * @param done called once, synchronously if there is time.
+ * @returns the reading in progress of a large result.
  */
 export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Scan | undefined {
   if (!mayBeOther(result)) done('complete');
@@ -37,16 +37,16 @@ export function readResultType(subject: string, result: Buffer, done: (type: Res
 /** Whether the key occurs anywhere without `"complete"` after it. A key written with escapes is not found: no server writes one. */
 function mayBeOther(result: Buffer): boolean {
   let at = result.indexOf(KEY);
-  for (let looks = 0; at !== -1; looks++) {
-    if (looks >= LOOKS_MAX || !isCompleteBehind(result, at + KEY.length)) return true;
+  for (let count = 0; at !== -1; count++) {
+    if (count >= KEYS_CHECKED_MAX || !isCompleteBehind(result, at + KEY.length)) return true;
     at = result.indexOf(KEY, at + 1);
   }
   return false;
 }
 
-const LOOKS_MAX = 16;
+const KEYS_CHECKED_MAX = 16;
 
-/** Accepts no white space, as nearly all servers write it, or one space. */
+/** Whether `"complete"` follows a key, with no white space or one space before it, as nearly all servers write it. */
 function isCompleteBehind(result: Buffer, at: number): boolean {
   const text = result.toString('latin1', at, at + COMPLETE.length + 2);
   return text.startsWith(`:${COMPLETE}`) || text === `: ${COMPLETE}`;

@@ -1,13 +1,13 @@
-// What a tool's definition says of its calls: for whom it is meant, and which parameters calls mirror in headers, as of MCP 2026-07-28:
-// properties of its schema that have `x-mcp-header`. Cold path where no tool has one: the list is searched natively for the word. Otherwise
-// the schema is parsed as a whole, on whichever thread reads the list.
+// What a tool's definition says of its calls: whether apps or models may call it, and which parameters calls mirror in headers: since MCP
+// 2026-07-28, the properties of its schema that have `x-mcp-header`. A list is searched natively for the word; only if that is found, the
+// schema is parsed, on whichever thread reads the list. Cold path.
 import type { Buffer } from 'node:buffer';
 import { isHttpToken, limits, isObject } from '../shared/index.js';
 
 const VISIBILITY = '"visibility"';
 
 /**
- * Whether the tool, of a server with MCP Apps, is meant for apps, or for models: for both, unless `_meta.ui.visibility` says otherwise.
+ * Whether a tool is visible to apps (of MCP Apps) or to models: to both, unless `_meta.ui.visibility` says otherwise.
  * @param item as JSON.
  */
 export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
@@ -18,26 +18,26 @@ export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
   return !Array.isArray(visibility) || visibility.includes(whom);
 }
 
-/** A parameter and its header. */
+/** A parameter that calls repeat in a header. */
 export interface MirroredParam {
-  /** With the prefix `mcp-param-`, in lower case. */
+  /** The header's name, with the prefix `mcp-param-`, in lower case. */
   readonly header: string;
-  /** The path of names from the arguments down. */
+  /** The names of the members that lead from the arguments to the parameter. */
   readonly path: readonly string[];
 }
 
 /** A tool's bare name and mirrored parameters; `undefined` for a tool that is too large to be read. */
 export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
-/** The mirrored headers of a page of a list. */
+/** What a page of a list says about calls. */
 export interface PageMirrors {
   readonly tools: readonly ToolMirrors[];
-  /** The first tools with invalid headers, described for the log. */
+  /** The first tools with invalid headers, as texts for the log: `<tool>: <what is invalid>`. */
   readonly invalid: readonly string[];
-  /** What apps call the server by (list-page.ts). */
+  /** The page URIs and tool names that apps use (list-page.ts). */
   readonly apps?: readonly string[];
-  /** Whether items of it were mended (readable-items.ts). */
-  readonly isMended?: boolean;
+  /** Whether items of the page were repaired (readable-items.ts). */
+  readonly isRepaired?: boolean;
 }
 
 const ANNOTATION = 'x-mcp-header';
@@ -51,7 +51,7 @@ export function hasMirrors(bytes: Buffer): boolean {
 
 /**
  * @param item a tool, as JSON.
- * @returns its mirrored parameters, or a description of what is invalid; `undefined` for a tool that is too large to be read.
+ * @returns its mirrored parameters, or what is invalid, as a text; `undefined` for a tool that is too large to be read.
  */
 export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
   if (item.length > limits.mirroredToolBytesMax) return undefined;
@@ -60,7 +60,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Depth first; the depth is bounded, because the JSON was scanned before. @returns a description of what is invalid. */
+/** Reads a schema depth first; its depth is bounded, because the JSON was scanned before. @returns what is invalid, as a text. */
 function readSchema(
   schema: unknown,
   path: readonly string[],
@@ -74,16 +74,16 @@ function readSchema(
     if (fault !== undefined) return fault;
   }
   return firstFault(Object.entries(schema), ([keyword, value]) => {
-    if (VALUES.has(keyword)) return undefined;
+    if (DATA_KEYWORDS.has(keyword)) return undefined;
     if (keyword !== 'properties') return readSchema(value, path, params, false);
     if (!isObject(value)) return undefined;
-    // These keys are names of properties, and may equal keywords.
+    // The keys of `properties` are names, and may equal keywords.
     return firstFault(Object.entries(value), ([name, part]) => readSchema(part, [...path, name], params, isReachable));
   });
 }
 
-/** Keywords whose values are the tool's own data, in which the annotation means nothing. */
-const VALUES: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
+/** Keywords whose values are data, in which the annotation means nothing. */
+const DATA_KEYWORDS: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
 
 function readAnnotation(
   schema: Readonly<Record<string, unknown>>,
@@ -91,11 +91,11 @@ function readAnnotation(
   params: MirroredParam[],
   isReachable: boolean,
 ): string | undefined {
-  const said = schema[ANNOTATION];
+  const headerName = schema[ANNOTATION];
   if (!isReachable || path.length === 0) return 'a header for something that is not a property of its arguments';
-  if (typeof said !== 'string' || !isHttpToken(said)) return 'a header with an invalid name';
+  if (typeof headerName !== 'string' || !isHttpToken(headerName)) return 'a header with an invalid name';
   if (!TYPES.has(schema['type'])) return 'a header for a property that is not a string, integer or boolean';
-  const header = HEADER_PREFIX + said.toLowerCase();
+  const header = HEADER_PREFIX + headerName.toLowerCase();
   if (params.some((param) => param.header === header)) return 'one header for two properties';
   if (params.length >= limits.mirroredParamsMax) return 'too many headers';
   params.push({ header, path });

@@ -52,7 +52,7 @@ t.test('an answer whose schemas were mended is read each time', async (t) => {
   const answered = (id: string, member: string): ListAnswer =>
     read(known, bytesOf(id, `{"tools":[{"name":"a",${member}}]}`), id);
   for (const member of ['"outputSchema":null', '"inputSchema":{}', '"inputSchema":{"type":"object"},"annotations":[]'])
-    for (const id of ['"g-1"', '"g-2"', '"g-3"']) t.match(answered(id, member), { mirrors: { isMended: true } });
+    for (const id of ['"g-1"', '"g-2"', '"g-3"']) t.match(answered(id, member), { mirrors: { isRepaired: true } });
   t.match(
     answered('"g-1"', '"inputSchema":{"type":"object"},"annotations":{}'),
     { mirrors: undefined },

@@ -204,7 +204,7 @@ void t.test(
     ]);
     const templates = listed('templates', '{"uriTemplate":"a:{x}","description":null}');
     t.same(textsOf(templates)?.tools, ['{"uriTemplate":"a:{x}","name":"a:{x}"}']);
-    t.match(templates, { mirrors: { isMended: true } }, 'and it is told');
+    t.match(templates, { mirrors: { isRepaired: true } }, 'and it is told');
     const right = '{"name":"a","_meta":{"title":null},"arguments":[{"name":"null"}]}';
     const answer = listed('prompts', right);
     t.same([textsOf(answer)?.tools, answer.kind === 'page' && answer.mirrors], [[right], undefined], 'nothing to mend');
@@ -233,7 +233,7 @@ void t.test('whatever says that it is an object keeps its bytes', async (t) => {
   }
   t.match(
     read('{"tools":[{"name":"a","inputSchema":{}}]}'),
-    { mirrors: { isMended: true } },
+    { mirrors: { isRepaired: true } },
     'told where one does not',
   );
 });
