@@ -1,5 +1,5 @@
-// The one change made to a request's bytes: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own
-// (decisions 2.6). A few requests also have a task id or curated arguments changed. Hot path.
+// Changes a caller's request for its backend: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own (decisions
+// 2.6). In a few requests, a task id or curated arguments are changed as well. Hot path.
 import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import type { NameRoute } from '../user-config/index.js';
@@ -8,19 +8,19 @@ import type { UriRoute } from './uris.js';
 
 const BACKSLASH = 0x5c;
 
-/** @returns the caller's whole message with the bare name; everything else keeps its bytes. */
+/** @returns the caller's message with the bare name; all other bytes stay. */
 export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   const { prefix, bareName } = route;
   if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
     return withString(body, nameStart, nameEnd, bareName);
   if (prefix === '') return { body };
-  // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix directly follows the opening quote.
+  // Without escapes, the token's bytes are the name in UTF-8, so the prefix follows the opening quote.
   const start = nameStart + 1;
   return { body, leftOut: { start, end: start + Buffer.byteLength(prefix) } };
 }
 
-/** As `bareNameBody`, for the URI of a resource. */
+/** Like `bareNameBody`, for the URI of a resource. */
 export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
@@ -29,25 +29,25 @@ export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRout
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
 }
 
-/** The message with one more edit, outside what has already been changed. The bytes between two changes are copied. */
+/** The message with one more edit, outside the bytes that are already replaced. The bytes between both are copied. */
 export function withEdit(message: OutgoingMessage, edit: Edit | undefined): OutgoingMessage {
   return edit === undefined ? message : withEdits(message, [edit]);
 }
 
-/** As `withEdit`, for several edits in any order. They become one change, and the bytes within it must not be changed again. */
+/** Like `withEdit`, for several edits in any order. All become one replaced span, within which no further edit may lie. */
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
-  const { body, leftOut, putIn = NOTHING, requestId, trace, head } = message;
+  const { body, leftOut, putIn = NO_BYTES, requestId, trace, head } = message;
   const ordered: Edit[] = [];
   if (leftOut !== undefined) ordered.push({ start: leftOut.start, end: leftOut.end, putIn });
   for (const edit of edits) addInOrder(ordered, edit);
   const { start } = ordered[0]!;
   const { end } = ordered[ordered.length - 1]!;
-  return { body, leftOut: { start, end }, putIn: asOne(body, ordered), requestId, trace, head };
+  return { body, leftOut: { start, end }, putIn: replacementOf(body, ordered), requestId, trace, head };
 }
 
 /** The bytes that replace everything from the first edit to the last. */
-function asOne(body: Buffer, ordered: readonly Edit[]): Buffer {
+function replacementOf(body: Buffer, ordered: readonly Edit[]): Buffer {
   const from = ordered[0]!.start;
   let length = 0;
   let at = from;
@@ -67,7 +67,7 @@ function asOne(body: Buffer, ordered: readonly Edit[]): Buffer {
   return bytes;
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 function withString(body: Buffer, start: number, end: number, text: string): OutgoingMessage {
   return { body, leftOut: { start, end }, putIn: Buffer.from(JSON.stringify(text)) };

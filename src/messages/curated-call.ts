@@ -1,5 +1,5 @@
-// The arguments of a tool or prompt for which the config fixes or hides some: the fixed ones are inserted into the request's bytes,
-// and a request that gives a fixed or hidden argument itself, in any letter case, is refused. Warm path: only for such items.
+// Curates the arguments in a request for a tool or prompt of which the config fixes or hides some: fixed arguments are inserted into the
+// request's bytes, and a request that contains a fixed or hidden ("closed") argument, in any letter case, is refused. Warm path.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -14,15 +14,15 @@ import type { ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { caseFolded, type CuratedItem } from '../user-config/index.js';
 
-/** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
+/** The depth of arguments in a request: `{"params":{"arguments":{"v":…}}}`. Clients' messages are scanned to the same depth. */
 const ARGUMENT_DEPTH = 3;
-/** Their depth within the context of a completion: `{"arguments":{"v":…}}`. */
+/** The depth of arguments in the context of a completion: `{"arguments":{"v":…}}`. */
 const CONTEXT_DEPTH = 2;
 
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
-/** @returns the edit needed beside that of the name, or why the request is refused; `undefined` when nothing has to change. */
+/** @returns the edit for the arguments, or why the request is refused; `undefined` when the arguments stay as they are. */
 export function curatedArguments(
   body: Buffer,
   message: ClientMessage,
@@ -35,14 +35,14 @@ export function curatedArguments(
   if (message.method === 'completion/complete')
     return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
   const values = findMember(tape, body, params, 'arguments');
-  if (values !== MEMBER_ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
+  if (values !== MEMBER_ABSENT) return curatedValues(tape, body, values, message.nameStart, message.method, item);
   if (item.fixedMembers === '') return undefined;
   const at = message.nameEnd;
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
-/** @param values the node of `arguments`, or `MEMBER_AMBIGUOUS`. @param nameAt where the edit of the name is. */
-function givenArguments(
+/** @param values the node of `arguments`, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, which is edited, too. */
+function curatedValues(
   tape: JsonScanner,
   bytes: Buffer,
   values: number,
@@ -57,13 +57,13 @@ function givenArguments(
     return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
   }
   if (tape.kind(values) !== jsonKind.object) return rpcErrors.argumentsInvalid(method);
-  const refusal = refusalOfGiven(tape, bytes, values, item);
+  const refusal = refusalOfValues(tape, bytes, values, item);
   if (refusal !== undefined) return refusal;
-  return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
+  return fixedMembers === '' ? undefined : insertMembers(tape, values, nameAt, fixedMembers);
 }
 
-/** Inserts at the end of the object nearer to the name: the bytes between two edits are copied, and arguments may be large. */
-function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
+/** Inserts members at that end of the object which is nearer to the name, since the bytes between both edits are copied. */
+function insertMembers(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
   const isEmpty = tape.next(object) === object + 1;
   const isNameBehind = nameAt > tape.start(object);
   const at = isNameBehind ? tape.end(object) - 1 : tape.start(object) + 1;
@@ -84,7 +84,7 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   return item.closedArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
-/** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
+/** Curates the other arguments, which the client sends as the completion's `context`. They lie deeper than messages are scanned. */
 function curatedContext(
   tape: JsonScanner,
   body: Buffer,
@@ -105,23 +105,23 @@ function curatedContext(
   if (values === MEMBER_ABSENT && item.fixedMembers === '') return undefined;
   const edit =
     values === MEMBER_ABSENT
-      ? membersPutIn(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
-      : givenArguments(contextTape, bytes, values, nameAt, method, item);
+      ? insertMembers(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
+      : curatedValues(contextTape, bytes, values, nameAt, method, item);
   if (edit === undefined || 'code' in edit) return edit;
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
-/** The message's tape. A large message has one while it is being handled; a small one is cheap to scan again. */
+/** The message's tape; `undefined` if it cannot be had. A large message has its tape while it is handled; a small one is scanned again. */
 export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-/** Why the members are refused. Each name that may be a closed one is decoded, in one turn of the event loop: their number is bounded. */
-function refusalOfGiven(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
-  const past = tape.next(object);
+/** Refuses closed arguments. Names that are short enough to be closed are decoded, and their number is bounded. */
+function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
+  const subtreeEnd = tape.next(object);
   let examinedCount = 0;
-  for (let node = object + 1; node < past; node = tape.next(node)) {
+  for (let node = object + 1; node < subtreeEnd; node = tape.next(node)) {
     const [start, end] = [tape.keyStart(node) - 1, tape.keyEnd(node) + 1];
     if (isLongerThanClosed(start, end, item)) continue;
     examinedCount += 1;

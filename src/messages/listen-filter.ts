@@ -3,8 +3,8 @@ import { type ClientMessage, capability } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 /**
- * List changes: the capability of a backend that has such lists, the member of the filter, the capability of a backend that notifies of
- * them, and the notification.
+ * For each kind of list change: `of`, the capability of a backend that has such lists; `member`, that of the filter; `bit`, the capability
+ * of a backend that sends the notification; and `method`, the notification.
  */
 export const listChanges = [
   {
@@ -31,9 +31,9 @@ export type ListChange = (typeof listChanges)[number];
 
 export interface ListenFilter {
   readonly changes: readonly ListChange[];
-  /** In the caller's form, each once. */
+  /** URIs of resources in the caller's form, without duplicates. */
   readonly uris: readonly string[];
-  /** Whether it asks for notifications about tasks. */
+  /** Whether the filter names tasks. */
   readonly wantsTasks?: boolean;
 }
 
@@ -55,11 +55,11 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
   const taskIds = notifications['taskIds'] ?? [];
   if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
-  // The empty string, a prefix of every URI, is no URI itself.
+  // The empty string is no URI, but would be a prefix of each.
   return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
-/** The filter as a JSON object, without the members that are not asked for. */
+/** The filter as a JSON object that has only the requested members. */
 export function filterJson({ changes, uris }: ListenFilter): string {
   const members = changes.map(({ member }) => `"${member}":true`);
   if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);

@@ -1,5 +1,5 @@
-// The parameters of a call that the mirror repeats: read from the arguments as they go to the backend, and compared with the headers
-// that the call came with (M13). Warm path: only for calls to tools with such parameters.
+// The parameters of a call that the mirror repeats in headers: reads them from the arguments as they go to the backend, and compares them
+// with the headers of the caller's request (M13). Warm path: only for calls of tools with such parameters.
 import { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX, partsOf } from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
@@ -7,47 +7,46 @@ import { headerIn, limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import { headText } from '../upstream/index.js';
 
-// Finds the parameters of a call that the mirror repeats, in one walk over the arguments that reads each key once, however many
-// parameters the tool has. Callers choose the keys of arguments, and backends the parameters of tools: looking for each parameter
-// among all keys would cost the product of both.
-
 /** The path to the arguments in a message. */
-const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
+const ARGUMENTS_PATH: readonly string[] = ['params', 'arguments'];
 
 /** Returns the text of the key between the offsets, which exclude its quotes. */
 export type KeyText = (start: number, end: number) => string;
 
 /** A member on the path to parameters, or a parameter itself. */
 interface Step {
-  /** Index of the parameter; -1 where the member is none. */
+  /** The index of the parameter; -1 where the member is none. */
   param: number;
   readonly members: Map<string, Step>;
 }
 
-/** The paths to the parameters of one tool, from the message's root. */
+/**
+ * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all parameters, and reads
+ * each key once: to search for each parameter among all keys would cost the product of what backends and callers choose.
+ */
 export class MirroredPaths {
   static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
 
-  /** Built once for each tool. */
+  /** @returns the same object for the same array. */
   static of(params: readonly MirroredParam[]): MirroredPaths {
     let paths = MirroredPaths.#known.get(params);
     if (paths === undefined) MirroredPaths.#known.set(params, (paths = new MirroredPaths(params)));
     return paths;
   }
 
-  /** Depth of the deepest parameter. */
+  /** The depth of the deepest parameter. */
   readonly depth: number;
   readonly #root: Step = { param: -1, members: new Map() };
   readonly #paramCount: number;
-  /** Names of the members that contain further steps of a path. */
+  /** The names of the members that contain further steps of a path. */
   readonly #containers = new Set<string>();
-  /** Bytes that a key with one of these names can have, at most. */
+  /** The most bytes of a key that is a step of a path. */
   readonly #keyBytesMax: number;
 
   private constructor(params: readonly MirroredParam[]) {
     let [depth, keyBytesMax] = [0, 0];
     for (const [index, { path }] of params.entries()) {
-      const names = [...ARGUMENTS_AT, ...path];
+      const names = [...ARGUMENTS_PATH, ...path];
       depth = Math.max(depth, names.length);
       let step = this.#root;
       for (const [at, name] of names.entries()) {
@@ -69,7 +68,7 @@ export class MirroredPaths {
     return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
   }
 
-  /** The node of each parameter, -1 for an absent one. A name given twice counts as absent: the backend may take either. */
+  /** The node of each parameter; -1 if it is absent, or occurs twice, since the backend may take either. */
   nodesIn(tape: JsonScanner, keyText: KeyText): readonly number[] {
     const nodes = new Array<number>(this.#paramCount).fill(-1);
     this.#walk(tape, keyText, this.#root, 0, nodes);
@@ -80,8 +79,8 @@ export class MirroredPaths {
     if (step.param !== -1) nodes[step.param] = node;
     if (step.members.size === 0 || tape.kind(node) !== jsonKind.object) return;
     const found = new Map<Step, number>();
-    const past = tape.next(node);
-    for (let member = node + 1; member < past; member = tape.next(member)) {
+    const subtreeEnd = tape.next(node);
+    for (let member = node + 1; member < subtreeEnd; member = tape.next(member)) {
       const [start, end] = [tape.keyStart(member), tape.keyEnd(member)];
       if (end - start > this.#keyBytesMax) continue;
       const next = step.members.get(keyText(start, end));
@@ -92,29 +91,29 @@ export class MirroredPaths {
 }
 
 const scanner = new JsonScanner();
-const WHOLE = /^-?\d+$/;
-/** A call's values, in the order of its tool's parameters; `undefined` for one that is absent, or has no form in a header. */
+const WHOLE_NUMBER = /^-?\d+$/;
+/** The values of a call, in the order of its tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
-/** The values that were read from a call, in the order of its tool's parameters. */
+/** What was read from a large call. */
 export interface ReadArguments {
-  /** The parameters that were looked for. */
+  /** The tool's parameters, as known when the call was read. */
   readonly known: readonly MirroredParam[];
-  /** The values that the caller has written. */
+  /** The values in the caller's message. */
   readonly own: MirroredValues;
-  /** The values that go out, including those that the config fixes. */
+  /** The values that are sent, including those that the config fixes. */
   readonly sent: MirroredValues;
 }
 
-/** A string too long for any header, which is not decoded, or a number with more digits than any whole number in use. */
+/** Stands for a string that is too long for any header, and is not decoded, or for a number with too many digits. */
 export const TOO_LONG = Symbol('too long');
 
-/** @returns `undefined` for a message that is too large to be parsed at once. */
+/** The values in a message. @returns `undefined` for a message that is too large to be parsed at once. */
 export function mirroredValuesIn(
   message: OutgoingMessage,
   params: readonly MirroredParam[],
 ): MirroredValues | undefined {
-  const { body, leftOut, putIn = NOTHING } = message;
+  const { body, leftOut, putIn = NO_BYTES } = message;
   if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
   const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
   const paths = MirroredPaths.of(params);
@@ -124,8 +123,8 @@ export function mirroredValuesIn(
 }
 
 /**
- * The headers for a message that goes out.
- * @param known its tool's parameters, if there are any. @param read what was read of a large message. @param passed as for `headersOf`.
+ * The headers for a message to a backend.
+ * @param known the tool's parameters, if any are known. @param read what was read of a large message. @param passed as for `headersOf`.
  */
 export function paramHeaders(
   known: readonly MirroredParam[] | undefined,
@@ -138,7 +137,7 @@ export function paramHeaders(
 }
 
 /**
- * @param passed headers that the call came with; those that the tool does not name are passed on.
+ * @param passed `mcp-param-*` headers of the caller's request; those that the tool does not name are passed on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
 function headersOf(
@@ -152,9 +151,9 @@ function headersOf(
   params.forEach(({ header }, index) => {
     const value = values[index];
     if (typeof value !== 'string') return;
-    const written = headText(value);
-    bytes += header.length + written.length;
-    headers.push(header, written);
+    const text = headText(value);
+    bytes += header.length + text.length;
+    headers.push(header, text);
   });
   for (let at = 0; at + 1 < passed.length; at += 2)
     if (!params.some(({ header }) => header === passed[at])) headers.push(passed[at]!, passed[at + 1]!);
@@ -162,19 +161,19 @@ function headersOf(
 }
 
 const NO_HEADERS: readonly string[] = [];
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 const SENTINEL_START = '=?base64?';
 const SENTINEL_END = '?=';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A header's value, decoded if it is marked as base64; `undefined` if it is marked but is not canonical base64 of UTF-8. */
+/** A header's value, decoded if it has the form `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
 export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
   const bytes = Buffer.from(base64, 'base64');
-  // Decoding is lenient, and of two spellings of one value an intermediary may recognise only one.
+  // Decoding is lenient, but only one spelling of a value is accepted: an intermediary may not recognize another.
   if (bytes.toString('base64') !== base64) return undefined;
   try {
     return utf8.decode(bytes);
@@ -183,7 +182,7 @@ export function headerText(value: string): string | undefined {
   }
 }
 
-/** @returns what is wrong with the first header that does not agree with the arguments; `undefined` when all agree. */
+/** @returns what is wrong with the first header that differs from the arguments, as a text; `undefined` when all agree. */
 export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
@@ -191,36 +190,36 @@ export function mirrorDisagreement(
 ): string | undefined {
   for (const [index, { header }] of params.entries()) {
     const value = values[index];
-    const said = headerIn(passed, header);
-    if (value === undefined && said === undefined) continue;
-    if (said === undefined) return `${header} is missing`;
-    const decoded = headerText(said);
+    const headerValue = headerIn(passed, header);
+    if (value === undefined && headerValue === undefined) continue;
+    if (headerValue === undefined) return `${header} is missing`;
+    const decoded = headerText(headerValue);
     if (decoded === undefined) return `${header} is not valid base64 of UTF-8`;
     if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} differs from the body`;
   }
   return undefined;
 }
 
-/** Compares the values; a whole number may be written in several ways. */
-function isSame(value: string, said: string): boolean {
-  if (value === said) return true;
-  const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
+/** Whether an argument and its header agree; a whole number may be written in several ways. */
+function isSame(value: string, headerValue: string): boolean {
+  if (value === headerValue) return true;
+  const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(headerValue) ?? [];
   // BigInt, because JavaScript numbers cannot tell large whole numbers apart.
-  return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
+  return whole !== undefined && WHOLE_NUMBER.test(value) && BigInt(value) === BigInt(whole);
 }
 
 function textOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 
-/** A value in the form that it has in a header; `undefined` for one that has no such form. */
+/** A value as it is written in a header; `undefined` for a value that has no such form. */
 export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
   if (end - start > limits.mirroredNumberCharsMax) return TOO_LONG;
   const text = bytes.toString('latin1', start, end);
   if (kind === jsonKind.boolean) return text;
-  if (WHOLE.test(text)) return text;
+  if (WHOLE_NUMBER.test(text)) return text;
   const value = Number(text);
   return Number.isSafeInteger(value) ? String(value) : undefined;
 }

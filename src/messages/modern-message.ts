@@ -1,5 +1,5 @@
-// Converts a request from a client with a session for a modern backend, which has none: the envelope is added to `_meta`, and the
-// client's answers where the backend has asked for input. No other bytes change. Warm path: only for such backends.
+// Converts a request for a backend of the modern era: adds the envelope to `_meta`, and the client's answers if the backend has asked for
+// input. No other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
 import { stringValue, JsonScanner, type Edit, partsOf } from '../bytes/index.js';
 import {
@@ -14,12 +14,12 @@ import { limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import { withEdits } from './bare-body.js';
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /**
- * A request with further edits. Where they lie within a change made so far, the message is joined and parsed again, so that both can be made.
+ * A request with further edits. If they lie within the span that is replaced so far, the message is assembled and parsed again.
  * @param editsOf finds the edits; `undefined` where they cannot be made.
- * @returns `undefined` also where the message would have to be parsed again and is too large for it.
+ * @returns `undefined` also when the message would have to be parsed again, and is too large for that.
  */
 export function withEditsFor(
   outgoing: OutgoingMessage,
@@ -32,18 +32,18 @@ export function withEditsFor(
     leftOut !== undefined && start < leftOut.end && leftOut.start < end;
   if (edits === undefined || !edits.some(isWithin)) return edits && withEdits(outgoing, edits);
   if (body.length > limits.readAtOnceBytesMax) return undefined;
-  const { putIn = NOTHING, requestId, trace, head } = outgoing;
+  const { putIn = NO_BYTES, requestId, trace, head } = outgoing;
   const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn }]));
   const reading = readClientMessage(whole);
   if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
-  const again = editsOf(whole, reading);
-  return again && withEdits({ body: whole, requestId, trace, head }, again);
+  const newEdits = editsOf(whole, reading);
+  return newEdits && withEdits({ body: whole, requestId, trace, head }, newEdits);
 }
 
 interface ModernAdditions {
-  /** Members of `_meta`. */
+  /** Members of `_meta`, as JSON. */
   readonly envelope: Buffer;
-  /** Given when the request is sent again because the backend has asked for input: it has another id then (N07). */
+  /** For a request that is sent again because the backend has asked for input: its new id (N07), and the members to add to its params. */
   readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
 }
 
@@ -57,8 +57,8 @@ const BRACE = 0x7b;
 
 /**
  * @param outgoing the client's message with the changes made so far.
- * @returns `undefined` where a large message would have to be changed within an earlier change, or where the message itself has members
- *   that the gateway must add and that cannot be removed.
+ * @returns `undefined` when a large message would have to be changed within the replaced span, or when the message itself has members that
+ *   only the gateway may add, and that cannot be removed.
  */
 export function modernMessage(
   outgoing: OutgoingMessage,
@@ -71,34 +71,34 @@ export function modernMessage(
 function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
   const { idStart, idEnd, paramsStart, paramsEnd, metaStart, metaEnd } = message;
   const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
-  if (paramsStart === -1) return [...edits, at(idEnd, PARAMS, envelope, CLOSE_BOTH)];
-  if (bringsRound(body.subarray(paramsStart, paramsEnd))) return undefined;
+  if (paramsStart === -1) return [...edits, insertAt(idEnd, PARAMS, envelope, CLOSE_BOTH)];
+  if (hasRoundMembers(body.subarray(paramsStart, paramsEnd))) return undefined;
   const first: Buffer[] = round === undefined ? [] : [round.members];
   if (metaStart === -1) first.push(...(first.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
   else if (body[metaStart] === BRACE) {
-    const edit = inMeta(body, metaStart, metaEnd, envelope);
+    const edit = metaEdit(body, metaStart, metaEnd, envelope);
     if (edit === undefined) return undefined;
     edits.push(edit);
   } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
   if (first.length > 0) {
     if (!isEmpty(body, paramsStart)) first.push(COMMA);
-    edits.push(at(paramsStart + 1, ...first));
+    edits.push(insertAt(paramsStart + 1, ...first));
   }
   return edits;
 }
 
 /**
- * Adds the envelope, and removes the client's own members of the same names, with or without escapes, as a duplicate would be
- * ambiguous. `undefined` where there may be such members and `_meta` is too large to be parsed at once.
+ * The edit of `_meta` that adds the envelope, and removes the client's own members of the same names, with or without escapes.
+ * @returns `undefined` when there may be such members and `_meta` is too large to be parsed at once.
  */
-function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
+function metaEdit(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
   const meta = body.subarray(start, end);
   if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))
-    return at(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
+    return insertAt(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
   if (meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1)) return undefined;
   const members: Buffer[] = [OPEN, envelope];
-  const past = scanner.next(0);
-  for (let node = 1; node < past; node = scanner.next(node)) {
+  const subtreeEnd = scanner.next(0);
+  for (let node = 1; node < subtreeEnd; node = scanner.next(node)) {
     const keyStart = scanner.keyStart(node) - 1;
     if (!ENVELOPE_KEYS.has(stringValue(meta, keyStart, scanner.keyEnd(node) + 1)))
       members.push(COMMA, meta.subarray(keyStart, scanner.end(node)));
@@ -107,13 +107,15 @@ function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edi
 }
 
 const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
-/** Whether the client's params have members that only the gateway may add, as it keeps the rounds of input for clients with a session. */
-function bringsRound(params: Buffer): boolean {
-  const isNamed = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
-  if (!isNamed && !params.includes(BACKSLASH)) return false;
-  if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return isNamed;
-  const past = scanner.next(0);
-  for (let node = 1; node < past; node = scanner.next(node))
+/**
+ * Whether the client's params have members that only the gateway may add: it answers the backend's questions for clients with a session.
+ */
+function hasRoundMembers(params: Buffer): boolean {
+  const mayHave = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
+  if (!mayHave && !params.includes(BACKSLASH)) return false;
+  if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return mayHave;
+  const subtreeEnd = scanner.next(0);
+  for (let node = 1; node < subtreeEnd; node = scanner.next(node))
     if (ROUND_KEYS.has(stringValue(params, scanner.keyStart(node) - 1, scanner.keyEnd(node) + 1))) return true;
   return false;
 }
@@ -130,11 +132,11 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 ]);
 const scanner = new JsonScanner();
 
-function at(place: number, ...parts: readonly Buffer[]): Edit {
-  return { start: place, end: place, putIn: Buffer.concat(parts) };
+function insertAt(offset: number, ...parts: readonly Buffer[]): Edit {
+  return { start: offset, end: offset, putIn: Buffer.concat(parts) };
 }
 
-/** Whether the object that begins there contains only white space. */
+/** Whether the object that begins at `start` has no members. */
 function isEmpty(body: Buffer, start: number): boolean {
   let next = start + 1;
   while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;

@@ -1,5 +1,5 @@
 // Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
-// bytes stay where they are, and are not copied. Hot path: most answers need no change.
+// bytes stay, and are not copied. Hot path: most answers need no change.
 import { insertion, partsOf, type Edit } from '../bytes/index.js';
 import { NO_SPANS, NUMBERS_PER_PLACE, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
 import { callersTaskEdits, type TaskOwnership } from './task-ids.js';
@@ -9,13 +9,14 @@ import { uriInsertion, uriPrefix } from './uris.js';
 const NO_EDITS: readonly Edit[] = [];
 
 /**
+ * @param id the caller's id.
  * @param uriName the backend's name in URIs.
- * @param places bits of `uriPlace` where URIs are the backend's.
- * @param taskPlaces bits of `taskPlace` where task ids are the backend's.
+ * @param places the bits of `uriPlace` where URIs are the backend's.
+ * @param taskPlaces the bits of `taskPlace` where task ids are the backend's.
  * @param tasks `undefined` for a backend without tasks.
  * @param more further edits.
- * @returns the parts of what the caller gets; `undefined` when nothing changes; `task-unreachable` when it contains a task id
- * that would be taken for another backend's.
+ * @returns the parts of the caller's answer; `undefined` when nothing changes; `task-unreachable` when the caller's form of a task id would
+ *   be taken for that of another backend's task.
  */
 export function callersParts(
   bytes: Buffer,
@@ -37,10 +38,10 @@ export function callersParts(
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
 
-/** A backend may write the id with other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
+/** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (decisions 2.4). */
 function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
   if (isSameText(bytes, message.idStart, message.idEnd, id)) return undefined;
-  // A copy, because the memory of the caller's body may be reused before a large answer is sent completely.
+  // Copied, because the memory of the caller's body may be reused before a large answer is sent completely.
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
 }
 

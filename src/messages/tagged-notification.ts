@@ -1,5 +1,5 @@
-// A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
-// any id that it had there; all other bytes stay. Cold path.
+// Puts into a notification for one listening client the id of the client's own `subscriptions/listen`, in `params._meta`, and removes any
+// other id there; all other bytes stay. Cold path.
 import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind, partsOf } from '../bytes/index.js';
 import type { BackendMessage } from '../mcp/index.js';
 
@@ -11,7 +11,7 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * @param id as JSON.
+ * @param id the id of the client's request, as JSON.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
@@ -32,7 +32,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
 }
 
 /**
- * The notification without any such id.
+ * The notification without an id of a `subscriptions/listen`.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
@@ -46,14 +46,14 @@ export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: 
   if (tag === MEMBER_ABSENT) return bytes;
   if (tag < 0) return undefined;
   const edits = cutsOf(scanner, meta, (member) => member === tag).map(({ start, end }) => {
-    return { start: paramsStart + start, end: paramsStart + end, putIn: NOTHING };
+    return { start: paramsStart + start, end: paramsStart + end, putIn: NO_BYTES };
   });
   return Buffer.concat(partsOf(bytes, edits));
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
-/** The separator between a new first member and those that the object has. */
+/** The separator between a new first member and the object's other members; `''` when it has none. */
 function commaIn(object: number): string {
   return scanner.next(object) > object + 1 ? ',' : '';
 }

@@ -10,7 +10,7 @@ import { withEdit } from './bare-body.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
 const KEY = Buffer.from('"traceparent"');
-/** The depth of the members of `_meta` in params. */
+/** The depth in `params` of the members of `_meta`. */
 const META_DEPTH = 2;
 
 const scanner = new JsonScanner();
@@ -23,8 +23,8 @@ interface TracedPlan {
 }
 
 /**
- * @param watcher that traces requests.
- * @returns the message to send; unchanged where there is no trace to pass.
+ * @param watcher traces requests, and gives the trace to pass, if there is one.
+ * @returns the message to send; unchanged without a trace.
  */
 export function tracedMessage(
   watcher: ExchangeWatcher,
@@ -37,15 +37,15 @@ export function tracedMessage(
   const inMessage = span === undefined ? '' : body.toString('latin1', span.start + 1, span.end - 1);
   const trace = watcher.onSending(inMessage, id);
   if (trace === undefined) return outgoing;
-  const isTold = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
-  const told = isTold ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
+  const needsNoEdit = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
+  const edited = needsNoEdit ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
   // A backend that lists `traceparent` gets the caller's own header instead, if there is one.
-  return headerIn(metadata.headers, 'traceparent') === undefined ? { ...told, trace } : told;
+  return headerIn(metadata.headers, 'traceparent') === undefined ? { ...edited, trace } : edited;
 }
 
-/** Whether these bytes of the caller's body have not been changed yet. */
-function isFree({ body, leftOut }: OutgoingMessage, callers: Buffer, { start, end }: ByteSpan): boolean {
-  return body === callers && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
+/** Whether these bytes of the caller's body are sent, and not replaced. */
+function isFree({ body, leftOut }: OutgoingMessage, callersBody: Buffer, { start, end }: ByteSpan): boolean {
+  return body === callersBody && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
 }
 
 /** The span of `params._meta.traceparent`, with its quotes. Params that are too large to be parsed at once are not searched. */

@@ -1,12 +1,9 @@
-// Resource URIs as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
-// MCP Apps require that scheme. `user-config/routing.ts` defines how the backend's name is written.
+// Resource URIs as callers see them: `<backend>+<uri>`, as in `docs+https://example.com/a`; but `ui://<backend>/<rest>` for `ui://<rest>`,
+// because hosts of MCP Apps require that scheme. `user-config/routing.ts` defines how the backend's name is written.
 import { endOfPrefix, type Insertion } from '../bytes/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
-// Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
-// higher levels match nothing. Neither is trusted: time is linear in the length of either, and the URI is examined once for all templates.
-
-/** Variables of a URI template, each of which is a search in a URI. Beyond that, the template matches nothing. */
+/** Variables of a URI template, each of which costs a search in a URI. Beyond that, the template matches nothing. */
 export const TEMPLATE_VARIABLES_MAX = 32;
 /**
  * Characters between two variables of a URI template. Beyond that, the template matches nothing: searching for a longer text may cost its
@@ -15,18 +12,18 @@ export const TEMPLATE_VARIABLES_MAX = 32;
 export const TEMPLATE_TEXT_CHARS_MAX = 250;
 
 const EXPRESSION = /\{([^{}]*)\}/;
-/** The name of a variable of level 1 (2.3). */
+/** The name of a variable in a template of level 1 (RFC 6570, 2.3). */
 const VARIABLE = /^(?:\w|%[0-9A-Fa-f]{2})(?:[\w.]|%[0-9A-Fa-f]{2})*$/;
-const EXPANDED = /[A-Za-z0-9\-._~%]/;
-const IS_EXPANDED = Array.from({ length: 128 }, (_, code) => EXPANDED.test(String.fromCharCode(code)));
+const VALUE_CHARACTER = /[A-Za-z0-9\-._~%]/;
+const IS_VALUE_CHARACTER = Array.from({ length: 128 }, (_, code) => VALUE_CHARACTER.test(String.fromCharCode(code)));
 
 /**
- * A server resolves such a segment to another path, which the template may not allow; also behind an escaped separator, as servers decode
- * what stands for a variable.
+ * A path segment `.` or `..`, also behind an escaped separator, since servers decode the value of a variable. A server resolves it to
+ * another path, which the template may not allow.
  */
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i;
 
-/** The texts around the variables, one more than there are variables; `undefined` for a template of a higher level, or an endless one. */
+/** The texts around the variables, one more than variables; `undefined` for a template of a higher level, or with too many variables. */
 function literalsOf(template: string): readonly string[] | undefined {
   // Because of the capturing group, every second part is a variable's name.
   const partsMax = 2 * TEMPLATE_VARIABLES_MAX + 1;
@@ -44,11 +41,14 @@ function literalsOf(template: string): readonly string[] | undefined {
   return literals;
 }
 
-/** A URI that is matched against many templates. */
+/**
+ * A URI that is matched against many templates of RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes;
+ * templates of higher levels match nothing. Neither is trusted: the time is linear in the length of either.
+ */
 export class MatchedUri {
   readonly #uri: string;
   #hasDotSegment: boolean | undefined;
-  /** For each place in the URI, where a variable that begins there has to end. */
+  /** For each offset in the URI, the last offset at which a variable that begins there can end. */
   #variableEnds: Uint32Array | undefined;
 
   constructor(uri: string) {
@@ -57,7 +57,7 @@ export class MatchedUri {
 
   /**
    * Each text between variables is matched at its first occurrence. A later one is never needed: if it led to a match, the text between
-   * the two would be part of a variable, and the next variable could take it just as well.
+   * both occurrences would be part of a variable, and could as well be part of the next variable.
    */
   matches(template: string): boolean {
     const uri = this.#uri;
@@ -84,8 +84,8 @@ export class MatchedUri {
 function variableEnds(uri: string): Uint32Array {
   const ends = new Uint32Array(uri.length + 1).fill(uri.length);
   for (let at = uri.length - 1; at >= 0; at -= 1) {
-    // What is not ASCII may stand for itself.
-    ends[at] = IS_EXPANDED[uri.charCodeAt(at)] === false ? at : ends[at + 1]!;
+    // A character that is not ASCII may be part of a variable's value.
+    ends[at] = IS_VALUE_CHARACTER[uri.charCodeAt(at)] === false ? at : ends[at + 1]!;
   }
   return ends;
 }
@@ -96,17 +96,17 @@ export function isTemplate(text: string): boolean {
 
 const UI = 'ui://';
 
-/** Bytes to insert into a message. */
+/** The backend that a caller's URI belongs to. */
 export interface UriRoute {
   readonly backend: CompiledBackend;
   /** The URI as the backend knows it. */
   readonly bareUri: string;
-  /** The span, in characters, of the caller's URI that is not in the backend's. Everything before its end is ASCII. */
+  /** The characters of the caller's URI that are not in the backend's: the backend's name. Everything before `cutEnd` is ASCII. */
   readonly cutStart: number;
   readonly cutEnd: number;
 }
 
-/** What is inserted into the URIs of one backend. */
+/** The bytes to insert into the URIs of one backend: into all but `ui:` URIs, and into `ui:` URIs. */
 export interface UriPrefix {
   readonly plain: Buffer;
   readonly ui: Buffer;
@@ -120,7 +120,7 @@ export function uriPrefix(uriName: string): UriPrefix {
   return lastPrefix;
 }
 
-/** The last prefix, cached because the next answer often needs the same one. */
+/** The last prefix: the next answer often needs the same. */
 let lastName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
@@ -129,7 +129,7 @@ export function callersUri(uriName: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
 }
 
-/** The insertion that brings the string token between the offsets, which include its quotes, into the caller's form. */
+/** The insertion that brings a URI, the string token between the offsets with its quotes, into the caller's form. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
   const behindUi = endOfPrefix(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
@@ -141,15 +141,15 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
   const cutEnd = nameEnd + 1;
-  // A `ui:` URI after `<backend>+` is accepted too: a template may expand to one, and the client that expands it does not know our form.
+  // `<backend>+ui://…` is accepted, too: a template may expand to it, and the client that expands the template does not know our form.
   const bareUri = uri.slice(0, cutStart) + uri.slice(cutEnd);
   const backend = findBackend(virtualHost, uri.slice(cutStart, nameEnd));
   return backend && { backend, bareUri, cutStart, cutEnd };
 }
 
 /**
- * Schemes and hosts are case-insensitive, and many clients write them in lower case: a name that differs only in case is found
- * all the same, unless it could be another backend's.
+ * Schemes and hosts are case-insensitive, and many clients write them in lower case, so a name that differs only in case is also found,
+ * unless it could be another backend's.
  */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
   // ASCII only: lower-casing turns some non-ASCII letters, which have more than one byte, into ASCII letters.

@@ -1,6 +1,6 @@
-// Turns a call through `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name
-// and arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and the code that serves
-// calls sees an ordinary one. Warm path: only where a virtual host has `"exposure": "search"`.
+// Turns a call of `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name and
+// arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and all other code sees an ordinary
+// call. Warm path: only where a virtual host has `"exposure": "search"`.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -16,16 +16,14 @@ import { headText } from '../upstream/index.js';
 import { tapeOf } from './curated-call.js';
 import type { Exchange } from '../exchange/index.js';
 
-// The arguments of a call, by which a retry is recognized as the same call. Cold path: for `find_tools`, retries, large modern
-// requests, and calls whose backend asks.
-
 const NO_ARGUMENTS = Buffer.alloc(0);
 
 const scanner = new JsonScanner();
 
 /**
- * @param message its tape, if it has one, must still be valid.
- * @returns `params.arguments` as received, empty if absent; all params when the member is ambiguous.
+ * The arguments of a call, by which a retry is recognized as the same call. Cold path.
+ * @param message its tape, if it has one, must still be valid (`ClientMessage.tape`).
+ * @returns `params.arguments` as received; empty if absent; all of `params` if the member is ambiguous.
  */
 export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: ClientMessage): Buffer {
   if (paramsStart === -1) return NO_ARGUMENTS;
@@ -38,8 +36,7 @@ export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: Clie
   return node < 0 ? params : bytes.subarray(read.start(node), read.end(node));
 }
 
-// The names of the two tools that stand in for all others on a virtual host with `"exposure": "search"`.
-
+/** The names of the two tools that replace all others on a virtual host with `"exposure": "search"`. */
 export const FIND_TOOLS = 'find_tools';
 export const CALL_TOOL = 'call_tool';
 
@@ -52,7 +49,7 @@ const COMMA = 0x2c;
 
 /**
  * @param message a call of `call_tool`.
- * @param done called once, before this returns when the message is small: with the unwrapped message, or what is wrong with it, as a text.
+ * @param done called once, synchronously if the message is small: with the unwrapped message, or what is wrong with it, as a text.
  */
 export function unwrapCall(
   subject: string,
@@ -69,7 +66,7 @@ export function unwrapCall(
   const finish = (reading: ReturnType<typeof readClientMessage>): void => {
     if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
     request.isWrapped = true;
-    // The mirror must repeat the name that the body has now, for code and processes that rely on the headers.
+    // The mirror must repeat the name that the body has now, since code and other processes rely on the headers.
     const { mirror } = request;
     if (mirror.name !== '') {
       const name = headText(stringValue(body, reading.nameStart, reading.nameEnd));
@@ -81,10 +78,10 @@ export function unwrapCall(
   else finish(readClientMessage(body));
 }
 
-/** @returns what is wrong, in which case nothing has changed; `undefined` when the call is unwrapped. */
+/** Unwraps the call in place. @returns what is wrong, and then nothing was changed; `undefined` if the call was unwrapped. */
 function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const params = findMember(tape, body, 0, 'params');
-  const own = findMember(tape, body, params, 'name');
+  const outerName = findMember(tape, body, params, 'name');
   const wrapped = findMember(tape, body, params, 'arguments');
   if (wrapped < 0 || tape.kind(wrapped) !== jsonKind.object) return WRONG;
   const name = findMember(tape, body, wrapped, 'name');
@@ -93,9 +90,8 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const isObject =
     values === MEMBER_ABSENT || tape.kind(values) === jsonKind.object || tape.kind(values) === jsonKind.null;
   if (!isObject || countMembers(tape, wrapped) > (values === MEMBER_ABSENT ? 1 : 2)) return WRONG;
-  const nested = isStringEqual(body, tape.start(name), tape.end(name), CALL_TOOL);
-  if (nested) return NESTED;
-  blankMember(tape, body, params, own);
+  if (isStringEqual(body, tape.start(name), tape.end(name), CALL_TOOL)) return NESTED;
+  blankMember(tape, body, params, outerName);
   body.fill(SPACE, tape.keyStart(wrapped) - 1, tape.start(wrapped) + 1);
   body.fill(SPACE, tape.end(wrapped) - 1, tape.end(wrapped));
   return undefined;
@@ -112,8 +108,8 @@ function blankMember(tape: JsonScanner, body: Buffer, object: number, member: nu
 
 function countMembers(tape: JsonScanner, object: number): number {
   let count = 0;
-  const past = tape.next(object);
-  for (let node = object + 1; node < past; node = tape.next(node)) count += 1;
+  const subtreeEnd = tape.next(object);
+  for (let node = object + 1; node < subtreeEnd; node = tape.next(node)) count += 1;
   return count;
 }
 
