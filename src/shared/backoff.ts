@@ -10,6 +10,7 @@ export function withJitter(delayMs: number, random: number): number {
   return delayMs * (1 - random / 2);
 }
 
+/** The delays of one series of attempts. */
 export class Backoff {
   readonly #delayMsMin: number;
   readonly #delayMsMax: number;
@@ -28,7 +29,7 @@ export class Backoff {
     return delayMs;
   }
 
-  /** As `next`, but spread. @param random from 0 to 1. */
+  /** Like `next`, with jitter. @param random from 0 to 1. */
   nextSpread(random: number): number {
     return withJitter(this.next(), random);
   }

@@ -1,8 +1,8 @@
-// The shapes of a dataplane's admin listener responses, for the programs that query it. Members that are not listed here are dropped, so
-// that nothing unexpected in the responses of another version is passed on.
+// The shapes of the responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped, so
+// that nothing unexpected from a dataplane of another version is passed on.
 import { z } from 'zod';
 
-// The control plane documents those that it passes on as what is said here of each member.
+// The control plane uses the `meta` of each member in the documentation of the responses that it passes on.
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 const duration = z.number().meta({ minimum: 0 });
 const time = z.string().meta({ format: 'date-time' });

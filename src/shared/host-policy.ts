@@ -4,19 +4,16 @@ import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
-/** A header value that is cached as parsed: what clients really send is short. */
+/** Characters of a header value whose parsed form is cached: real clients send short values. */
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
-/**
- * Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond that, all are forgotten and judged
- * again.
- */
+/** Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond that, all verdicts are forgotten. */
 export const HOST_VERDICTS_MAX = 1_024;
 
 export interface HostPolicyOptions {
   /** The listener's host: callers of a loopback listener must name a loopback host. */
   readonly listenHost: string;
-  /** `host` or `host:port`, lower-case. If there are any, they alone decide. */
+  /** `host` or `host:port`, lower-case. If there are any, no other host is accepted. */
   readonly allowedHosts: readonly string[];
   /** Exact origins. */
   readonly allowedOrigins: readonly string[];
@@ -28,9 +25,9 @@ const CORS_ALLOW_HEADERS = [
   ...['authorization', 'content-type', 'accept', 'mcp-session-id'],
   ...['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
 ];
-/** Headers of MCP 2026-07-28; a tool chooses the rest of the name. */
-const PARAMETER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
-/** The session id, and the challenge that says where a page gets a token. */
+/** The headers of mirrored parameters (MCP 2026-07-28); each tool chooses the rest of the name. */
+const PARAM_HEADER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
+/** The session id, and the challenge that names where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
 
@@ -67,16 +64,16 @@ export class HostPolicy {
 
   /**
    * Headers of the response to a preflight request: name, value, …
-   * @param asked the `access-control-request-headers`: those that could reach a backend are allowed. Which ones do is up to the config of
-   *   the caller, who cannot be known yet.
-   * @param methods those that pages may use.
+   * @param requested the `access-control-request-headers`: those that could reach a backend are allowed. Which of them do is up to the
+   *   config of the caller, who is not known yet.
+   * @param methods the methods that pages may use.
    */
-  preflightHeaders(asked: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
+  preflightHeaders(requested: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
     return [
       'access-control-allow-methods',
       methods,
       'access-control-allow-headers',
-      [...new Set([...CORS_ALLOW_HEADERS, ...copiedIn(asked)])].join(', '),
+      [...new Set([...CORS_ALLOW_HEADERS, ...forwardableIn(requested)])].join(', '),
       'access-control-max-age',
       String(PREFLIGHT_AGE_S),
     ];
@@ -102,7 +99,7 @@ export class HostPolicy {
     if (this.#allowedOrigins.has(origin)) return true;
     const authority = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
     if (authority === undefined) return false;
-    // After DNS rebinding a page's own host is the requested one, so only an explicitly allowed host counts.
+    // After DNS rebinding, a page's own host equals the requested host, so that proves nothing unless the host is trusted.
     if (this.#areOwnPagesAllowed && this.isHostTrusted && authority.toLowerCase() === host.toLowerCase()) return true;
     return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
   }
@@ -113,11 +110,11 @@ export function refusedHost(refusal: Refusal, host: string): string | undefined 
   return refusal === refusals.hostRefused ? host : undefined;
 }
 
-/** At most as many as one request may have. */
-function copiedIn(asked: string): readonly string[] {
-  const names = asked.split(',').map((name) => name.trim().toLowerCase());
-  const copied = names.filter((name) => PARAMETER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));
-  return copied.slice(0, limits.mirroredParamsMax);
+/** The requested headers that could reach a backend; at most as many as one request may have. */
+function forwardableIn(requested: string): readonly string[] {
+  const names = requested.split(',').map((name) => name.trim().toLowerCase());
+  const forwardable = names.filter((name) => PARAM_HEADER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));
+  return forwardable.slice(0, limits.mirroredParamsMax);
 }
 
 function withoutPort(authority: string): string {

@@ -25,7 +25,7 @@ export const limits = Object.freeze({
   nodeHeadersMax: 100,
   /** `mcp-param-*` headers of one request, which repeat arguments (MCP 2026-07-28) → 431 `mirror-too-large` */
   mirroredParamsMax: 64,
-  /** names and values of all of them; many backends accept headers of 16 KiB in all → 431 `mirror-too-large` */
+  /** names and values of these headers together; many backends accept headers of 16 KiB in all → 431 `mirror-too-large` */
   mirroredParamBytesMax: 8 * KIB,
   /**
    * smallest request or answer that counts in the shares of bytes in flight; smaller ones are bounded by the number of requests → it waits

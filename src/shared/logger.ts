@@ -6,17 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { KIB, MIB } from './values.js';
 
-// A fault of something outside of this process, such as the store. It is logged without a stack trace: where it was noticed is of no use.
-
+/** A fault of something outside this process, such as the store. It is logged without a stack trace, which would not help. */
 export class OutsideFault extends Error {
   override readonly name: string = 'OutsideFault';
 }
 
 /** Interval between log lines about failed requests to one backend. After that, failures in between are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;
-
-// Log lines that a caller could trigger over and over: the first of a kind is logged at once, the others are counted in the next line of
-// that kind once an interval has passed. Cold path: only for failures.
 
 /**
  * Kinds of log line, such as about one subject's broken config, whose repetitions are counted. Beyond that, the oldest kind is forgotten,
@@ -26,9 +22,9 @@ export const REPEATED_LOG_KINDS_MAX = 1_024;
 
 /** Limits the lines of all kinds together. */
 interface SharedLines {
-  /** @returns whether the event may be logged. */
-  tryTake(who: string): boolean;
-  /** How many events were not logged since the last call. */
+  /** @returns whether a line about the subject may be logged. */
+  tryTake(subject: string): boolean;
+  /** How many lines were refused since the last call. */
   takeRefused(): number;
 }
 
@@ -37,11 +33,14 @@ interface RepeatedKind {
   unloggedCount: number;
 }
 
+/**
+ * Logs lines that a caller could trigger over and over: the first line of a kind is logged at once, and further ones are counted in the
+ * next line of that kind, once an interval has passed. Cold path: only for failures.
+ */
 export class RepeatedLog {
   readonly #nowMs: () => number;
-  /** Ordered by when they were last logged. */
+  /** In the order in which they were last logged. */
   readonly #kinds = new Map<string, RepeatedKind>();
-
   readonly #shares: SharedLines | undefined;
 
   /** @param shares limits the lines in total and per subject, where there are many kinds. */
@@ -50,12 +49,16 @@ export class RepeatedLog {
     this.#shares = shares;
   }
 
-  /**
-   * @param kind lines of the same kind count as repetitions.
-   * @param who the subject whose share of lines it takes from.
-   */
-  log(level: 'info' | 'warn' | 'error', logger: Logger, kind: string, fields: object, message: string, who = ''): void {
-    const notLogged = this.#take(kind, who);
+  /** @param kind lines of the same kind count as repetitions. @param subject whose share of lines the line counts in. */
+  log(
+    level: 'info' | 'warn' | 'error',
+    logger: Logger,
+    kind: string,
+    fields: object,
+    message: string,
+    subject = '',
+  ): void {
+    const notLogged = this.#take(kind, subject);
     if (notLogged === undefined) return;
     const withoutRoom = this.#shares?.takeRefused() ?? 0;
     const counts = { ...(notLogged > 0 && { notLogged }), ...(withoutRoom > 0 && { withoutRoom }) };
@@ -70,15 +73,15 @@ export class RepeatedLog {
     this.log('error', logger, kind, fields, message);
   }
 
-  /** @returns how many lines of the kind were not logged before this one, or `undefined` when this one is not logged either. */
-  #take(kind: string, who = ''): number | undefined {
+  /** @returns how many lines of the kind were not logged since the last; `undefined` when this line is not logged either. */
+  #take(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
     if (known !== undefined && nowMs - known.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
       known.unloggedCount += 1;
       return undefined;
     }
-    if (this.#shares?.tryTake(who) === false) return undefined;
+    if (this.#shares?.tryTake(subject) === false) return undefined;
     this.#kinds.delete(kind);
     if (this.#kinds.size >= REPEATED_LOG_KINDS_MAX) {
       const [oldest] = this.#kinds.keys();
@@ -89,9 +92,9 @@ export class RepeatedLog {
   }
 }
 
-// Writes log lines to standard output. A reader that is slow, stuck or gone, or a full disk, must neither block the process nor end it. So
-// nothing here waits: what is not accepted at once is kept up to a bound, and what exceeds the bound is dropped and counted. Hot path when
-// the access log is on.
+// Writes log lines to standard output. A reader that is slow, stuck or gone, or a full disk, must neither block the process nor end it. No
+// write waits: lines that are not accepted at once are kept up to a bound, and beyond that dropped and counted. Hot path when the access
+// log is on.
 //
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
@@ -105,15 +108,15 @@ const LOG_FLUSH_MS_MAX = 1_000;
 /** The reused buffer that log lines are encoded in. A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
-const FLUSH_LOOK_MS = 5;
+const FLUSH_CHECK_MS = 5;
 
-/** A process has one, for its standard output. */
+/** A process has one output, for its standard output. */
 export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
   /** Lines are encoded here, so that a line needs no buffer of its own. */
   readonly #scratch = Buffer.allocUnsafe(LOG_LINE_SCRATCH_BYTES);
-  /** Waiting lines; the first may be a remainder. */
+  /** Waiting lines; the first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -129,11 +132,11 @@ export class LogOutput {
     this.#onDropped = onDropped;
   }
 
-  /** Gives a slow reader a moment to take the waiting lines; what it has not taken by then is lost. */
+  /** Gives a slow reader some time to take the waiting lines; those that it does not take are lost. */
   async flush(): Promise<void> {
     const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
-      await sleep(FLUSH_LOOK_MS);
+      await sleep(FLUSH_CHECK_MS);
       this.#retry();
     }
   }
@@ -149,13 +152,13 @@ export class LogOutput {
   }
 
   #offer(bytes: Buffer): void {
-    const taken = this.#tryWrite(bytes);
-    if (taken === undefined) return;
-    if (taken < bytes.length) this.#keep(bytes.subarray(taken));
-    else if (this.#droppedLines > 0) this.#tellDropped();
+    const acceptedBytes = this.#tryWrite(bytes);
+    if (acceptedBytes === undefined) return;
+    if (acceptedBytes < bytes.length) this.#keep(bytes.subarray(acceptedBytes));
+    else if (this.#droppedLines > 0) this.#reportDropped();
   }
 
-  /** How many bytes were accepted; `undefined` when the line is lost and its rest must not be kept. */
+  /** @returns how many bytes were accepted; `undefined` when the line is lost, and must not be kept. */
   #tryWrite(bytes: Buffer): number | undefined {
     try {
       this.#failedUntilMs = 0;
@@ -178,16 +181,16 @@ export class LogOutput {
     this.#retryTimer ??= setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
   }
 
-  /** Line by line: the kernel keeps short writes of several processes to one pipe apart, but not the parts of long ones. */
+  /** Writes the waiting lines one by one: the kernel does not mix short writes of several processes to one pipe, but may mix long ones. */
   #retry(): void {
     clearTimeout(this.#retryTimer);
     this.#retryTimer = undefined;
     let index = 0;
     for (const bytes of this.#waiting) {
-      const taken = this.#tryWrite(bytes);
-      if (taken !== undefined && taken < bytes.length) {
-        this.#waiting[index] = bytes.subarray(taken);
-        this.#waitingBytes -= taken;
+      const acceptedBytes = this.#tryWrite(bytes);
+      if (acceptedBytes !== undefined && acceptedBytes < bytes.length) {
+        this.#waiting[index] = bytes.subarray(acceptedBytes);
+        this.#waitingBytes -= acceptedBytes;
         break;
       }
       index++;
@@ -195,10 +198,10 @@ export class LogOutput {
     }
     this.#waiting = this.#waiting.slice(index);
     if (this.#waiting.length > 0) this.#retryTimer = setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
-    else if (this.#droppedLines > 0 && this.#failedUntilMs === 0) this.#tellDropped();
+    else if (this.#droppedLines > 0 && this.#failedUntilMs === 0) this.#reportDropped();
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     const lines = this.#droppedLines;
     this.#droppedLines = 0;
     this.#onDropped(lines);
@@ -222,7 +225,7 @@ function openNonBlocking(fd: number): number {
   return fd;
 }
 
-/** Sockets that made their descriptors non-blocking; collected as garbage, they would close them. */
+/** Sockets that made their descriptors non-blocking. They are kept, because a garbage-collected socket closes its descriptor. */
 const heldSockets: Socket[] = [];
 
 const STDOUT = 1;
@@ -237,7 +240,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 let output: LogOutput | undefined;
-/** One per process, a few in tests. A logger made by `child` keeps the level that it was created with. */
+/** The loggers of the process: one, or a few in tests. A logger made by `child` keeps the level that it was created with. */
 const loggers: Logger[] = [];
 
 /** @param bindings members of every line, for example `{slot: 2}`. */
@@ -257,8 +260,8 @@ export function createLogger(level: string, bindings: Record<string, string | nu
 }
 
 function errorInLog(error: Error): object {
-  const told = pino.stdSerializers.err(error);
-  return error instanceof OutsideFault ? { ...told, stack: undefined } : told;
+  const fields = pino.stdSerializers.err(error);
+  return error instanceof OutsideFault ? { ...fields, stack: undefined } : fields;
 }
 
 /** Sets the level of every logger that `createLogger` has made in this process. */
@@ -266,7 +269,7 @@ export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }
 
-/** Call before the process exits: lines that a slow reader has not taken yet would be lost. */
+/** To be called before the process exits, or lines that a slow reader has not taken yet would be lost. */
 export async function flushLog(): Promise<void> {
   await output?.flush();
 }
@@ -276,7 +279,7 @@ export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 12);
 }
 
-/** A session as it appears to people: its id gives access to it, so it is never shown whole. */
+/** A session as it appears in logs and views, where its id must not appear, because the id gives access to the session. */
 export function sessionHash(id: string): string {
   return subjectHash(id);
 }

@@ -10,9 +10,9 @@ export class RecentMap<Value> {
   #old = new Map<string, Value>();
 
   /**
-   * @param entriesMax entries held at most
-   * @param bytesMax bytes held at most, plus one value
-   * @param bytesOf what one value counts; the same for the same value each time
+   * @param entriesMax the most entries in the map.
+   * @param bytesMax the most bytes of all values, except that the last one may exceed it.
+   * @param bytesOf the bytes of one value; always the same for the same value.
    */
   constructor(entriesMax: number, bytesMax: number, bytesOf: (value: Value) => number) {
     this.#entriesPerGeneration = Math.max(1, Math.floor(entriesMax / 2));

@@ -1,6 +1,6 @@
 // The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control plane's are in
-// `control-plane/common/control-plane-fault.ts`. A refusal is a frozen value that is returned, never thrown, so that the hot path builds
-// nothing in order to refuse. docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
+// `control-plane/common/control-plane-fault.ts`. A refusal is a frozen value that is returned, never thrown, so that a refusal on the hot
+// path costs nothing. docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
 import { limits } from './limits.js';
 
 /** Codes of MCP 2026-07-28: headers that contradict the body, a capability that the client lacks, and an unsupported version. */
@@ -80,7 +80,7 @@ export interface Refusal<Code extends string = RefusalCode> {
   readonly code: Code;
   /** HTTP status. */
   readonly status: number;
-  /** What the body says, for code that presents it in another form. */
+  /** The text in the body, for code that presents it in another form. */
   readonly message: string;
   readonly contentType: string;
   readonly body: string;
@@ -109,7 +109,7 @@ function unauthorized(code: RefusalCode, words: string, challenge: string): Refu
   return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
 }
 
-/** `retry-after` in seconds: sessions end when their callers are done or idle, requests within seconds. */
+/** `retry-after`, in seconds: sessions last until their callers are done or idle, requests only seconds. */
 const SESSIONS_RETRY = ['retry-after', '30'];
 const REQUESTS_RETRY = ['retry-after', '1'];
 const OVERLOAD_RETRY = ['retry-after', '5'];
@@ -295,7 +295,7 @@ export const refusals = Object.freeze({
   }) satisfies Refusal,
 });
 
-/** Refusals by the reason why the token was not accepted. */
+/** The refusals of a token, by the reason why it was not accepted. */
 export const tokenRefusals = Object.freeze({
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
@@ -303,20 +303,20 @@ export const tokenRefusals = Object.freeze({
   unavailable: refusals.keysUnavailable,
 });
 
-/** @param name of the header, as the user config spells it. */
+/** @param name the header's name, as in the user config. */
 export function headerUnreadable(name: string): Refusal {
   return withWord(refusals.headerUnreadable, '<name>', name);
 }
 
-/** @param method as the request spells it. */
+/** @param method the method in the request. */
 export function methodUnknown(method: string): Refusal {
   return withWord(refusals.methodUnknown, '<method>', method);
 }
 
-function withWord(refusal: Refusal, place: string, word: string): Refusal {
+function withWord(refusal: Refusal, placeholder: string, word: string): Refusal {
   return {
     ...refusal,
-    message: refusal.message.replace(place, () => word),
-    body: refusal.body.replace(place, () => JSON.stringify(word).slice(1, -1)),
+    message: refusal.message.replace(placeholder, () => word),
+    body: refusal.body.replace(placeholder, () => JSON.stringify(word).slice(1, -1)),
   };
 }

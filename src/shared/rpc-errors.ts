@@ -23,10 +23,10 @@ const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
 
 /** Answers to requests of clients. */
 export const rpcErrors = Object.freeze({
-  // The request, or the client, does not fit the revision of MCP that it names.
-  /** @param fault which header is wrong and how, in words. */
+  // The request, or the client, does not fit the revision of MCP that the request names.
+  /** @param fault which header is wrong, and how, as a text. */
   headerMismatch: (fault: string) => error(rpcCodes.headerMismatch, `Headers do not match the body: ${fault}`),
-  /** @param requiredCapabilities in the form in which a client declares them. */
+  /** @param requiredCapabilities as a client would declare them. */
   capabilityMissing: (requiredCapabilities: Readonly<Record<string, unknown>>): RpcError => ({
     code: rpcCodes.capabilityMissing,
     message: 'Missing required client capability',
@@ -38,17 +38,17 @@ export const rpcErrors = Object.freeze({
     message: 'Unsupported protocol version',
     data: requested === undefined ? { supported } : { supported, requested },
   }),
-  /** @param fault which member of `_meta` is wrong and how, in words. */
+  /** @param fault which member of `_meta` is wrong, and how, as a text. */
   envelopeInvalid: (fault: string) => error(rpcCodes.invalidParams, `Invalid params._meta: ${fault}`),
 
   // What the request is about does not exist, or not for this caller.
   methodNotFound: (method: string) => error(rpcCodes.methodNotFound, `Method not found: ${method}`),
   unknownTool: (name: string) => error(rpcCodes.invalidParams, `Unknown tool: ${name}`),
-  /** For an app's own name of a tool, or URI of a page. @param backends those that have it, with commas. */
+  /** For a tool name or page URI that an MCP App uses without a prefix, and that several backends have. @param backends comma-separated. */
   sharedByApps: (name: string, backends: string) =>
     error(rpcCodes.invalidParams, `Ambiguous name of an app: ${name}. Several servers have it: ${backends}`),
   unknownPrompt: (name: string) => error(rpcCodes.invalidParams, `Unknown prompt: ${name}`),
-  /** Answers a backend, too, that asks for a task that the client has not given it. @param id in the form of the side that asked. */
+  /** Also for a backend that asks for a task that the client does not run for it. @param id as in the request. */
   unknownTask: (id: string) => error(rpcCodes.invalidParams, `Unknown task: ${id}`),
   /** For a completion. @param uri in the client's form, or a template. */
   unknownResource: (uri: string) => error(rpcCodes.invalidParams, `Unknown resource: ${uri}`),
@@ -58,11 +58,11 @@ export const rpcErrors = Object.freeze({
     message: 'Resource not found',
     data: { uri },
   }),
-  /** What takes the place of `resourceNotFound` in MCP 2026-07-28, with the same `data`. */
+  /** The error of MCP 2026-07-28 in place of `resourceNotFound`, with the same `data`. */
   modernResourceNotFound: fixed(rpcCodes.invalidParams, 'Resource not found'),
 
   // The params are wrong.
-  /** @param fault what is missing, in words. */
+  /** @param fault what is missing, as a text. */
   nameMissing: (method: string, fault: string) =>
     error(rpcCodes.invalidParams, `Invalid params of ${method}: ${fault}`),
   initializeInvalid: (fault: string) => error(rpcCodes.invalidParams, `Invalid params of initialize: ${fault}`),
@@ -73,7 +73,7 @@ export const rpcErrors = Object.freeze({
   ),
   cursorInvalid: fixed(rpcCodes.invalidParams, 'Invalid cursor'),
   argumentNotAccepted: (name: string) => error(rpcCodes.invalidParams, `Argument not accepted: ${name}`),
-  /** For a call of a tool of whose arguments some are fixed or hidden by the config, or repeated in headers for its backend. */
+  /** For a call of a tool with arguments that the config fixes or hides, or that headers for its backend repeat. */
   tooManyArguments: fixed(rpcCodes.invalidParams, 'Too many arguments to examine: send fewer'),
   argumentsInvalid: (method: string) =>
     error(rpcCodes.invalidParams, `Invalid arguments of ${method}: they must be given once, as an object`),
@@ -83,13 +83,13 @@ export const rpcErrors = Object.freeze({
       `Invalid context of ${method}: it must be given once, as an object of at most ${CONTEXT_KIB} KiB`,
     ),
 
-  // The client has made the request again, with the input that was asked for.
-  /** The call may have been executed once, so it is not executed again unless the client asks for that. */
+  // The client has sent the request again, with the input that a backend asked for.
+  /** The call may have been executed, so it is executed again only if the client asks for that. */
   callOver: fixed(
     rpcCodes.invalidParams,
     'The call with this requestState has ended: call again without requestState and inputResponses',
   ),
-  /** Only the backend's lists could tell whether the new allow-list grants the URI: they are read when the client calls again. */
+  /** Whether the new allow-list grants the URI depends on the backend's lists, which are read when the client calls again. */
   allowListChanged: fixed(
     rpcCodes.invalidParams,
     'The allow-list has changed meanwhile: call again without requestState and inputResponses',
@@ -121,7 +121,7 @@ export const rpcErrors = Object.freeze({
   /** Names the backend and the kind of failure, never the backend's address (decisions 2.6). */
   backendFailed: (backend: string, reason: string) =>
     error(rpcCodes.internalError, `Backend "${backend}" failed: ${reason}`),
-  /** For a client to which the URL is sent as an elicitation, in `data`. */
+  /** For a client that gets the URL as an elicitation, in `data`. */
   consentElicited: (backend: string) =>
     error(
       rpcCodes.urlElicitationRequired,
@@ -137,7 +137,7 @@ export const rpcErrors = Object.freeze({
       rpcCodes.internalError,
       `Backend "${backend}" needs your consent first, but there is no URL where you can give it`,
     ),
-  /** @param method of the backend's request to the client. @param why in the words of an error. */
+  /** @param method the method of the backend's request to the client. @param why the message of an error. */
   inputNotObtained: (method: string, why: string) =>
     error(
       rpcCodes.internalError,
@@ -202,7 +202,7 @@ export const errorsToBackends = Object.freeze({
   // The client does not have what the backend asks for.
   methodNotSupported: (method: string) => error(rpcCodes.methodNotFound, `The client does not support ${method}`),
   elicitationModeNotSupported: fixed(rpcCodes.invalidParams, 'The client does not support this mode of elicitation'),
-  /** For a request that comes where no client can be asked. */
+  /** For a backend's request where no client can be asked. */
   methodNotOffered: fixed(rpcCodes.methodNotFound, 'Method not offered'),
   taskAmbiguous: fixed(rpcCodes.internalError, 'Ambiguous task id: the name of another backend is a prefix of it'),
 
@@ -238,7 +238,7 @@ export const errorsToBackends = Object.freeze({
   clientTimedOut: fixed(rpcCodes.internalError, 'The client did not answer in time'),
 });
 
-/** The error of one message in a batch, in place of a refusal that would refuse a whole HTTP request. @param message the refusal's. */
+/** The error for one message of a batch, where a refusal would refuse the whole HTTP request. @param message the refusal's message. */
 export function refusalAsError(message: string): RpcError {
   return error(rpcCodes.refused, message);
 }

@@ -1,21 +1,20 @@
-// Seals bytes that pass through hands which must neither read nor change them: AES-256-GCM with a fresh nonce each time. The use is
-// authenticated as well, so that sealed bytes cannot be opened for another use. The callers own the key and choose how the result is
+// Seals bytes for a store or a client that must neither read nor change them: AES-256-GCM with a fresh nonce each time. The use is
+// authenticated as well, so that bytes sealed for one use cannot be unsealed for another. Callers own the key and choose how the result is
 // stored. Cold path: a few times per session, or on a person's action.
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
 
-// Random bytes, drawn for many uses at once, because a call for random bytes costs far more than the bytes.
+const USES_PER_FILL = 256;
 
-const DRAWS = 256;
-
+/** Random bytes, generated for many uses at once, because a call for random bytes costs far more than the bytes. */
 export class RandomPool {
   readonly #pool: Buffer;
   readonly #bytes: number;
   #used: number;
 
-  /** @param bytes that each `next` returns. */
+  /** @param bytes how many `next` returns. */
   constructor(bytes: number) {
     this.#bytes = bytes;
-    this.#pool = Buffer.alloc(bytes * DRAWS);
+    this.#pool = Buffer.alloc(bytes * USES_PER_FILL);
     this.#used = this.#pool.length;
   }
 
@@ -86,7 +85,7 @@ export function sealParts(sealed: Buffer): SealParts {
   };
 }
 
-/** @returns `undefined` if nonce or tag has a wrong length: joined, they could be read as other parts. */
+/** The inverse of `sealParts`. @returns `undefined` if nonce or tag has a wrong length: `sealParts` would split the bytes differently. */
 export function joinedParts({ nonce, tag, sealed }: SealParts): Buffer | undefined {
   return nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ? Buffer.concat([nonce, tag, sealed]) : undefined;
 }
