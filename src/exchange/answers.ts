@@ -1,4 +1,4 @@
-// Builds the gateway's own JSON-RPC answers, and gives any answer to the caller in a form that it accepts.
+// Builds the gateway's own JSON-RPC answers, and gives answers to the caller in a form that the caller accepts.
 import { encodeEvent, requestIdIn } from '../bytes/index.js';
 import type { ClientMessage, ClientBatch, ParsedClientMessage } from '../mcp/index.js';
 import { limits, type Refusal, type RpcError, refusals } from '../shared/index.js';
@@ -10,15 +10,15 @@ import type { IdSpan } from '../upstream/index.js';
 
 /** What is written around a merged list to make it the answer to one request. */
 export interface AnswerFrame {
-  /** The message up to its result. */
+  /** The message up to the value of `result`. */
   readonly head: string;
-  /** `event`: the message is sent as an event of a stream. */
+  /** `event` when the message is sent as an event of a stream. */
   readonly form: 'message' | 'event';
   /** Members of the result beside the list. */
   readonly extras?: ResultExtras | undefined;
 }
 
-/** What a result has beside its list: a modern one names its server, and says how long and for whom it may be cached. */
+/** What a result has beside its list: in the modern era, the server's name, and how long and for whom the result may be cached. */
 export interface ResultExtras {
   /** Members as JSON, each followed by a comma. */
   readonly members: string;
@@ -27,12 +27,12 @@ export interface ResultExtras {
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
-/** Where the request's id is in its body. */
+/** The request's id, in the bytes of its body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
-/** A result message; `result` is JSON. The id is copied byte for byte. */
+/** A response with a result, given as JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
   return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
@@ -43,39 +43,39 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
 }
 
 /**
- * What has to be written around a result to make it the exchange's answer.
+ * What has to be written around a result to make it the answer of the exchange.
  * @param isStreaming whether the exchange's event stream is already open.
  */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
-  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', extras };
+  return { head, form: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
 /** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (decisions 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
-  const isEvent = takesEventsOnly(exchange);
+  const isEvent = acceptsOnlyEvents(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
     answerInParts(exchange, [message]);
   else answerEncoded(exchange, isEvent ? encodeEvent(message) : message, sessionId);
 }
 
-/** As `answer`, with bytes that are valid only until this returns. */
+/** Like `answer`, with bytes that are valid only until this function returns. */
 export function answerVolatile(exchange: Exchange, message: Buffer): void {
   const isCopiedLater = exchange.copiesSmallBodies && message.length <= REUSED_BUFFER_BYTES;
-  if (takesEventsOnly(exchange)) answer(exchange, copied(message));
+  if (acceptsOnlyEvents(exchange)) answer(exchange, copied(message));
   else exchange.respond(200, 'application/json', isCopiedLater ? message : copied(message));
 }
 
-/** As `answer`, joining the parts into one message. */
+/** Like `answer`, with a message in parts, which are joined. */
 export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
-  if (takesEventsOnly(exchange)) return answer(exchange, joined(parts));
+  if (acceptsOnlyEvents(exchange)) return answer(exchange, joined(parts));
   const message = (exchange.copiesSmallBodies ? joinedForNow(parts) : undefined) ?? joined(parts);
   exchange.respond(200, 'application/json', message);
 }
 
-/** As `answer`, for a large message: its parts are sent in pieces, without copying them into one buffer. */
+/** Like `answer`, for a large message, which is sent in pieces, without copying its parts into one buffer. */
 export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
-  const isEvent = takesEventsOnly(exchange);
+  const isEvent = acceptsOnlyEvents(exchange);
   const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
   if (isEvent) exchange.openStream();
   else exchange.openBody('application/json', pieces.bytes);
@@ -83,11 +83,11 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
 }
 
 /**
- * As `answer`, for bytes that are already encoded as an event where the caller accepts event streams only.
- * @param isStreaming whether the exchange's event stream is already open; then the bytes are an event too.
+ * Like `answer`, for bytes that are already an event if the caller accepts only event streams.
+ * @param isStreaming whether the exchange's event stream is already open: then the bytes are an event in any case.
  */
 export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
-  if (isStreaming || takesEventsOnly(exchange)) {
+  if (isStreaming || acceptsOnlyEvents(exchange)) {
     if (!isStreaming) exchange.openStream(sessionId);
     exchange.end(bytes);
   } else {
@@ -95,7 +95,7 @@ export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: str
   }
 }
 
-/** @param status of HTTP: with any but 200, the error is sent as one JSON object, whatever the caller accepts. */
+/** @param status the HTTP status; with any but 200, the error is sent as one JSON object, whatever the caller accepts. */
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answerWithStatus(exchange, errorMessage(id, error), status);
@@ -112,12 +112,12 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 
-/** Accepts a notification or a response of the caller's (S05). */
+/** Accepts a notification or a response from the caller (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
 }
 
-function takesEventsOnly(exchange: Exchange): boolean {
+function acceptsOnlyEvents(exchange: Exchange): boolean {
   return exchange.request.acceptedTypes === 'event-stream';
 }
 
@@ -132,10 +132,10 @@ const TAIL = Buffer.from('}');
 // Refusals of messages. The error that refuses a request contains the request's id where that can be read (decisions 2.2): many
 // clients do not match an answer without an id to their request. Cold path.
 
-/** How the body of a refusal begins when it is a JSON-RPC error. */
+/** The beginning of a refusal's body that is a JSON-RPC error. */
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
-/** @param message the parsed body of the exchange, if it was parsed. */
+/** Refuses a message. @param message the parsed body of the exchange, if it was parsed. */
 export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ParsedClientMessage): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
@@ -148,8 +148,8 @@ export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-jso
 }
 
 /**
- * Whether the body of a request that is refused for its head is received all the same, so that the refusal can contain the id. Not
- * where the length is unknown: the body could be very large.
+ * Whether the body of a request that is refused because of its head is still received, so that the refusal can contain the request's id. It
+ * is not if its length is unknown, since it could be very large.
  */
 export function hasReadableId(
   method: ExchangeRequest['method'],
@@ -159,7 +159,7 @@ export function hasReadableId(
   return Number(contentLength) <= limits.readAtOnceBytesMax;
 }
 
-/** Adds the request's id; returns the same refusal if it is not a JSON-RPC error, or the body not a request with a readable id. */
+/** Adds the request's id. @returns the same refusal if it is no JSON-RPC error, or the body is no request with a readable id. */
 export function withRequestId(refusal: Refusal, body: Buffer, message?: ParsedClientMessage): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
   const id = idOf(body, message);

@@ -1,7 +1,6 @@
-// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
-// implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
-// its messages; `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per
-// request.
+// One HTTP request of a caller and its answer, as the relay sees them, whatever the HTTP server. The edge implements `Exchange` over its
+// HTTP library, the hop over a Unix socket, the control plane over Node's own server, and a batch for each of its messages;
+// `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
 import { KIB } from '../shared/index.js';
 import type { ParsedClientMessage } from '../mcp/index.js';
 import type { RoomWaiter, ShareBound } from '../fair/index.js';
@@ -9,10 +8,10 @@ import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
 
-/** An event that is written together with the head of its stream, or with its end. A larger one is written separately. */
+/** Bytes of an event that is written together with the head of its stream, or with the end. A larger event is written separately. */
 export const JOINED_EVENT_BYTES_MAX = 8 * KIB;
 
-/** The subject, and its virtual host as admission found it in the config current at that moment. */
+/** A subject and its virtual host, as admission found it in the config of that moment. */
 export interface Caller {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
@@ -21,28 +20,27 @@ export interface Caller {
 /** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
 export type AcceptedTypes = 'json' | 'event-stream' | 'both';
 
-/** The type of a body that is given in parts: one message, or one event that contains it. */
+/** The type of a body that is given in parts: one message, or one event that contains a message. */
 export type BodyType = 'application/json' | 'text/event-stream';
 
 /**
- * How an exchange ended. `whole`: all of its answer was handed over. `cut`: at most a part of it. `unheard`: the caller went away
- * before there was an answer; the request has ended since. In the legacy era a disconnect alone does not
- * cancel it (S12), in the modern era it does (M08).
+ * How an exchange ended. `whole`: all of the answer was handed over. `cut`: at most a part of it. `unheard`: the caller went away before
+ * there was an answer; the request went on, and has ended since. A disconnect cancels a request only in the modern era (S12, M08).
  */
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
 /**
- * The outcome of a request. `tool-error`: its result says `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours;
- * `fault`: its backend failed; `refused`: it was not a message that could be answered, or there was no room for it.
+ * The outcome of a request. `tool-error`: its result says `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours; `fault`: its
+ * backend failed; `refused`: the request could not be answered, or there was no room for it.
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
-/** What kind of item a name in logs and traces belongs to; `''`: there is no name. */
+/** What a name in logs and traces is the name of; `''` for no name. */
 export type NameKind = 'tool' | 'prompt' | '';
 
 /**
- * The headers of MCP 2026-07-28 that describe a request, not yet compared with its body. Values are as sent: some may be in
- * base64 between `=?base64?` and `?=`. `''` is absent.
+ * The headers of MCP 2026-07-28 that describe a request, not yet compared with its body. Values are as sent: some may have the form
+ * `=?base64?…?=`. `''` for an absent header.
  */
 export interface MirrorHeaders {
   /** `mcp-protocol-version`, which legacy callers send too. */
@@ -55,7 +53,7 @@ export interface MirrorHeaders {
   readonly params: readonly string[];
 }
 
-/** For a request without any of these headers. */
+/** The mirror of a request without any of these headers. */
 export const NO_MIRROR: MirrorHeaders = Object.freeze({
   protocolVersion: '',
   method: '',
@@ -65,37 +63,39 @@ export const NO_MIRROR: MirrorHeaders = Object.freeze({
 
 /** What the relay needs to know about a request. Values are copies: they stay valid after the handler has returned. */
 export interface ExchangeRequest {
-  /** `other` never reaches the relay. */
+  /** Requests with `other` do not reach the relay. */
   readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
   /** `mcp-session-id`, or `''` when the header is absent. */
   readonly sessionId: string;
   /** `last-event-id` of a GET, or `''`. */
   readonly lastEventId: string;
-  /** Id of the HTTP request, for logs and for backends as `x-request-id`; `''` where requests have none. */
+  /** The id of the HTTP request, for logs, and for backends as `x-request-id`; `''` where requests have none. */
   readonly requestId: string;
-  /** W3C trace context, as received; `''` where it is absent or tracing is off. */
+  /** The W3C trace context, as received; `''` when it is absent or tracing is off. */
   readonly traceparent: string;
   readonly tracestate: string;
   readonly acceptedTypes: AcceptedTypes;
   /**
-   * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,
-   * value, … in the order received. Never anything else.
+   * Only those headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, … in the order
+   * received.
    */
   readonly passthroughHeaders: readonly string[];
   /** Changes together with the body when a wrapped call is replaced by the call in it (wrapped-call.ts). */
   mirror: MirrorHeaders;
-  /** Whether that has happened: the headers of a call of `call_tool` do not repeat its arguments, so the gateway must make those headers. */
+  /**
+   * Whether a wrapped call was so replaced: its headers do not repeat its arguments, so the gateway must make the `mcp-param-*` headers.
+   */
   isWrapped?: boolean;
-  /** The whole request body; empty when there is none. Owned by the exchange; only `wrapped-call.ts` changes its bytes. */
+  /** The whole request body; empty for none. It belongs to the exchange; only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
 }
 
 /**
- * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
- * then `end`. The head may be held back until the first bytes of the body.
- * Every call after an abort, or after the answer is complete, does nothing (`write` returns true).
+ * A request and the methods that answer it, in one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
+ * then `end`. The head may be held back until the first bytes of the body. Every call after an abort, or after the answer is complete, does
+ * nothing (`write` returns true).
  *
- * Its hooks are plain fields, so that one without a listener costs nothing. Hot path: one object per exchange.
+ * The hooks (`onDrain` and so on) are plain fields, so that a hook without a listener costs nothing. Hot path: one object per exchange.
  */
 export abstract class Exchange {
   abstract readonly request: ExchangeRequest;
@@ -106,9 +106,9 @@ export abstract class Exchange {
 
   /**
    * Gives the whole answer at once.
-   * @param body belongs to the exchange from here on: a large one is sent without copying it.
-   * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
-   * @param headers more headers: name, value, name, value, …
+   * @param body belongs to the exchange from then on: a large body is sent without a copy.
+   * @param sessionId the `mcp-session-id` header of the response, only for a result of `initialize` (S18).
+   * @param headers further headers: name, value, …
    */
   abstract respond(
     status: number,
@@ -123,26 +123,25 @@ export abstract class Exchange {
     return false;
   }
 
-  /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
+  /** Opens an answer as an event stream, with status 200. The exchange itself sends keep-alive comments. */
   abstract openStream(sessionId?: string): void;
-  /** Opens an answer of a known length that is given in parts, split at any byte: status 200. */
+  /** Opens an answer of known length that is given in parts, split at any byte, with status 200. */
   abstract openBody(contentType: BodyType, bodyBytes: number): void;
   /**
    * Writes bytes of an open body, or whole events of an open stream.
-   * @returns true when there is room for more, and the memory may be reused; false when the caller reads too slowly: the
-   *   bytes are accepted all the same, but until `onDrain` is called they must not be changed, and the relay must write
-   *   no more.
+   * @returns true when there is room for more, and the memory may be reused; false when the caller reads too slowly: the bytes are
+   *   accepted, but must not be changed until `onDrain` is called, and no more may be written until then.
    */
   abstract write(bytes: Uint8Array): boolean;
   /**
    * Ends an open stream, or a body that was written completely.
-   * @param last is written first, after everything that still waits, and may be sent together with the end. It belongs to the exchange
-   *   from here on, and may be given even where `write` has returned false and `onDrain` was not called since.
+   * @param last the last bytes, which may be sent together with the end. They belong to the exchange from then on, and may be given even if
+   *   `write` has returned false and `onDrain` was not called since.
    */
   abstract end(last?: Uint8Array): void;
   /**
-   * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
-   * half-way, or that a caller which is gone will never get. The exchange is over then; `onAbort` is not called.
+   * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke half-way, or whose
+   * caller is gone. The exchange is over then; `onAbort` is not called.
    */
   abstract reset(): void;
 
@@ -151,36 +150,33 @@ export abstract class Exchange {
     return false;
   }
 
-  /** Gives the exchange the parsed message, where parsing took several turns of the event loop. Only parts of a batch use it. */
+  /** Gives the exchange its parsed message if parsing took several turns of the event loop. Only parts of a batch use it. */
   onRead(_message: ParsedClientMessage): void {}
 
-  /**
-   * Makes room for a large answer that is built up in memory before it is given.
-   * @param waiter is called later if this returns `wait`.
-   */
+  /** Makes room for a large answer that is assembled in memory before it is given. @param _waiter called later if `wait` is returned. */
   makeRoom(_bytes: number, _waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     return 'room';
   }
 
   /**
-   * Counts a message that is in memory and handed over in pieces, until this is called with 0 or the exchange is over.
-   * @param bytes of the message; 0 when its last piece was handed over.
+   * Counts the memory of a message that is handed over in pieces, until the exchange is over or the method is called with 0.
+   * @param _bytes the bytes of the message; 0 when its last piece was handed over.
    */
   countInPieces(_bytes: number): void {}
 
   /** Nothing will read the request's body any more: its memory may be reused. */
   releaseBody(): void {}
 
-  /** Called when the buffer has drained after a `write` that returned false, and possibly at other times. Set by the relay. */
+  /** Called when there is room again after a `write` that returned false, and possibly at other times. Set by the relay. */
   onDrain: (() => void) | undefined = undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined = undefined;
 
-  /** Is notified of what the request is and of its outcome. `undefined` where neither logs nor metrics need it. */
+  /** Learns what the request is, and its outcome. `undefined` if neither logs nor metrics need that. */
   watcher: ExchangeWatcher | undefined = undefined;
   /** Called once, when the exchange is over, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined = undefined;
-  /** Called in a lease if the backend at this URL keeps no session, so that it makes no difference which process asks it. */
+  /** For a request in a lease: called if the backend at the URL keeps no session, so that any process may ask it. */
   onSessionless: ((url: string) => void) | undefined = undefined;
 
   /** Reports the end of the exchange on the first call; later calls do nothing. */
@@ -196,39 +192,40 @@ export abstract class Exchange {
 
 /** Observes one exchange for logs, metrics and traces. */
 export interface ExchangeWatcher {
-  /** Whether `onOutcome` must distinguish results that say `isError`, for which each result has to be searched. */
+  /** Whether `onOutcome` must distinguish results with `isError`, for which each result has to be searched. */
   readonly isToolErrorTold: boolean;
   /**
    * Called when the request has been identified.
-   * @param backend and `name`, of a tool or a prompt as `nameKind` says, are `''` where the method has none.
+   * @param backend the backend's name, `''` for a method that has none, like `name`, which is that of a tool or prompt (`nameKind`).
    */
   onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
    * Called when the answer is known and about to be given; not called for trivial answers, such as an empty list.
    * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.
-   * @param backendMs how long the one backend that was asked took; -1 when there is none.
+   * @param backendMs the time until the answer of the one backend that was asked; -1 when there is none.
    */
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
   /** Whether requests are traced: then `onSending` is called for the trace headers to send. */
   readonly isTraced: boolean;
   /**
    * Called when the request is sent to its backend, which may happen more than once.
-   * @param traceparent in the message itself; `''` for none.
-   * @param id of the message.
+   * @param traceparent the one in the message itself; `''` for none.
+   * @param id the message's id.
+   * @returns the trace headers to send; `undefined` for none.
    */
   onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
   /** Called with the exchange of each message of a batch, before that message is handled. */
   onPart(part: Exchange): void;
   /**
    * Called once, when the exchange is over.
-   * @param status in the answer's head; 0 when there was none.
-   * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
+   * @param status the status in the answer's head; 0 when there was no head.
+   * @param bytes the bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
    */
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
 /**
- * An exchange without a caller, such as of a notification that another process has answered and passed on: any answer is discarded. Cold
+ * An exchange without a caller, such as that of a notification that another process has answered and passed on: answers are discarded. Cold
  * path.
  */
 export class CallerlessExchange extends Exchange {

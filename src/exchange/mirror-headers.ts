@@ -1,5 +1,5 @@
 // Reads the mirror: the headers in which a caller of MCP 2026-07-28 repeats parts of its body, up to the bounds within which they are
-// passed on. For legacy callers, whose heads have at most a version, no object is created.
+// passed on. For legacy callers, which send at most a version, no object is created.
 import { limits } from '../shared/index.js';
 import { NO_MIRROR, type MirrorHeaders } from './exchange.js';
 
@@ -9,7 +9,7 @@ const NO_PARAMS: readonly string[] = Object.freeze([]);
 /** The last mirror with only a version: nearly all legacy callers send the same version. */
 let lastOfVersion = NO_MIRROR;
 
-/** The mirror of a head that has a version at most. */
+/** The mirror of a head that has no mirror header but the version. @param protocolVersion `''` for none. */
 export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
   if (protocolVersion === '') return NO_MIRROR;
   if (lastOfVersion.protocolVersion !== protocolVersion)
@@ -18,8 +18,8 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 }
 
 /**
- * @param headers of a whole head: lower-case name, value, …
- * @returns `undefined` when the parameters are too many, or too long in total.
+ * @param headers all headers of a request: lower-case name, value, …
+ * @returns `undefined` when there are too many `mcp-param-*` headers, or they are too long in total.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
   let method = '';
@@ -44,7 +44,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   return { protocolVersion, method, name, params: params ?? NO_PARAMS };
 }
 
-/** Combines a header that comes twice with different values as HTTP does, into one that has both: it then agrees with no body. */
+/** Combines the values of a header that occurs twice into `a, b`, as HTTP does; different values then agree with no body. */
 export function combinedHeader(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }
@@ -58,7 +58,7 @@ function addParam(params: string[], header: string, value: string): void {
   params.push(header, value);
 }
 
-/** RFC 9110, 5.6.3: spaces and tabs around a value are not part of it. */
+/** The value without the spaces and tabs around it (RFC 9110, 5.6.3). */
 function withoutSpace(value: string): string {
   let start = 0;
   let end = value.length;

@@ -1,4 +1,4 @@
-// Hands a large answer to an exchange in pieces, as fast as its caller reads, and spread over several turns of the event loop. It
+// Hands a large answer to an exchange in pieces, as fast as the caller reads, and spread over several turns of the event loop. The answer
 // counts in the subject's share until all of it is handed over, or the exchange is over. Until then, nothing else may write to the
 // exchange. Cold path, except for large answers.
 //
@@ -23,8 +23,8 @@ export class PieceSender {
   #isCancelled = false;
 
   /**
-   * @param exchange must have its stream or its body open.
-   * @param onSent called once everything has been handed over and there is room for more, or the caller is gone.
+   * @param exchange its stream or body must be open.
+   * @param onSent called once everything was handed over and there is room for more, or the caller is gone.
    */
   constructor(exchange: Exchange, source: PieceSource, onSent: () => void) {
     this.#exchange = exchange;
@@ -41,7 +41,7 @@ export class PieceSender {
     this.#send();
   }
 
-  /** Drops what has not been handed over yet. Nothing is called back any more. */
+  /** Drops what was not handed over yet. `onSent` is not called any more. */
   cancel(): void {
     this.#isCancelled = true;
     this.#exchange.countInPieces(0);

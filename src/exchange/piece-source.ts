@@ -1,23 +1,23 @@
-// Splits large answers into pieces that are small enough to be produced and handed over in one go.
+// Splits large answers into pieces that are small enough to be made and handed over at once.
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 
-/** Bytes of a large response that are prepared for writing at once. The next ones follow when the connection has room. */
+/** Bytes of a large response that are prepared for writing at once. The next piece follows when the connection has room. */
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
-  /** How much memory its parts take, from the start. */
+  /** The bytes of memory that all parts take. */
   readonly bytes: number;
   /** The next piece; `undefined` when there are no more. Its bytes are not changed afterwards. */
   next(): Buffer | undefined;
 }
 
-/** The parts in order. Small ones are joined, as there may be very many. */
+/** The parts in order, split into pieces. Small parts are joined, since there may be very many. */
 export class PartPieces implements PieceSource {
   readonly bytes: number;
   readonly #parts: readonly Buffer[];
   #index = 0;
-  #at = 0;
+  #offset = 0;
 
   constructor(parts: readonly Buffer[]) {
     this.#parts = parts;
@@ -40,14 +40,14 @@ export class PartPieces implements PieceSource {
     return joined.length === 1 ? piece : Buffer.concat(joined);
   }
 
-  /** The next bytes, from one part only. */
+  /** The next bytes of one part; `undefined` when there are no more. */
   #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
-      const piece = part.subarray(this.#at, this.#at + bytesMax);
-      this.#at += piece.length;
-      if (this.#at === part.length) {
+      const piece = part.subarray(this.#offset, this.#offset + bytesMax);
+      this.#offset += piece.length;
+      if (this.#offset === part.length) {
         this.#index += 1;
-        this.#at = 0;
+        this.#offset = 0;
       }
       if (piece.length > 0) return piece;
     }
@@ -55,15 +55,15 @@ export class PartPieces implements PieceSource {
   }
 }
 
-/** One event with the parts as its data. Line breaks of any kind in the data arrive as LF, as with `encodeEvent`. */
+/** One event with the parts as its data, encoded as `encodeEvent` does. */
 export class EventPieces implements PieceSource {
   readonly #parts: PartPieces;
   readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
-  /** The last piece ended with a CR: an LF at the start of the next one belongs to the same line break. */
-  #hasCarriageReturn = false;
+  /** The last piece ended with a CR, so an LF at the start of the next one belongs to the same line break. */
+  #endsWithCr = false;
 
-  /** @param head what is written before the data. */
+  /** @param head the text before the data. */
   constructor(parts: readonly Buffer[], head = eventHeadText) {
     this.#parts = new PartPieces(parts);
     this.#head = head;
@@ -86,8 +86,8 @@ export class EventPieces implements PieceSource {
   }
 
   #encoded(piece: Buffer): Buffer {
-    const start = this.#hasCarriageReturn && piece[0] === LF ? 1 : 0;
-    this.#hasCarriageReturn = piece.at(-1) === CR;
+    const start = this.#endsWithCr && piece[0] === LF ? 1 : 0;
+    this.#endsWithCr = piece.at(-1) === CR;
     return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
   }
 }

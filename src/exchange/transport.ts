@@ -1,14 +1,13 @@
-// The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
-// known and before a session is looked up; and the era of a message. The same for every HTTP server. Hot path.
+// The rules of the transport (decisions 2.1, 2.2), the same for every HTTP server: the checks of a request's headers, after the caller and
+// the virtual host are known and before a session is looked up; and the era of a message. Hot path.
 import { refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import type { AcceptedTypes, ExchangeRequest } from './exchange.js';
 
-/**
- * Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond that, all are forgotten and parsed again.
- */
+/** Different `accept` headers whose parsed form is cached, per worker; callers can invent any number. Beyond that, all are forgotten. */
 export const ACCEPT_HEADERS_MAX = 256;
 
+/** What the checks need of a request's head. */
 export interface TransportHead {
   readonly accept: string;
   readonly contentType: string;
@@ -29,17 +28,17 @@ export function checkTransport(
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session.
-  // Where it names the modern version, the body of a POST decides whether the request is modern; a modern one ignores the session.
-  const isToBeRead = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
-  const hasVersion = protocolVersion !== '' && sessionId !== '' && !isToBeRead;
+  // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session. If
+  // the header names the modern version, the body of a POST decides whether the request is modern; then the session id is ignored.
+  const isBodyDecisive = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
+  const hasVersion = protocolVersion !== '' && sessionId !== '' && !isBodyDecisive;
   if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
   return forms ?? 'json';
 }
 
 const formsByAccept = new Map<string, AcceptedTypes | undefined>();
 
-/** Cached by the header's text: a gateway sees the same few short values again and again. */
+/** The answer forms by the header's text, cached, because most callers send one of a few short values. */
 function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
   if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
@@ -50,8 +49,8 @@ function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
 }
 
 /**
- * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
- * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more specific one counts.
+ * Reads `Accept` liberally (decisions 2.2): no header and wildcards mean both, and a `;` between two types, as some clients send it, counts
+ * as a comma. `q=0` refuses a type or wildcard; the more specific one counts. @returns `undefined` when neither form is accepted.
  */
 export function readAccept(accept: string): AcceptedTypes | undefined {
   if (accept.trim() === '') return 'both';
@@ -81,20 +80,18 @@ function isJson(contentType: string): boolean {
   return type !== undefined && type.trim().toLowerCase() === 'application/json';
 }
 
-// Which era a caller's message belongs to: its body decides, and a header alone can only contradict the body.
-
-/** Which eras are served. */
 export type ServedEras = 'both' | Era;
 
 /**
- * @param version in the header, `''` for none. @param method in the header, `''` for none.
+ * The era of a caller's message: its body decides, and a header alone can only contradict the body.
+ * @param version the version in the header, `''` for none. @param method the method in the header, `''` for none.
  * @returns `unclaimed` for a message with a modern header but no envelope in its body: it belongs to neither era.
  */
 export function eraOfMessage(message: ParsedClientMessage, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
-    // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method:
-    // then it was admitted as a modern request. A response claims no era.
+    // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method: then the
+    // message was admitted as a modern request. A response claims no era.
     if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
     if (message.kind === 'response') return 'legacy';
   }
@@ -102,8 +99,8 @@ export function eraOfMessage(message: ParsedClientMessage, version: string, meth
 }
 
 /**
- * What a request may need, judged before its body is read: without a session id it can only be an `initialize`, which opens a session,
- * unless its headers are modern. If the body then is an `initialize` all the same, the message is `unclaimed`.
+ * What a request may need, before its body is read: `session` for one without a session id, which can only be an `initialize`, unless its
+ * headers are modern. If the body is an `initialize` in spite of modern headers, the message is `unclaimed`.
  */
 export function newSessionOrRequest({
   sessionId,
