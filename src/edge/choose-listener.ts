@@ -1,5 +1,5 @@
-// Chooses the HTTP library of all workers, once, before any worker starts: there is one warning
-// instead of one per worker, and every worker uses the same library.
+// Chooses the HTTP library of all workers, once, before any worker starts, so that there is one warning, and all workers use the same
+// library.
 import type { DataplaneOptions } from '../config/index.js';
 import { StartFault } from '../process/index.js';
 import { exitStatus } from '../shared/index.js';

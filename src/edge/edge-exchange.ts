@@ -1,5 +1,5 @@
-// One HTTP request and its answer over the HTTP library. Enforces the rules of uWebSockets.js, so that no other code has to:
-// nothing is touched after an abort, every write is corked, and bytes handed to a callback are copied before it returns. Hot path.
+// One HTTP request and its answer over the HTTP library. Keeps the rules of uWebSockets.js, so that no other code has to: nothing is
+// touched after an abort, every write is corked, and bytes handed to a callback are copied before it returns. Hot path.
 //
 //   open ── respond, and all of it is handed over ──> done
 //   open ── respond ──> flushing ── the kernel has taken it all ──> done
@@ -8,8 +8,8 @@
 //   body ── the last part is taken at once ──> done
 //   open, streaming, body, flushing ── the caller went away, is too slow, or is reset ──> done
 //
-// The head of a stream, or of a body in parts, goes out with its first bytes. A draining worker waits for `done`: bytes that
-// the library still holds would be lost with the process.
+// The head of a stream, or of a body in parts, is sent with its first bytes. A draining worker waits for `done`: bytes that the library
+// still holds would be lost with the process.
 import assert from 'node:assert';
 import { type BodyType, Exchange, type ExchangeEnding, type ExchangeRequest } from '../exchange/index.js';
 import {
@@ -29,34 +29,34 @@ import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 
 /**
- * Interval between write attempts to a caller that reads slowly; uWebSockets.js closes a connection after 8 to 12 s without one. After it,
- * the write is tried again, until `--slow-reader-timeout`.
+ * Interval between write attempts to a caller that reads slowly, until `--slow-reader-timeout`; uWebSockets.js closes a connection after 8
+ * to 12 s without an attempt.
  */
 export const SLOW_READER_TRY_MS = 3_000;
 
 /**
- * Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
- * seconds; each attempted write restarts that timer, even if the kernel accepts nothing. So a write is tried every few seconds, and
- * the timeout is this class's own. Cold path: created when a caller first becomes slow.
+ * Watches a caller that reads its answer slowly. uWebSockets.js closes a connection after about ten seconds without a write, but each
+ * attempt restarts that time, even if the kernel accepts nothing. So a write is tried every few seconds, and this class has its own
+ * timeout. Cold path: created when a caller first becomes slow.
  */
 export class ReaderWatch {
   readonly #timeoutMs: number;
   readonly #tryMore: () => boolean;
   readonly #onStalled: () => void;
-  readonly #next: Deadline;
+  readonly #checkDeadline: Deadline;
   #isWatching = true;
   #progressAtMs = performance.now();
 
   /**
    * Starts watching.
-   * @param tryMore tries to write more, and returns whether any of it was taken.
-   * @param onStalled is called once nothing was taken for `timeoutMs`; the watch has stopped by then.
+   * @param tryMore tries to write more, and returns whether any byte was taken.
+   * @param onStalled called when nothing was taken for `timeoutMs`; the watch has stopped by then.
    */
   constructor(deadlines: DeadlineWheel, timeoutMs: number, tryMore: () => boolean, onStalled: () => void) {
     this.#timeoutMs = timeoutMs;
     this.#tryMore = tryMore;
     this.#onStalled = onStalled;
-    this.#next = deadlines.after(this.#waitMs(), () => this.#look());
+    this.#checkDeadline = deadlines.after(this.#waitMs(), () => this.#check());
   }
 
   /** The caller has become slow again. No effect while the watch is already running. */
@@ -64,7 +64,7 @@ export class ReaderWatch {
     if (this.#isWatching) return;
     this.#isWatching = true;
     this.noteProgress();
-    this.#next.restart();
+    this.#checkDeadline.restart();
   }
 
   /** The caller has read something. */
@@ -75,15 +75,15 @@ export class ReaderWatch {
   /** The caller has read everything, or the answer no longer matters. */
   stop(): void {
     this.#isWatching = false;
-    this.#next.cancel();
+    this.#checkDeadline.cancel();
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#tryMore()) this.noteProgress();
     // `#tryMore` may have completed the answer, which stops the watch.
     if (!this.#isWatching) return;
     if (performance.now() - this.#progressAtMs < this.#timeoutMs) {
-      this.#next.restart();
+      this.#checkDeadline.restart();
       return;
     }
     this.stop();
@@ -97,12 +97,14 @@ export class ReaderWatch {
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
-/** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
-const FLUSHED_BYTES_MAX = REUSED_BUFFER_BYTES;
+/**
+ * Bytes of a body that is written with one call: with its head, it fits into the 16 KiB that the library gathers, and the kernel's buffer.
+ */
+const ONE_WRITE_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
-  /** What is not known yet is empty. */
+  /** Members that are not known yet are empty. */
   readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
@@ -114,7 +116,7 @@ export class EdgeExchange extends Exchange {
   #isAborted = false;
   /** The status in the answer's head; 0 before there is one. */
   #status = 0;
-  /** The length of an answer for which it is known. */
+  /** The length of an answer of known length. */
   #answerBytes = 0;
   #answerRoom: AnswerRoom | undefined;
   #stream: StreamWriter | undefined;
@@ -122,7 +124,7 @@ export class EdgeExchange extends Exchange {
   #parts: PartWriter | undefined;
   #watch: ReaderWatch | undefined;
 
-  /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
+  /** @param isHead whether it is a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
   constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHead = false) {
     super();
     this.#context = context;
@@ -140,7 +142,7 @@ export class EdgeExchange extends Exchange {
     return this.#isAborted;
   }
 
-  /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
+  /** False for an ambiguous request, which is answered in a later turn. */
   override get copiesSmallBodies(): boolean {
     return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
   }
@@ -155,9 +157,9 @@ export class EdgeExchange extends Exchange {
   }
 
   /**
-   * It is uncertain where an ambiguous request ends, so the bytes after it must not be taken for another request. Until the response is
-   * written, the library closes the connection if the same piece seems to hold another request; the response then closes the connection
-   * as well.
+   * An ambiguous request is answered in a later turn, and its response closes the connection: where the request ends is uncertain, so the
+   * bytes behind it must not be taken for another request. If the same piece seems to contain another one, the library closes the
+   * connection before the response is written.
    */
   respond(
     status: number,
@@ -181,7 +183,7 @@ export class EdgeExchange extends Exchange {
     headers: readonly string[],
   ): void {
     const hasBody = !this.#isHead && status !== 204;
-    if (hasBody && body.length > FLUSHED_BYTES_MAX) {
+    if (hasBody && body.length > ONE_WRITE_BYTES_MAX) {
       this.#openParts('flushing', () => this.#writeOpenHead(status, contentType, sessionId, headers));
       if (!this.#writePart(typeof body === 'string' ? Buffer.from(body) : body))
         this.#roomOfAnswer().countUnread(this.#answerBytes);
@@ -197,7 +199,7 @@ export class EdgeExchange extends Exchange {
       this.#writeOpenHead(status, contentType, sessionId, headers);
       // A 204 has no content length either (RFC 9110, 8.6).
       if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
-      // Without arguments: given a length, the library would wait for the body, and it reads `undefined` as 2^63.
+      // Without arguments: with a length, the library would wait for a body, and it reads `undefined` as 2^63.
       this.#res.endWithoutBody();
     });
   }
@@ -223,7 +225,7 @@ export class EdgeExchange extends Exchange {
     this.#openParts('body', () => this.#writeOpenHead(200, contentType, undefined, headers));
   }
 
-  /** An answer of known length, written as fast as the caller reads it. */
+  /** Begins an answer of known length, which is written as fast as the caller reads it. */
   #openParts(to: State, writeHead: () => void): void {
     if (!this.#transition('open', to)) return;
     this.#parts = new PartWriter(this.#res, this.#answerBytes, writeHead);
@@ -237,7 +239,7 @@ export class EdgeExchange extends Exchange {
     if (this.#state === 'body') return this.#writePart(bytes);
     if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
-    if (this.#watched(this.#stream.write(bytes))) return true;
+    if (this.#noteRoom(this.#stream.write(bytes))) return true;
     this.#roomOfAnswer().countUnread(bytes.length);
     return false;
   }
@@ -252,11 +254,11 @@ export class EdgeExchange extends Exchange {
     if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
-    // The library may still hold back the last write; only another write shows whether it does.
-    else if (this.#stream.isLeftToLibrary || this.#watched(this.#stream.writeComment())) this.#endStream(NO_BODY);
+    // The library may still hold the last write back; only another write shows whether it does.
+    else if (this.#stream.isLeftToLibrary || this.#noteRoom(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
-  /** Ends a begun stream, so that its caller opens it elsewhere; its writer is told that the caller is gone. */
+  /** Ends an open stream, so that the client opens it elsewhere. For the stream's writer, the caller is gone. */
   leaveStream(): void {
     if (this.#state !== 'streaming') return;
     this.end();
@@ -264,7 +266,7 @@ export class EdgeExchange extends Exchange {
   }
 
   reset(): void {
-    // Finished before the close, because the close calls `onAborted` synchronously.
+    // Before the close, because that calls `onAborted` synchronously.
     const isReset = this.#finish(this.#state, 'cut');
     this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
@@ -272,11 +274,11 @@ export class EdgeExchange extends Exchange {
     this.#res.close();
   }
 
-  /** Call within a `cork`. @param contentType `''` when there is no content. */
+  /** Must run within a `cork`. @param contentType `''` when there is no content. */
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     const res = this.#res;
     const { requestId } = this.request;
-    // The library's own default.
+    // 200 is the library's default.
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('content-type', contentType);
     if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
@@ -290,7 +292,7 @@ export class EdgeExchange extends Exchange {
     return this.#context.isDraining || this.head.isAmbiguous;
   }
 
-  /** For answers after which the library cannot close the connection by itself. Call within a `cork`. */
+  /** The head of an answer after which the library does not close the connection by itself. Must run within a `cork`. */
   #writeOpenHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     this.#writeHead(status, contentType, sessionId, headers);
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
@@ -312,16 +314,16 @@ export class EdgeExchange extends Exchange {
     return this.#onProgress(this.#parts?.write(part) ?? 'room');
   }
 
-  /** @returns whether there is room for more. `onWritable` is called until everything was taken. */
+  /** @returns whether there is room for more. */
   #onProgress(progress: WriteProgress): boolean {
     if (progress === 'complete') this.#finish(this.#state, 'whole');
-    else this.#watched(progress === 'room');
+    else this.#noteRoom(progress === 'room');
     return progress !== 'full';
   }
 
   #onSilence(): void {
     this.#keepAlive?.restart();
-    if (this.#stream !== undefined) this.#watched(this.#stream.writeComment());
+    if (this.#stream !== undefined) this.#noteRoom(this.#stream.writeComment());
   }
 
   /** @returns whether the caller has taken all that was written. */
@@ -330,14 +332,14 @@ export class EdgeExchange extends Exchange {
     if (stream === undefined) return true;
     const hasRoom = stream.tryMore();
     if (hasRoom) this.#answerRoom?.releaseUnread();
-    this.#watched(!stream.isBlocked);
+    this.#noteRoom(!stream.isBlocked);
     if (hasRoom && this.#state === 'flushing') this.#endStream(NO_BODY);
     else if (hasRoom) this.onDrain?.();
     return !stream.isBlocked;
   }
 
-  /** Watches the caller while it reads slowly. */
-  #watched(hasRoom: boolean): boolean {
+  /** Watches the caller while there is no room, because it reads slowly. @returns `hasRoom`. */
+  #noteRoom(hasRoom: boolean): boolean {
     if (hasRoom) this.#watch?.stop();
     else this.#watchReader();
     return hasRoom;
@@ -374,7 +376,7 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) onAbort?.();
   }
 
-  /** @param last is small enough to go out with the end. */
+  /** @param last bytes that are few enough to be sent together with the end. */
   #endStream(last: Uint8Array): void {
     this.#stream?.end(last);
     this.#finish('flushing', 'whole');
@@ -389,14 +391,14 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
-  /** An answer has begun. If the caller is gone, this ends the exchange: `unheard` is reported. */
+  /** An answer has begun. If the caller is gone, the exchange is over, and `unheard` is reported. @returns whether to write the answer. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
     else if (this.#isAborted) this.tellDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
-  /** The only way to `done`. A request that goes on without its caller has no status yet; its end is reported once it is answered. */
+  /** The only way to `done`. The end of a request that goes on without its caller is reported only when it is answered. */
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
     this.#parts?.drop();
@@ -417,7 +419,7 @@ export class EdgeExchange extends Exchange {
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }
 
-  /** The only place that changes the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

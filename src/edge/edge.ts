@@ -1,5 +1,5 @@
-// The listeners of one worker: the routes of an HTTP library on the shared port, plain and TLS, and their drain. Passes MCP
-// requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
+// The listeners of one worker, plain and TLS: their routes on the shared port, and their drain. Passes MCP requests to the pipeline and
+// requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
@@ -11,15 +11,12 @@ import { EdgeExchange } from './edge-exchange.js';
 import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';
 import { readHead } from './request-head.js';
 
-// Finds a turn of the event loop in which the accept queue is almost empty: right after a poll that found little. A listener is closed in
-// such a turn, because Linux resets the connections that still wait in its queue. Cold path.
-
-/** Longest turn of the event loop, in microseconds, that counts as quiet, so that a listener can be closed in it. */
+/** Longest turn of the event loop, in microseconds, after which a listener is closed: almost no connection waits in its queue then. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
-/** Turns of a busy worker in which a quiet moment is sought. If there is none, the listener closes in the last of them. */
+/** Turns of a busy worker among which a quiet one is searched for. If there is none, the listener is closed after the last. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
-/** Resolves in such a turn, or after `QUIET_TURNS_TRIED_MAX` turns on a busy worker. */
+/** Resolves after a quiet turn of the event loop, or after `QUIET_TURNS_TRIED_MAX` turns. Cold path. */
 async function untilQuietTurn(): Promise<void> {
   // The current turn has already polled.
   await endOfTurn();
@@ -30,20 +27,20 @@ async function untilQuietTurn(): Promise<void> {
   }
 }
 
-/** Resolves right after the next poll and the callbacks for what it found. */
+/** Resolves right after the next poll for events and their callbacks. */
 function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Time that a replaced worker waits for requests on kept-alive connections. All have been closed by then: ten seconds idle, checked every
- * four.
+ * Time that a replaced worker waits for requests on kept-alive connections. All are closed by then: the library closes a connection after
+ * 10 s without a request, and checks every 4 s.
  */
 const KEPT_CONNECTION_MS_MAX = 15_000;
-/** Interval at which a replaced worker then checks whether every request is answered. */
-const RETIRED_LOOK_MS = 250;
+/** Interval at which a replaced worker, after that time, checks whether every request is answered. */
+const RETIRED_CHECK_MS = 250;
 /** Interval at which a draining worker, after its notice, checks whether a connection is left. */
-const DRAIN_LOOK_MS = 50;
+const DRAIN_CHECK_MS = 50;
 
 /** Handles the requests that the edge has received. */
 export interface EdgeHandler {
@@ -53,9 +50,9 @@ export interface EdgeHandler {
   onOtherMethod(exchange: EdgeExchange): void;
   /** A browser's preflight request to an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
-  /** A client without a token asks where to get one; the head has the virtual host that it asks about, if any. */
+  /** A client asks where to get a token; the head has the virtual host in question, if there is one. */
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
-  /** A request that is refused no matter who sent it. */
+  /** A request that is refused, whoever has sent it. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** The head of a request to an optional feature's endpoint. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
@@ -69,7 +66,7 @@ export class Edge {
   readonly #handler: EdgeHandler;
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
-  /** One function per listener, which stops it from accepting connections. */
+  /** For each listener, a function that stops it from accepting connections. */
   #closers: (() => void)[] = [];
   /** Open connections; counted only when a drain will wait for them. */
   #connectionCount = 0;
@@ -108,7 +105,7 @@ export class Edge {
     };
   }
 
-  /** Opens every listener; rejects with an error that names the address that cannot be listened on. */
+  /** Opens every listener. Rejects with an error that names the address, if one cannot be listened on. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
     await this.#listenOn(this.#library.createListener(), false, address);
@@ -117,8 +114,8 @@ export class Edge {
   }
 
   /**
-   * Load balancers with health checks remove this process; until then everything is served as before. Every answer closes its connection,
-   * so that balancers without health checks keep none that would have to be closed while a request is on its way.
+   * From now on, health checks fail, so that load balancers remove this process; everything is still served. Every answer closes its
+   * connection, so that balancers without health checks keep none that would have to be closed while a request is on its way.
    */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
@@ -137,14 +134,14 @@ export class Edge {
     const hasCallers = (): boolean => this.#connectionCount > 0 && performance.now() < keptUntilMs;
     while (this.#context.openCount > 0 || hasCallers()) {
       if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
-      else await sleep(DRAIN_LOOK_MS);
+      else await sleep(DRAIN_CHECK_MS);
     }
     this.#isDrained = true;
   }
 
   /**
-   * Stops accepting connections, and resolves when none is left. Requests on kept-alive connections are served for as long as the
-   * library keeps these open.
+   * Stops accepting connections, and resolves when none is left. Requests on kept-alive connections are served as long as the library keeps
+   * these open.
    * @param onLeft called when no more connections are accepted.
    */
   async retire(onLeft: () => void): Promise<void> {
@@ -155,16 +152,16 @@ export class Edge {
     await sleep(KEPT_CONNECTION_MS_MAX);
     while (this.#context.openCount > 0) {
       this.#leaveStreams();
-      await sleep(RETIRED_LOOK_MS);
+      await sleep(RETIRED_CHECK_MS);
     }
   }
 
-  /** Ends GET streams: one that was passed on to another worker would otherwise stay open until its client disconnects. */
+  /** Ends the streams that answer GETs, which would otherwise stay open until their clients disconnect. */
   #leaveStreams(): void {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
-  /** Closes in a quiet turn, because connections that still wait in a listener's accept queue are reset when it closes. */
+  /** Closes the listeners after a quiet turn, because Linux resets connections that still wait in a listener's accept queue. */
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
@@ -205,7 +202,7 @@ export class Edge {
     });
   }
 
-  /** People paste URLs with a slash at the end; a client that is refused then tries an older transport. */
+  /** With and without a slash at the end, since people paste both, and a client that is refused then tries an older transport. */
   get #mcpPaths(): readonly string[] {
     const path = `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`;
     return [path, `${path}/`];
@@ -238,7 +235,7 @@ export class Edge {
   }
 
   #onHealth(exchange: EdgeExchange): void {
-    // A retired worker has a successor, so it reports the gateway as healthy.
+    // A retired worker has a successor, so the gateway is healthy.
     const isRefusing = (this.#context.isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
@@ -251,8 +248,8 @@ export class Edge {
 }
 
 /**
- * The method as logs and figures name it.
- * @param method caller input: compared, and never used as an object key, where names such as `constructor` would match.
+ * The method as it appears in logs and figures.
+ * @param method a caller's input: it is compared, and not used as an object key, where names such as `constructor` would match.
  */
 function methodOf(method: string): ExchangeRequest['method'] {
   switch (method) {
@@ -268,23 +265,20 @@ function methodOf(method: string): ExchangeRequest['method'] {
   }
 }
 
-// Tells clients without a token where to get one (RFC 9728): the metadata of this resource at its well-known addresses, and the header that
-// names such an address in a refusal. Cold path.
-
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 interface ProtectedResourceOptions {
-  /** Scheme, host and port under which callers know the program; `undefined`: taken from the request's host where that is checked. */
+  /** The scheme, host and port that callers use; `undefined` to take them from the request, if its host is trusted. */
   readonly publicUrl: string | undefined;
   /** If empty, no metadata is served. */
   readonly authorizationServers: readonly string[];
 }
 
-/** How a request arrived. */
+/** Where a request was sent to. */
 export interface RequestOrigin {
   readonly isTls: boolean;
   readonly host: string;
-  /** Callers cannot choose the host: it is an allowed one, or a loopback name. */
+  /** Whether callers cannot choose the host: only allowed hosts, or loopback names, are accepted. */
   readonly isHostTrusted: boolean;
 }
 
@@ -294,6 +288,7 @@ export const metadataCorsHeaders: readonly string[] = [
   ...['access-control-allow-headers', 'accept, content-type, mcp-protocol-version', 'access-control-max-age', '86400'],
 ];
 
+/** Shows clients where to get a token (RFC 9728): in metadata at well-known addresses, and in a header of refusals. Cold path. */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions;
 
@@ -307,8 +302,8 @@ export class ProtectedResource {
   }
 
   /**
-   * @param path of the resource, percent-encoded; `''` for the whole program.
-   * @returns the metadata as JSON; `undefined` where none can be given.
+   * @param path the resource's path, percent-encoded; `''` for the whole program.
+   * @returns the metadata as JSON; `undefined` when there is none.
    */
   metadata(path: string, origin: RequestOrigin): string | undefined {
     const resource = this.#resource(path, origin);
@@ -333,8 +328,8 @@ export class ProtectedResource {
 
   #resource(path: string, { isTls, host, isHostTrusted }: RequestOrigin): URL | undefined {
     if (!this.isDescribed) return undefined;
-    const named = isHostTrusted && host !== '' ? `${isTls ? 'https' : 'http'}://${host}` : undefined;
-    const url = `${this.#options.publicUrl ?? named ?? ''}${path}`;
+    const requested = isHostTrusted && host !== '' ? `${isTls ? 'https' : 'http'}://${host}` : undefined;
+    const url = `${this.#options.publicUrl ?? requested ?? ''}${path}`;
     return URL.canParse(url) ? new URL(url) : undefined;
   }
 }

@@ -1,17 +1,17 @@
-// The part of an HTTP server library that the edge uses: the interface of uWebSockets.js, which node-server.ts also gives to
-// `node:http`. A worker loads only one of them, so that every call site in the hot path sees one class.
+// The part of an HTTP server library that the edge uses: the interface of uWebSockets.js, which node-server.ts implements with `node:http`.
+// A worker loads only one of the two, so that every call site in the hot path sees one class.
 
-/** Readable only while its handler runs. */
+/** A request, which is readable only while its handler runs. */
 export interface HttpRequest {
   /** The method in lower case. */
   getMethod(): string;
   /** The path segment that matched the pattern's parameter, not decoded. */
   getParameter(index: number): string | undefined;
-  /** Calls back for every header, with its name in lower case. */
+  /** Calls the callback for every header, with its name in lower case. */
   forEach(callback: (name: string, value: string) => void): void;
 }
 
-/** Must not be touched once the caller is gone. */
+/** A response, which must not be touched once the caller is gone. */
 export interface HttpResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
@@ -57,7 +57,7 @@ export interface HttpListener {
 }
 
 export interface HttpLibrary {
-  /** Whether the library has copied given bytes when its function returns, so that they may change. */
+  /** Whether the library copies bytes before a write returns, so that they may change then. */
   readonly copiesAtOnce: boolean;
   createListener(tls?: TlsFiles): HttpListener;
 }

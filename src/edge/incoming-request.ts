@@ -1,14 +1,13 @@
-// The incoming request of an exchange: the head's fields are set from the start, the rest once the caller is let in and the body has
-// ended. The body is kept while it may be needed, and dropped from the moment when it will not be.
-// Hot path: one object per request, and most bodies are one chunk.
+// The incoming request of an exchange: the members from the head are set from the start, the others once the caller is admitted and the
+// body has ended. The body is kept as long as it may be needed. Hot path: one object per request, and most bodies are one chunk.
 //
-//   reading ── it may not go on ──> pausing ── the turn's reads are done ──> paused
-//   pausing, paused ── let in, room ──> reading
-//   pausing ── its end was among those reads ──> reading
-//   reading, pausing, paused ── drop: answered before its end ──> unwanted
+//   reading ── not admitted yet, or no room ──> pausing ── the turn's reads are done ──> paused
+//   pausing, paused ── admitted, room ──> reading
+//   pausing ── the body ended in those reads ──> reading
+//   reading, pausing, paused ── answered before the body's end ──> unwanted
 //   reading, pausing, paused, unwanted ── the caller is gone ──> gone
 //
-// Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
+// In `unwanted` and `gone`, further bytes are ignored. Whether and how the body has ended is in `#outcome`.
 import { BodyCollector } from '../bytes/index.js';
 import type { AcceptedTypes } from '../exchange/index.js';
 import {
@@ -24,7 +23,7 @@ import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
 import { NO_BODY, type RequestHead } from './request-head.js';
 
-/** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */
+/** How the body ended: complete, over the size limit and discarded (413), or discarded because this bound left no room. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
 
 /** The refusals of bodies that are not complete. */
@@ -40,11 +39,11 @@ export class IncomingRequest implements RoomWaiter {
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #request: RequestHead['request'];
-  /** The content length; 0 or `NaN` when the head has none that is valid. */
+  /** The content length; 0 or `NaN` when the head has no valid one. */
   readonly #lengthBytes: number;
-  /** A body that comes in one chunk, until it is handed over. */
+  /** A body that has arrived in one chunk, until it is handed over. */
   #whole: Buffer = NO_BODY;
-  /** Made for any other body. */
+  /** Created for a body of several chunks. */
   #received: BodyCollector | undefined;
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
@@ -52,7 +51,7 @@ export class IncomingRequest implements RoomWaiter {
   #isHeld = false;
   #isAdmitted = false;
   #subject = '';
-  /** The room of a large body, once the caller is let in. */
+  /** The memory of a large body, counted once the caller is admitted. */
   #room: MessageHold | undefined;
 
   constructor(context: EdgeContext, res: HttpResponse, { request, contentLength }: RequestHead) {
@@ -66,7 +65,7 @@ export class IncomingRequest implements RoomWaiter {
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }
 
-  /** `''` until the caller is let in. */
+  /** `''` until the caller is admitted. */
   get subject(): string {
     return this.#subject;
   }
@@ -76,15 +75,15 @@ export class IncomingRequest implements RoomWaiter {
     return this.#received?.length ?? this.#whole.length;
   }
 
-  /** Until `admit`, while the caller is not yet let in: reads no more than came with the head. */
+  /** Reads no more than has arrived with the head, until `admit`. */
   hold(): void {
     this.#isHeld = true;
   }
 
   /**
-   * The caller is let in, and not answered yet: its body is read as room allows.
-   * @param subject whose share a large body counts in, and a large answer that is not read.
-   * @param passthroughHeaders name, value, … in the form that goes on the wire.
+   * The caller is admitted: the body is read as far as there is room.
+   * @param subject the subject in whose shares a large body counts, and a large answer that the caller does not read.
+   * @param passthroughHeaders name, value, … as they are sent to backends.
    */
   admit(subject: string, acceptedTypes: AcceptedTypes, passthroughHeaders: readonly string[]): void {
     this.#subject = subject;
@@ -100,13 +99,13 @@ export class IncomingRequest implements RoomWaiter {
       this.#readOn();
   }
 
-  /** Calls back when the request is complete or its body was discarded, at once if it already is; never after an abort or an answer. */
+  /** Calls back when the body is complete or discarded, at once if it already is; never after an abort or an answer. */
   receive(onReceived: (outcome: BodyOutcome) => void): void {
     this.#onReceived = onReceived;
     this.#handOver();
   }
 
-  /** Same as `Exchange.releaseBody`. */
+  /** See `Exchange.releaseBody`. */
   releaseBody(): void {
     const { body } = this.#request;
     this.#request.body = NO_BODY;
@@ -118,12 +117,12 @@ export class IncomingRequest implements RoomWaiter {
     this.#room?.release();
   }
 
-  /** `RoomWaiter`: room came free. */
+  /** `RoomWaiter`: there is room now. */
   onRoom(): void {
     this.#readOn();
   }
 
-  /** `RoomWaiter`: no room came free in time. */
+  /** `RoomWaiter`: there was no room in time. */
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined || !this.#isWanted) return;
     this.#received?.clear();
@@ -143,9 +142,9 @@ export class IncomingRequest implements RoomWaiter {
   }
 
   /**
-   * Pauses once this turn's reads are done: uWebSockets.js does not stop in the middle of them, and later chunks would restart its
-   * timer for silent uploads, which fires 8 to 12 s later. A body that ends in these reads is never paused: resuming it would start
-   * that timer as well, and nothing more would come to stop it.
+   * Pauses after the reads of this turn: uWebSockets.js does not stop in the middle of them, and their chunks would restart its timer for
+   * silent uploads, which fires 8 to 12 s later. A body that ends in these reads is never paused, since its resumption would start the
+   * timer as well, and nothing would stop it.
    */
   #pause(): void {
     if (!this.#transition('reading', 'pausing')) return;
@@ -161,7 +160,7 @@ export class IncomingRequest implements RoomWaiter {
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
     this.#received?.clear();
     this.#room?.release();
-    // Behind it may be the connection's next request.
+    // The next request of the connection may follow the body.
     if (wasPaused) this.#res.resume();
   }
 
@@ -209,7 +208,7 @@ export class IncomingRequest implements RoomWaiter {
     return false;
   }
 
-  /** The whole body is here: it counts with its actual size, whether there is room or not. */
+  /** The whole body has arrived, and is counted with its actual size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
     if (length < limits.countedFromBytes || !this.#isAdmitted || this.#room?.heldBytes === length) return;
@@ -224,7 +223,7 @@ export class IncomingRequest implements RoomWaiter {
     this.#handOver();
   }
 
-  /** Once the body has ended, and somebody waits for it. */
+  /** Hands the body over, if it has ended and `receive` was called. */
   #handOver(): void {
     const onReceived = this.#onReceived;
     if (this.#outcome === undefined || onReceived === undefined) return;
@@ -234,7 +233,7 @@ export class IncomingRequest implements RoomWaiter {
     onReceived(this.#outcome);
   }
 
-  /** The only place that changes the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

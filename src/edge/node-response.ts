@@ -1,9 +1,9 @@
-// One request and its answer over `node:http`, with the semantics of uWebSockets.js that the edge relies on: given bytes are
-// copied, `onWritable` reports that the caller has caught up, and nothing is called after an abort.
+// One request and its answer over `node:http`, with the semantics of uWebSockets.js on which the edge relies: bytes to write are copied,
+// `onWritable` is called when the caller has read what was written, and nothing is called after an abort.
 //
 //   open ── the kernel does not take all ──> held-back ── it has taken it ──> open
 //   open, held-back ── end ──> ended
-//   open, held-back, ended ── the connection is closed, or the library has to answer ──> gone
+//   open, held-back, ended ── the connection is closed, or the server itself answers ──> gone
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpRequest, HttpResponse } from './http-library.js';
 import { KIB } from '../shared/index.js';
@@ -14,12 +14,12 @@ import { KIB } from '../shared/index.js';
  */
 export const NODE_SILENCE_MS_MAX = 10_000;
 /**
- * Request body bytes that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`;
- * if fewer do, the connection is closed.
+ * Bytes of a request body that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`. If fewer do, the
+ * connection is closed.
  */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
-/** How much of a body of known length is given to Node at once. */
+/** Bytes of a body of known length that are given to Node at once. */
 const PIECE_BYTES = 16 * 1024;
 const ASCII = /^[\0-\x7F]*$/;
 
@@ -71,7 +71,7 @@ export class NodeResponse implements HttpResponse {
   #windowBytes = 0;
   #windowStartMs = 0;
 
-  /** @param onAnswered is called once the whole answer was given, or the caller is gone. */
+  /** @param onAnswered called once the whole answer was given, or the caller is gone. */
   constructor(req: IncomingMessage, res: ServerResponse, onAnswered: () => void) {
     this.#req = req;
     this.#res = res;
@@ -82,7 +82,7 @@ export class NodeResponse implements HttpResponse {
     res.on('close', () => this.#onClose());
   }
 
-  /** Whether the body is incomplete although nothing here has paused it. */
+  /** Whether the body is incomplete although it was not paused. */
   get isBodyLate(): boolean {
     return !this.#req.complete && !this.#isPaused;
   }
@@ -141,7 +141,7 @@ export class NodeResponse implements HttpResponse {
 
   onAborted(handler: () => void): void {
     this.#onAborted = handler;
-    // The caller may have left before anybody looked at its request: then `close` has already been emitted.
+    // The caller may have left before its request was handled: then `close` has already been emitted.
     if (this.#res.destroyed) this.#onClose();
   }
 
@@ -179,7 +179,7 @@ export class NodeResponse implements HttpResponse {
     this.#req.socket.destroy();
   }
 
-  /** The rest of the request is unreadable. @returns false when the answer has begun; otherwise this object writes nothing more. */
+  /** The rest of the request is unreadable. @returns false if the answer has begun; otherwise this object writes nothing more. */
   leave(): boolean {
     if (this.#res.headersSent) return false;
     this.#onClose();
@@ -194,7 +194,7 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // Node reads and discards the rest of the request, which may trickle in as slowly as a body that is wanted.
+    // Node reads and discards the rest of the request, whose sender may be as slow as that of a body that is needed.
     if (!this.#req.complete && this.#req.listenerCount('data') === 0) {
       this.#beginWindow();
       this.#req.on('data', ({ length }: Buffer) => this.#measure(length));
@@ -204,14 +204,11 @@ export class NodeResponse implements HttpResponse {
     this.#onAnswered();
   }
 
-  /**
-   * Node corks the writes of a turn: uncorking writes them now, and `writableLength` shows what the kernel did not accept.
-   * @returns whether it has accepted all.
-   */
+  /** Writes what Node has gathered in this turn. @returns whether the kernel has accepted everything. */
   #flush(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
-    // A connection that is lost has discarded what it held, and takes nothing more.
+    // A lost connection has discarded what it held, and accepts nothing more.
     const isFlushed = socket.writableLength === 0 && !socket.destroyed;
     if (isFlushed) this.#transition('held-back', 'open');
     else this.#transition('open', 'held-back');
@@ -229,7 +226,7 @@ export class NodeResponse implements HttpResponse {
     this.#onAborted?.();
   }
 
-  /** A body that trickles in may not hold its connection longer than one that has stopped. */
+  /** Closes the connection of a body that arrives too slowly. */
   #measure(bytes: number): void {
     this.#windowBytes += bytes;
     if (performance.now() - this.#windowStartMs < NODE_SILENCE_MS_MAX) return;
@@ -242,7 +239,7 @@ export class NodeResponse implements HttpResponse {
     this.#windowStartMs = performance.now();
   }
 
-  /** The only place that changes the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -250,7 +247,7 @@ export class NodeResponse implements HttpResponse {
   }
 }
 
-/** Node keeps a reference to the bytes until the kernel has them, while the edge may reuse the memory at once. */
+/** A copy for Node, which refers to the bytes until the kernel has them, while the edge may reuse their memory at once. */
 function copyOf(bytes: string | Uint8Array): string | Uint8Array {
   return typeof bytes === 'string' ? bytes : Buffer.from(bytes);
 }

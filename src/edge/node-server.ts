@@ -1,5 +1,5 @@
-// `node:http` behind the part of the uWebSockets.js interface that the edge uses, for machines where uWebSockets.js does not
-// load. It refuses what that library refuses by itself: oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
+// The interface of uWebSockets.js, as far as the edge uses it, over `node:http`, for machines where uWebSockets.js does not load. It
+// refuses what uWebSockets.js itself refuses: oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -62,7 +62,7 @@ class NodeListener implements HttpListener, HttpRouter {
             },
             onRequest,
           );
-    // Before the handshake is done nothing can be answered: Node would have an answer written, and wait for its end for ever.
+    // Before the handshake is done, nothing can be answered: Node would expect an answer, and wait for its end for ever.
     this.#server
       .removeAllListeners('tlsClientError')
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
@@ -105,7 +105,7 @@ class NodeListener implements HttpListener, HttpRouter {
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
-    // Neither of two pipelined requests is answered: requests queued behind an unanswered one would be unbounded.
+    // Neither of two pipelined requests is answered: any number of requests could be queued behind an unanswered one.
     if (this.#current.has(socket)) {
       socket.destroy();
       return;
@@ -127,7 +127,7 @@ class NodeListener implements HttpListener, HttpRouter {
     socket.destroy();
   }
 
-  /** Nothing was received or sent for a while. A connection that waits for its answer is left open. */
+  /** Nothing was received or sent for a while: the connection is closed, unless its caller waits for an answer. */
   #onSilence(socket: Socket): void {
     const response = this.#current.get(socket);
     if (response === undefined || response.isBodyLate) socket.destroy();
@@ -176,23 +176,23 @@ function refuse(socket: Socket, status: number, refusal?: Refusal): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-// Exchanges over another server of `node:http`, which has read the head and decides who may ask, for the control plane. Headers that were
-// set on the response before are sent with it. A caller that reads slowly is waited for.
-
+/**
+ * Exchanges over another server of `node:http`, that of the control plane, which has read the head and admitted the caller. Headers that
+ * were set on the response before are sent with it. Slow readers have no timeout.
+ */
 export class NodeExchanges {
   readonly #context: EdgeContext;
 
   constructor(
-    parts: Pick<EdgeContext, 'deadlines' | 'bodyBytesMax' | 'streamKeepAliveMs' | 'logger'>,
+    means: Pick<EdgeContext, 'deadlines' | 'bodyBytesMax' | 'streamKeepAliveMs' | 'logger'>,
     memories: MessageMemories,
   ) {
     this.#context = {
-      ...parts,
+      ...means,
       requestMemory: memories.requests,
       answerMemory: memories.answers,
-      // The other server has made it.
+      // The other server has made the id.
       requestIds: { of: (given) => given },
-      // Requests are few here.
       isTraced: true,
       isCopiedAtOnce: false,
       slowReaderTimeoutMs: Infinity,
@@ -203,13 +203,13 @@ export class NodeExchanges {
     };
   }
 
-  /** A method that the relay does not know is to be refused. */
+  /** Opens an exchange. Methods other than GET, DELETE and POST must have been refused. */
   open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
     const { method = '' } = message;
-    const known = method === 'GET' || method === 'DELETE' ? method : 'POST';
-    const head = readHead(new NodeRequest(message, method, undefined), known);
+    const relayMethod = method === 'GET' || method === 'DELETE' ? method : 'POST';
+    const head = readHead(new NodeRequest(message, method, undefined), relayMethod);
     head.request.requestId = requestId;
-    const answering = new NodeResponse(message, response, () => {});
-    return new EdgeExchange(this.#context, answering, false, head, method === 'HEAD');
+    const nodeResponse = new NodeResponse(message, response, () => {});
+    return new EdgeExchange(this.#context, nodeResponse, false, head, method === 'HEAD');
   }
 }

@@ -1,5 +1,5 @@
-// The head of a request, copied while the HTTP library's handler runs: the library's request object is unreadable
-// afterwards. Hot path: one pass over the headers, which also detects duplicates of headers that may come only once.
+// The head of a request, copied while the HTTP library's handler runs, since the library's request object is unreadable afterwards. Hot
+// path: one pass over the headers, which also detects duplicates of headers that may occur only once.
 import { type ExchangeRequest, NO_MIRROR, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
@@ -7,9 +7,9 @@ import type { HttpRequest } from './http-library.js';
 export const NO_BODY = Buffer.alloc(0);
 
 export interface RequestHead {
-  /** The path's virtual host id, percent-decoded; `undefined` when it cannot be decoded. */
+  /** The virtual host id in the path, percent-decoded; `undefined` when it cannot be decoded. */
   readonly virtualHostId: string | undefined;
-  /** What the relay gets, as far as the head tells it; the rest is set once the caller is let in and the body has ended. */
+  /** What the relay gets: the members that the head contains; the others are set once the caller is admitted and the body has ended. */
   readonly request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   /** Header values, `''` when absent. */
   host: string;
@@ -18,9 +18,9 @@ export interface RequestHead {
   contentType: string;
   contentLength: string;
   accept: string;
-  /** A header that may come only once came twice (decisions 2.2), or the transfer coding does not tell where the body ends. */
+  /** Whether a header occurs twice that may occur only once (decisions 2.2), or the transfer coding leaves the body's end unclear. */
   isAmbiguous: boolean;
-  /** There are more `mcp-param-*` headers than are accepted, or longer ones; the request's mirror then has none of them. */
+  /** Whether the `mcp-param-*` headers are too many or too long; the request's mirror then has none of them. */
   isMirrorTooLarge: boolean;
   /** Every header as received: lower-case name, value, name, value, …; emptied once a stream has begun. */
   headers: readonly string[];
@@ -30,7 +30,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   const headers: string[] = [];
   const head: RequestHead = {
     virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
-    // One literal: an object composed from others is slow to create, and slow to use ever after.
+    // One literal, since an object that is composed of others is slow to create, and slow to use.
     request: {
       method,
       sessionId: '',
@@ -55,7 +55,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   };
   current = head;
   currentHeaders = headers;
-  seen = 0;
+  seenHeaders = 0;
   hasMirror = false;
   protocolVersion = '';
   req.forEach(takeHeader);
@@ -65,7 +65,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   return head;
 }
 
-/** Drops what is not needed once a long stream has begun, above all the token. */
+/** Drops what a stream, which may be long, does not need, above all the token. */
 export function forgetHeaders(head: RequestHead): void {
   head.headers = NO_HEADERS;
   head.authorization = '';
@@ -77,22 +77,22 @@ export function forgetHeaders(head: RequestHead): void {
 let current: RequestHead;
 let currentHeaders: string[];
 
-/** Whether a header came that may be part of the mirror: it repeats something in the body. */
+/** Whether there is a header that may be part of the mirror. */
 let hasMirror = false;
 let protocolVersion = '';
 
-/** Bit set of the single-occurrence headers seen so far, empty or not. */
-let seen = 0;
+/** The headers seen so far of those that may occur only once, as bits. */
+let seenHeaders = 0;
 const HOST = 1;
 const AUTHORIZATION = 2;
 const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
 const ORIGIN = 16;
 
-/** @returns the value that counts: the first non-empty one, so that a caller without a valid token gets 401 rather than 400. */
-function single(header: number, present: string, value: string): string {
-  if ((seen & header) !== 0) current.isAmbiguous = true;
-  seen |= header;
+/** @returns the first non-empty value, which counts, so that a caller without a valid token gets 401 and not 400. */
+function singleValue(header: number, present: string, value: string): string {
+  if ((seenHeaders & header) !== 0) current.isAmbiguous = true;
+  seenHeaders |= header;
   return present === '' ? value : present;
 }
 
@@ -101,25 +101,25 @@ function takeHeader(name: string, value: string): void {
   const { request } = current;
   switch (name) {
     case 'host':
-      current.host = single(HOST, current.host, value);
+      current.host = singleValue(HOST, current.host, value);
       break;
     case 'authorization':
-      current.authorization = single(AUTHORIZATION, current.authorization, value);
+      current.authorization = singleValue(AUTHORIZATION, current.authorization, value);
       break;
     case 'mcp-session-id':
-      request.sessionId = single(SESSION_ID, request.sessionId, value);
+      request.sessionId = singleValue(SESSION_ID, request.sessionId, value);
       break;
     case 'content-length':
-      current.contentLength = single(CONTENT_LENGTH, current.contentLength, value);
+      current.contentLength = singleValue(CONTENT_LENGTH, current.contentLength, value);
       break;
     case 'transfer-encoding':
-      // uWebSockets.js takes any value for `chunked`, but only a final `chunked` marks the body's end (RFC 9112, 6.3).
+      // uWebSockets.js treats any value as `chunked`, but only a final `chunked` marks the body's end (RFC 9112, 6.3).
       if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
-      // Two joined values are not a valid origin, so no allow list matches them.
-      current.origin = (seen & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
-      seen |= ORIGIN;
+      // Two values are joined into one that is no valid origin, so no allow-list matches it.
+      current.origin = (seenHeaders & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
+      seenHeaders |= ORIGIN;
       break;
     case 'content-type':
       current.contentType = value;
@@ -135,7 +135,7 @@ function takeHeader(name: string, value: string): void {
       request.lastEventId = value;
       break;
     case 'traceparent':
-      // Two are treated as none: the parent span would be ambiguous.
+      // Two headers count as none: it would be unclear which parent span is meant.
       request.traceparent = request.traceparent === '' ? value : 'ambiguous';
       break;
     case 'tracestate':

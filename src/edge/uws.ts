@@ -1,6 +1,5 @@
-// The only module that loads uWebSockets.js, a native binary for certain Node.js versions that is not in the npm registry under
-// its own name: when it does not load, the error says why and exactly what to do.
-
+// The only module that loads uWebSockets.js, a native binary for certain Node.js versions that is not in the npm registry under its own
+// name. If it does not load, the error says why and exactly what to do.
 import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
 import type { HttpLibrary, HttpRouter } from './http-library.js';
@@ -9,21 +8,21 @@ type Uws = typeof uWebSockets;
 
 const require = createRequire(import.meta.url);
 
-/** A setting that the package's types omit. Some builds of the library have it only on their default export. */
+/** The library's `_cfg`, which its types omit. Some builds have it only on their default export. */
 interface Configurable {
   _cfg?(setting: 'silent'): void;
   readonly default?: Configurable;
 }
 
-/** How much of one load error's text is reported. */
+/** Characters of a load error's text that are reported. */
 const CAUSE_CHARS_MAX = 300;
 
 /** Loads the library and stops it from announcing itself in a response header. Rejects with a message for an operator. */
 export async function loadUws(): Promise<Uws> {
   try {
     const uws = await findUws();
-    const named = uws as Configurable;
-    (named._cfg === undefined ? named.default : named)?._cfg?.('silent');
+    const exports = uws as Configurable;
+    (exports._cfg === undefined ? exports.default : exports)?._cfg?.('silent');
     return uws;
   } catch (cause) {
     throw new Error(
@@ -36,8 +35,8 @@ export async function loadUws(): Promise<Uws> {
 }
 
 /**
- * A build that supports `require` must be loaded that way: `import` would see only part of its exports, and would end the process if
- * the build does not load. The build that the program ships with supports `import` only.
+ * A build that supports `require` must be loaded with it: `import` would find only some of its exports, and would end the process if the
+ * build does not load. The build that is shipped with the program supports only `import`.
  */
 async function findUws(): Promise<Uws> {
   try {
@@ -49,21 +48,21 @@ async function findUws(): Promise<Uws> {
 }
 
 /**
- * The informative line of a load error, such as `GLIBC_2.38 not found`: loaders put it into the error's cause or, like this package,
- * into the last paragraph, after text that is the same for every cause.
+ * The informative line of a load error, such as `GLIBC_2.38 not found`. It is in the error's cause or, for this package, in the last
+ * paragraph of the message, behind text that is always the same.
  */
 export function causeInWords(error: unknown): string {
-  const words: string[] = [];
-  for (let one = error, depth = 0; one instanceof Error && depth < 3; one = one.cause, depth++) {
-    words.push(
-      one.message
+  const lines: string[] = [];
+  for (let current = error, depth = 0; current instanceof Error && depth < 3; current = current.cause, depth++) {
+    lines.push(
+      current.message
         .split('\n\n')
         .at(-1)
         ?.split('\n')[0]
         ?.replace(/^Error: /, '') ?? '',
     );
   }
-  const text = words.length > 0 ? words.join(': ') : String(error);
+  const text = lines.length > 0 ? lines.join(': ') : String(error);
   return text.replace(/\.$/, '').slice(0, CAUSE_CHARS_MAX);
 }
 
