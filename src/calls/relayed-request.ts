@@ -217,7 +217,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else if (!this.tryKeep(bytes)) {
-      upstream.hear(message.method);
+      upstream.noteListChange(message.method);
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
       if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;

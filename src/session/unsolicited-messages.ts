@@ -160,7 +160,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
     const isAskedFor = CHANGES.has(message.method) || message.method === 'notifications/resources/updated';
     const untagged = isAskedFor ? untaggedNotification(bytes, message) : undefined;
     const read = untagged && readBackendMessage(untagged);
-    if (read === undefined || untagged === undefined) this.#upstream.hear(message.method);
+    if (read === undefined || untagged === undefined) this.#upstream.noteListChange(message.method);
     else this.#listener.onMessage(this.#upstream, this.metadata, untagged, read);
   }
 }
@@ -372,7 +372,7 @@ export class UnsolicitedMessages {
 
   onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
-    upstream.hear(message.method);
+    upstream.noteListChange(message.method);
     if (message.kind === 'request') backendRequests.ask(this.#askedBy(upstream), upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);

@@ -8,11 +8,12 @@ import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { Credentials } from '../credentials/index.js';
 
-// The JSON-RPC ids of the gateway's own requests to backends. An id is never used twice in an upstream session (S32), whichever process
-// continues it: hence a random prefix for each process. Cold path: a few ids per session.
-
 const PREFIX_BYTES = 6;
 
+/**
+ * The JSON-RPC ids of the gateway's own requests to backends. An id is never used twice in an upstream session (S32), whichever process
+ * continues it: hence a random prefix for each process. Cold path: a few ids per session.
+ */
 export class OwnRequestIds {
   /** A string, so that it is unlikely to equal an id that a caller has chosen. */
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;

@@ -82,9 +82,6 @@ class SilenceLedger {
   }
 }
 
-// What a relay knows about reaching one URL of a backend, shared by all sessions that use it: its origin's circuit, whether `initialize` is
-// answered there, and which era of MCP it speaks. Nothing else of the backend's answers is kept: they concern only the caller who got them.
-
 /** The headers of every request with a body: name, value, … */
 export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['content-type', 'application/json'],
@@ -97,6 +94,10 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
  */
 export const ERA_KNOWN_MS = 600_000;
 
+/**
+ * What a relay knows about reaching one URL of a backend, shared by all sessions that use it: its origin's circuit, whether `initialize` is
+ * answered there, and which era of MCP it speaks. Nothing else of the backend's answers is kept: they concern only the caller who got them.
+ */
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http-client/request-bytes.ts). */

@@ -18,14 +18,15 @@ import {
 import type { RequestPlan } from './request-plan.js';
 import { Backoff, limits } from '../../shared/index.js';
 
-// When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
-// with a growing delay, and from the last complete event.
-
 /** Shortest `retry` of a backend that is honored, so that streams that keep ending cause no busy loop. A shorter one is raised to this. */
 export const BACKEND_RETRY_MS_MIN = 100;
 /** Longest `retry` of a backend that is honored. A longer one is reduced to this. */
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
+/**
+ * When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
+ * with a growing delay, and from the last complete event.
+ */
 export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;

@@ -28,9 +28,6 @@ export function hashOfIntroduction(
   return hash.update(capabilities).update(clientInfo).digest('base64');
 }
 
-// The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
-// would hold a block of memory for a few hundred bytes. Cold path: once per session.
-
 /**
  * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond that, the oldest are
  * no longer shared with new sessions; sessions that have one keep it.
@@ -39,6 +36,10 @@ export const INTRODUCTIONS_KNOWN_MAX = 256;
 /** Bytes of an introduction (`clientInfo` and `capabilities`) that sessions may share. Of a larger one, each session has its own copy. */
 export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
 
+/**
+ * The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
+ * would hold a block of memory for a few hundred bytes. Cold path: once per session.
+ */
 export class Introductions {
   readonly #known = new RecentMap<ClientIntroduction>(
     INTRODUCTIONS_KNOWN_MAX,

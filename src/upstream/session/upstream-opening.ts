@@ -208,18 +208,18 @@ export abstract class UpstreamOpening implements Redirection {
   #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.#backend.obstacle, true));
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
-    if (credentialFault !== undefined) return this.#refused(credentialFault);
+    if (credentialFault !== undefined) return this.#reportUnavailable(credentialFault);
     const { circuit } = this.endpoint;
     if (circuit.fault !== undefined) {
       circuit.onNeeded();
-      return this.#refused(circuit.fault);
+      return this.#reportUnavailable(circuit.fault);
     }
     if (this.#state === 'open' || this.#state === 'opening') return undefined;
     const nowMs = this.context.nowMs();
     if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
     const admission = this.endpoint.admit(this.subject, nowMs);
     this.#isTrial = admission === 'trial';
-    return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
+    return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
   }
 
   /** The backend can never be reached as configured: reported once per session. */
@@ -232,7 +232,8 @@ export abstract class UpstreamOpening implements Redirection {
     return fault;
   }
 
-  #refused(fault: UpstreamFault): UpstreamFault {
+  /** Logs why the backend is unavailable, unless the session is open. @returns the same fault. */
+  #reportUnavailable(fault: UpstreamFault): UpstreamFault {
     if (this.#state !== 'open') this.context.log.onUnavailable(this.#backend, fault);
     return fault;
   }

@@ -407,8 +407,8 @@ export class UpstreamSession extends UpstreamOpening {
     this.#dropRecord();
   }
 
-  /** The backend has sent this notification or request. Hot path. */
-  hear(method: string): void {
+  /** A message of the backend has this method: reports that a list has changed, if it says so. Hot path. */
+  noteListChange(method: string): void {
     if (!method.endsWith('/list_changed')) return;
     this.context.onChanged?.(this.backend, method);
     this.owner?.onListChanged(method);
@@ -482,14 +482,14 @@ export class UpstreamSession extends UpstreamOpening {
     this.#stream = stream;
     const lost = this.record ?? record;
     stream.owner = {
-      onUnheard: (bytes, message) => this.#hearUnheard(bytes, message),
-      onUnasked: (bytes, message) => this.answer(bytes, message, metadata),
+      onWithoutListener: (bytes, message) => this.#onWithoutListener(bytes, message),
+      onWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
   }
 
-  #hearUnheard(bytes: Buffer, message: BackendMessage): boolean {
-    this.hear(message.method);
+  #onWithoutListener(bytes: Buffer, message: BackendMessage): boolean {
+    this.noteListChange(message.method);
     return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
   }
 

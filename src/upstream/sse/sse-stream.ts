@@ -56,9 +56,9 @@ interface SseStreamOwner {
   /** The server has sent its `endpoint` event; called once. @param cookies the `set-cookie` lines of its response. */
   onEndpoint?(cookies: string): void;
   /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */
-  onUnheard?(bytes: Buffer, message: BackendMessage): boolean;
+  onWithoutListener?(bytes: Buffer, message: BackendMessage): boolean;
   /** The server has sent a request, and no client can be asked. */
-  onUnasked?(bytes: Buffer, message: BackendMessage): void;
+  onWithoutClient?(bytes: Buffer, message: BackendMessage): void;
   /** The stream has ended without `close`. Called before the waiting calls are failed. */
   onLost(fault: UpstreamFault): void;
 }
@@ -293,12 +293,12 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     const isForListener = data.length <= limits.backendStreamEventBytesMax;
     if (this.#listener !== undefined && isForListener) return this.#listener.onData(encodeEvent(data));
     if (this.#listener === undefined) {
-      if (this.owner.onUnheard?.(data, message) === true) return;
+      if (this.owner.onWithoutListener?.(data, message) === true) return;
       const [onlyReader] = this.#waiting.values();
       // With several requests in flight it is unknown which one the message belongs to.
       if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
     }
-    if (message.kind === 'request') this.owner.onUnasked?.(data, message);
+    if (message.kind === 'request') this.owner.onWithoutClient?.(data, message);
   }
 
   /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */

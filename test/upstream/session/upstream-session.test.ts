@@ -725,10 +725,11 @@ t.test('every request says on whose behalf it is sent', async (t) => {
 
 t.test('a backend’s notice that a list has changed is passed on, and no other', async (t) => {
   const scene = sceneIn(t, 'open');
-  scene.session.hear('notifications/tools/list_changed');
+  scene.session.noteListChange('notifications/tools/list_changed');
   const heard: string[] = [];
   scene.context.onChanged = (_backend, method) => heard.push(method);
-  for (const method of ['notifications/message', 'notifications/tools/list_changed']) scene.session.hear(method);
+  for (const method of ['notifications/message', 'notifications/tools/list_changed'])
+    scene.session.noteListChange(method);
   t.same(heard, ['notifications/tools/list_changed']);
 });
 

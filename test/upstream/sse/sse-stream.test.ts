@@ -33,7 +33,7 @@ class Scene {
       { subject: 'alice', target, endpoint, headers: [], isUnauthorizedFault: hasCredentials },
       {
         onEndpoint: () => this.told.push('owner: named'),
-        onUnasked: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
+        onWithoutClient: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
         onLost: ({ kind }) => this.told.push(`owner: ${kind}`),
       },
     );
