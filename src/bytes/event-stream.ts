@@ -54,7 +54,7 @@ export class EventStreamParser {
   /** The beginning of a line cut off by the end of the last chunk. */
   readonly #line: BodyCollector;
 
-  #event = '';
+  #eventName = '';
   /** The id of the current event, or else of the last one; it takes effect once the event is complete. */
   #eventId = '';
   #lastEventId = '';
@@ -215,7 +215,7 @@ export class EventStreamParser {
   }
 
   #onEventName(bytes: Buffer, start: number, end: number): void {
-    this.#event = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, shortEnd(start, end));
+    this.#eventName = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, shortEnd(start, end));
   }
 
   #onId(bytes: Buffer, start: number, end: number): void {
@@ -238,11 +238,11 @@ export class EventStreamParser {
 
   #dispatch(): void {
     const data = this.#data.length === 0 ? this.#held : this.#data.take();
-    const event = this.#event;
+    const event = this.#eventName;
     this.#lastEventId = this.#eventId;
     this.#held = NO_BYTES;
     this.#dataLines = 0;
-    this.#event = '';
+    this.#eventName = '';
     if (this.#takenBytes > 0) {
       this.#takenBytes = 0;
       this.#taker?.onEnd();

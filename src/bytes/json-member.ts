@@ -264,8 +264,6 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('utf8', start + 1, end - 1);
 }
 
-// Reads one member of a small JSON object by its name, where values are read too rarely to justify a dedicated reader. Cold path.
-
 const scanner = new JsonScanner();
 
 /** From `start` up to `end`, quotes included. */
@@ -275,7 +273,7 @@ interface TokenSpan {
 }
 
 /**
- * The offsets of the string member with this name in an object.
+ * The offsets of the string member with this name in a small object. Cold path.
  * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
  */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
