@@ -191,10 +191,10 @@ export class RedisRecords implements RecordStore {
       args.push(String(list), key, isLogged ? '1' : '0', encodeOptional(expected), encodeOptional(value));
     }
     const isAnyLogged = changes.some(({ isLogged }) => isLogged === true);
-    const log = isAnyLogged ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
-    const head = [String(changes.length), isAnyLogged ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
-    const all = [...keys, ...lists, ...log];
-    const script = [SWAP_SCRIPT, all.length, ...all, ...head, ...args] as const;
+    const logKeys = isAnyLogged ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
+    const firstArgs = [String(changes.length), isAnyLogged ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
+    const allKeys = [...keys, ...lists, ...logKeys];
+    const script = [SWAP_SCRIPT, allKeys.length, ...allKeys, ...firstArgs, ...args] as const;
     return (await this.#run((redis) => redis.call('EVAL', ...script), keys[0])) === 1;
   }
 
