@@ -166,7 +166,7 @@ function describeRedirect(location: string, from: UpstreamTarget): string {
   return redirectText(location, from, (_path, slash) => ({ sameOrigin: SAME_ORIGIN_TEXTS[slash], overTls: 'https' }));
 }
 
-/** Characters by which the path that a backend redirects to, which each session keeps, may be longer than the configured one. */
+/** Characters by which a redirect may lengthen the configured path; each session keeps the new path. */
 const MOVED_CHARS_MAX = 1_024;
 
 /**
