@@ -129,7 +129,7 @@ const jsonByBits = new Map<number, string>();
 
 /**
  * The capabilities in the result of `initialize`, as JSON; serialized once for each combination of bits that occurs.
- * @param extensions `extensions` as JSON, like `experimental`; `''` for none.
+ * @param extensions the member as JSON, like `experimental`; `''` for none.
  */
 export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
   const hasTasks = (bits & capability.tasksExtension) !== 0;

@@ -78,8 +78,8 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   const refusal = versionRefusalOf(named, LATEST_PROTOCOL_VERSION);
   if (LATER_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
   if (named.length > 0) return refusal;
-  const isUnknown = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
-  return isUnknown ? { kind: 'initialize-unknown' } : undefined;
+  const lacksInitialize = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
+  return lacksInitialize ? { kind: 'initialize-unknown' } : undefined;
 }
 
 /**
