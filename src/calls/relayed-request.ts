@@ -382,7 +382,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const silenceMs = silenceMsMax(message.method, context.options);
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
     // Only what was asked in the upstream session in which the request goes out now excuses silence.
-    this.#isExcused = session.isAskedUnasked(upstream);
+    this.#isExcused = session.awaitsClientAnswer(upstream);
     if (this.#isExcused) this.#countSilence();
   }
 

@@ -249,7 +249,7 @@ const TOKEN_BYTES_TIMES = 8;
 
 /** Finds the backends that list a name or `ui:` URI without a prefix: a page of an app uses those of its own server. */
 interface AppNames {
-  withApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
+  backendsOfApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }
 
 /** @param apps asked for names and `ui:` URIs that have no backend's prefix. */
@@ -272,7 +272,7 @@ export function readTarget(
   const routed = isUri ? routeUri(virtualHost, text) : nameRoute(rules, virtualHost, text);
   const byApps =
     routed === undefined && apps !== undefined
-      ? routesByApps(rules, apps.withApp(virtualHost, text), text, isUri)
+      ? routesByApps(rules, apps.backendsOfApp(virtualHost, text), text, isUri)
       : NO_ROUTES;
   if (byApps.length > 1) {
     const owners = byApps.map(({ backend }) => backend.name).join(', ');

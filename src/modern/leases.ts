@@ -120,7 +120,7 @@ export class Leases {
     lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
     if (listeners !== undefined) lease.setListeners(listeners);
-    else if (lease.offersAnything) lease.hear();
+    else if (lease.acceptsRequests) lease.hear();
     // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
     this.#bySubject.set(subject, leases);

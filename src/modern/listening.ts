@@ -165,7 +165,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
     this.#patience = undefined;
     const { filter, exchange, session, caller } = this.#plan;
     for (const name of caller.virtualHost.backends.keys())
-      if (session.upstreams.open(name) === undefined) session.upstreams.news.onMissing(name);
+      if (session.upstreams.open(name) === undefined) session.upstreams.listNews.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isHeard(change));
     const unhonoured = this.#unhonouredUris;
     const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));

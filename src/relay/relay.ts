@@ -225,7 +225,7 @@ export class Relay {
     const endMs = deadlines.nowMs() + withinMs;
     // With very many sessions, `releaseAll` uses up part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll(isKept));
-    const count = await farewells.say(deadlines, Math.max(0, endMs - deadlines.nowMs()));
+    const count = await farewells.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();

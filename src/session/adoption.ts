@@ -13,8 +13,8 @@ export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
-  /** By session and owner: a caller that asks for another's session does not wait together with that one's requests. */
-  readonly #underWay = new Map<string, Promise<Found>>();
+  /** Look-ups in progress, by session and owner: a caller that names another's session does not share the owner's look-up. */
+  readonly #lookUps = new Map<string, Promise<Found>>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
     this.#directory = directory;
@@ -28,7 +28,7 @@ export class Adoption {
    * @param onFound called once, perhaps synchronously.
    */
   find(sessionId: string, caller: Caller, present: Session | undefined, onFound: (found: Found) => void): void {
-    const found = present === undefined ? this.#lookUp(sessionId, caller) : settled(present);
+    const found = present === undefined ? this.#lookUp(sessionId, caller) : whenSettled(present);
     if (!(found instanceof Promise)) return onFound(found);
     // A waiting request is held in memory, so it counts as a request in flight.
     const account = this.#accounts.of(caller.subject);
@@ -48,16 +48,16 @@ export class Adoption {
     if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
     const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
-    const underWay = this.#underWay.get(key);
+    const underWay = this.#lookUps.get(key);
     if (underWay !== undefined) return underWay;
     const lookUp = this.#directory.find(sessionId, owner);
     if (!(lookUp instanceof Promise)) return this.#adopt(sessionId, caller, lookUp);
     const adopted = lookUp.then((outcome) => {
-      this.#underWay.delete(key);
+      this.#lookUps.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
-      return found instanceof Session && found.entry?.isStale === true ? settled(found) : found;
+      return found instanceof Session && found.entry?.isStale === true ? whenSettled(found) : found;
     });
-    this.#underWay.set(key, adopted);
+    this.#lookUps.set(key, adopted);
     return adopted;
   }
 
@@ -67,17 +67,17 @@ export class Adoption {
     const { protocolVersion, clientInfo, capabilities } = found.record;
     const account = this.#accounts.of(subject);
     const introduction = { clientInfo, capabilities };
-    const begun = { id: sessionId, ...found };
-    const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
+    const adopted = { id: sessionId, ...found };
+    const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, adopted });
     if (!(session instanceof Session)) return session;
-    // Tells other machines that the session is in use here. If it is not listed yet, the write before the first response tells them.
+    // Tells other machines that this process uses the session. A process that is not listed yet tells them when it writes the record.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }
 }
 
-/** Before the next request is served, any process that may end the session must know that it is here. */
-async function settled(session: Session): Promise<Session> {
+/** Waits until any process that may end the session knows that this process has it. */
+async function whenSettled(session: Session): Promise<Session> {
   await session.entry?.settle();
   return session;
 }

@@ -9,14 +9,14 @@ import { grantByEntries } from '../lists/index.js';
 import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';
 
-/** The part of a session that decides what its client may be told. */
+/** What is needed of a session to know which notifications its client may get. */
 export interface NotifiedSession {
   readonly madeSubscriptions: Subscriptions | undefined;
   taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined;
 }
 
 /**
- * @param isOwnProgress whether progress, if it is that, comes under a token of the client's own.
+ * @param isOwnProgress for a progress notification: whether its token is one that the client itself chose.
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(
@@ -30,7 +30,7 @@ export function clientsNotification(
   switch (message.method) {
     case 'notifications/resources/updated':
       return withCallersUri(session, upstream.backend, tasks, bytes, message);
-    // A call's progress token stays valid for as long as the task that the call has become, on whatever stream.
+    // If a call has become a task, its progress token stays valid as long as the task, on any stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
       return withCallersTask(tasks, taskPlace.related, bytes, message);
@@ -51,7 +51,7 @@ function withCallersTask(
   return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
 }
 
-/** @returns `undefined` when the message is about a task whose id callers would take for another backend's. */
+/** @returns `undefined` when the message is about a task that callers cannot name: its id would lead to another backend. */
 function taskEdits(
   tasks: TaskOwnership | undefined,
   places: number,
@@ -72,14 +72,14 @@ function withCallersUri(
   const span = paramsStart === -1 ? undefined : findStringMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
   if (span === undefined) return undefined;
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
-  if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
+  if (!mayKnowOf(session, backend, stringValue(bytes, start, end))) return undefined;
   const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
   const edits = taskEdits(tasks, taskPlace.related, bytes, message);
   return edits && partsOf(bytes, [uriEdit, ...edits]);
 }
 
-/** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed, but not its parts. */
-function mayHearOf(session: NotifiedSession, backend: CompiledBackend, uri: string): boolean {
+/** Whether the client may know that the resource exists: it may read the resource, or has subscribed to exactly this URI. */
+function mayKnowOf(session: NotifiedSession, backend: CompiledBackend, uri: string): boolean {
   // No list has a URI this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);

@@ -1,6 +1,6 @@
 // Checks sessions with an open client stream against the current config from time to time: otherwise only a request brings a newer
 // config, and a listening client may send none. A `subscriptions/listen` is told which lists have changed, and ends, so that its client
-// listens again and hears what the new config allows. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
+// listens again and hears what the new config allows. One deadline serves all; a few configs are read at once, in turns. Cold path.
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CurrentHost, ReadHost } from '../user-config/index.js';
@@ -8,12 +8,12 @@ import type { Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
 
 /**
- * Interval at which an open `subscriptions/listen` or session's stream compares its user config with the current one. After that, if it
- * changed, the former ends, and its client listens again; for the latter, the session adopts the new config.
+ * Interval at which the user configs of sessions with an open client stream are read. If a config has changed, a `subscriptions/listen`
+ * ends, so that its client listens again, and the session of any other stream applies the new config.
  */
 export const LISTEN_CONFIG_MS = 10_000;
 
-/** User configs that are read at once for sessions' streams, per worker. Beyond that, the next one follows when one is read. */
+/** User configs that are read at once for open client streams, per worker. Beyond that, each is read when another has been read. */
 export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
 type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'applyConfig' | 'endStream'>;
@@ -21,7 +21,7 @@ type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | '
 export class ConfigRounds {
   readonly #readHost: ReadHost;
   readonly #round: Deadline;
-  /** Sessions by their clients' GETs, as long as those are open. */
+  /** Sessions by the exchange that is the client's open stream: a GET, or the POST of a `subscriptions/listen`. */
   readonly #listening = new Map<Exchange, ListeningSession>();
   #isRunning = false;
   #turnEndMs = 0;
@@ -32,12 +32,12 @@ export class ConfigRounds {
     this.#round.cancel();
   }
 
-  /** How many GETs are open. */
+  /** How many client streams are open. */
   get count(): number {
     return this.#listening.size;
   }
 
-  /** @param exchange the client's GET, not yet answered. */
+  /** @param exchange the client's GET or `subscriptions/listen`, still open. */
   add(session: ListeningSession, exchange: Exchange): void {
     if (exchange.isAborted) return;
     this.#listening.set(exchange, session);
@@ -50,13 +50,13 @@ export class ConfigRounds {
   async #goRound(): Promise<void> {
     this.#turnEndMs = performance.now() + limits.turnMs;
     const left = [...this.#listening].values();
-    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#lookAtNext(left)));
+    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#checkNext(left)));
     this.#isRunning = this.#listening.size > 0;
     if (this.#isRunning) this.#round.restart();
   }
 
-  /** One of several concurrent loops that share the iterator. */
-  async #lookAtNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
+  /** One of several concurrent loops that take sessions from the same iterator. */
+  async #checkNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {
         const { subject, virtualHostId } = session.identity;
@@ -70,7 +70,7 @@ export class ConfigRounds {
 
   #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
     if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
-    // The client's next GET is refused, as any request would be, unless it may use the virtual host again by then.
+    // The client's next GET is refused, as any request would be, unless the client may use the virtual host again by then.
     if (host === 'gone') session.endStream(false);
     else if (host !== session.virtualHost) {
       session.applyConfig(host, exchange.request);

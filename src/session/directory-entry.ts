@@ -3,7 +3,7 @@
 // and then writes its own. Cold path: a few times per session.
 //
 //   opening ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
-//   opening ── made of what is written ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
+//   opening ── restored from a record ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
 //   opening, resting, writing, reading ── the session ends, or lives on elsewhere ──> over
 //
 // In any state, another process may have changed the record: it is read before the next request is served, and before the next write.
@@ -28,7 +28,7 @@ export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
 /** Processes that a record names as holders of the session, to be told of its end. Beyond that, the oldest is dropped when one is added. */
 const SESSION_LISTENERS_MAX = 64;
 
-/** The part of a session that its record covers. */
+/** What a directory entry needs of its session. */
 interface RecordedSession {
   readonly identity: SessionIdentity;
   /** The current record. @param listeners processes that have the session. */
@@ -42,8 +42,8 @@ interface RecordedSession {
 }
 
 /**
- * How many times in a row other processes may overtake a write, or a read, before the next change, renewal or request is waited for: a
- * stored record that cannot be read would overtake every write.
+ * Reads and writes in a row that other processes may overtake. After that, the entry waits for the next change, renewal or request: a
+ * stored record that cannot be opened would overtake every write.
  */
 const TRIES_MAX = 8;
 
@@ -72,37 +72,37 @@ export class DirectoryEntry implements SessionWatcher {
   #isOutdated = false;
   /** Whether the next request waits until changes by other processes have been read, and the record lists this process. */
   isStale = false;
-  /** Whether the session was used since its entry last had its turn to be renewed; `quiet`: nor in the round before. */
+  /** Whether the session was used since its last turn to be renewed; `quiet`: neither since then nor in the round before it. */
   #use: 'used' | 'unused' | 'quiet' = 'used';
   /** The write in progress. */
-  #written: Promise<void> | undefined;
-  /** Those who wait until the session is up to date and the record lists this process, or that has failed. */
+  #writeUnderWay: Promise<void> | undefined;
+  /** Called when the session is up to date and the record lists this process, or when that has failed. */
   #waiting: (() => void)[] = [];
-  /** The processes that the record lists: they are told when the session changes or ends. */
+  /** The processes that the record lists: they are told when the session ends, and are sent its notices. */
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
   wasShared: boolean;
 
   /**
-   * @param begun the record that the session was made from; `undefined` for a new session.
+   * @param adopted the record that the session was made from; `undefined` for a new session.
    */
   constructor(
     directory: SessionDirectory,
     session: RecordedSession,
     events: EntryEvents,
-    begun?: Pick<FoundSession, 'version' | 'isStale' | 'record'>,
+    adopted?: Pick<FoundSession, 'version' | 'isStale' | 'record'>,
   ) {
     this.#directory = directory;
     this.#session = session;
     this.#events = events;
-    this.#version = begun?.version ?? 0;
-    this.#setBase(begun?.record.upstreams ?? []);
-    this.#listeners = begun?.record.listeners ?? [];
-    if (begun !== undefined) this.#transition(['opening'], 'resting');
-    this.wasShared = begun !== undefined;
+    this.#version = adopted?.version ?? 0;
+    this.#setBase(adopted?.record.upstreams ?? []);
+    this.#listeners = adopted?.record.listeners ?? [];
+    if (adopted !== undefined) this.#transition(['opening'], 'resting');
+    this.wasShared = adopted !== undefined;
     directory.watch(session.identity.id, this);
-    if (begun?.isStale === true) this.onChangedElsewhere();
-    this.isStale ||= begun !== undefined && !this.isListed;
+    if (adopted?.isStale === true) this.onChangedElsewhere();
+    this.isStale ||= adopted !== undefined && !this.isListed;
   }
 
   /** Whether the record lists this process; true where processes cannot be listed. */
@@ -151,7 +151,7 @@ export class DirectoryEntry implements SessionWatcher {
 
   /** A request has come. Hot path. */
   onUsed(): void {
-    // Tells other machines at once that the session is in use again; as long as it stays in use, its turns tell them.
+    // Tells other machines at once that the session is in use again; while it stays in use, the renewals in its turns tell them.
     if (this.#use === 'quiet') this.renew();
     this.#use = 'used';
   }
@@ -186,7 +186,7 @@ export class DirectoryEntry implements SessionWatcher {
     return settled;
   }
 
-  /** Lets go of the record: the session continues in another process, or in its record alone. */
+  /** No longer writes or watches the record: another process continues the session, or may continue it from the record. */
   letGo(): void {
     if (this.#transition(['opening', 'resting', 'writing', 'reading'], 'over'))
       this.#directory.unwatch(this.#session.identity.id);
@@ -204,7 +204,7 @@ export class DirectoryEntry implements SessionWatcher {
       wasShared: this.wasShared,
       listeners: this.#listeners,
     });
-    const removed = this.#directory.remove(identity.id, identity, this.#written?.then(known) ?? known());
+    const removed = this.#directory.remove(identity.id, identity, this.#writeUnderWay?.then(known) ?? known());
     return this.#directory.isShared ? removed : undefined;
   }
 
@@ -223,15 +223,15 @@ export class DirectoryEntry implements SessionWatcher {
     if (isRenewedElsewhere) await this.settle();
     if (this.#state === 'over' || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
-    // If the directory cannot tell and no renewal by another process was seen, nobody else has the session.
+    // If the directory cannot tell and no renewal by another process was seen, no other process is assumed to have the session.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
   }
 
-  /** For `SessionDirectory`. */
+  /** For `SessionDirectory`: another process has changed the record, or may have. */
   onChangedElsewhere(): void {
     this.wasShared = true;
     this.#isOutdated = this.isStale = true;
-    // Also called when the store is back.
+    // Also called when the store is reachable again: a write that failed is repeated.
     if (this.#isDirty) this.#goOn();
   }
 
@@ -255,7 +255,7 @@ export class DirectoryEntry implements SessionWatcher {
     for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  /** The record is not there any more, or not as it was. Further requests wait for the next read, too. */
+  /** A renewal has found no record. Further requests wait until the record has been read or written again. */
   #onGone(): void {
     this.#isOutdated = this.isStale = true;
     void this.settle();
@@ -270,7 +270,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
   }
 
-  /** Nothing that requests wait for is done before the next change, renewal or request. */
+  /** Nothing more is read or written before the next change, renewal or request, so the waiting requests go on. */
   #rest(): void {
     this.isStale = this.#isOutdated;
     this.#endWaiting();
@@ -278,22 +278,22 @@ export class DirectoryEntry implements SessionWatcher {
 
   #write(): void {
     const { identity } = this.#session;
-    const record = this.#session.record(this.#listenersNow());
+    const record = this.#session.record(this.#nextListeners());
     this.#transition(['opening', 'resting'], 'writing');
     this.#isDirty = false;
     const write = this.#directory.write(identity.id, identity, record, this.#version);
-    this.#written = write.then((outcome) => this.#onWritten(outcome, record));
+    this.#writeUnderWay = write.then((outcome) => this.#onWritten(outcome, record));
   }
 
   /** The listeners for the next record, including this process; `undefined` if there are none. */
-  #listenersNow(): readonly string[] | undefined {
+  #nextListeners(): readonly string[] | undefined {
     const { listener } = this.#directory;
     if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
     return [...this.#listeners.slice(1 - SESSION_LISTENERS_MAX), listener];
   }
 
   #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {
-    this.#written = undefined;
+    this.#writeUnderWay = undefined;
     this.#transition(['writing'], 'resting');
     if (outcome === 'written') {
       this.#version += 1;
@@ -305,14 +305,14 @@ export class DirectoryEntry implements SessionWatcher {
       this.#triesLeft -= 1;
     }
     // The successor of this process has written or ended the session: upstream sessions opened here are lost with this process.
-    if (outcome === 'overtaken' && this.#isSucceeded) return this.letGo();
+    if (outcome === 'overtaken' && this.#hasSuccessor) return this.letGo();
     if (outcome === 'overtaken' && this.#triesLeft > 0) this.#isOutdated = this.isStale = true;
     // What could not be written is tried again at once only if the store has been back since.
     if (this.#state === 'over' || (outcome === 'failed' && !this.#isOutdated)) this.#rest();
     else this.#goOn();
   }
 
-  get #isSucceeded(): boolean {
+  get #hasSuccessor(): boolean {
     return this.#directory.isRetired && !this.#directory.isShared;
   }
 
@@ -326,9 +326,9 @@ export class DirectoryEntry implements SessionWatcher {
 
   #onRead(found: LookUp): void {
     if (found === 'ended') return this.#events.onEnded();
-    if (found === 'unknown' && this.#isSucceeded) return this.letGo();
+    if (found === 'unknown' && this.#hasSuccessor) return this.letGo();
     const isRead = found !== 'failed' && found !== 'full';
-    // Still reading, so that what is taken over does not count as a change to be written.
+    // The state is still `reading`, so that what is taken over does not count as a change to be written.
     if (isRead) this.#takeOver(found);
     this.#transition(['reading'], 'resting');
     // If the read has failed, the session continues in the state that this process knows.
@@ -357,7 +357,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#directory.isShared) this.#base = upstreams;
   }
 
-  /** The one writer of the state. */
+  /** The only method that sets the state. @returns whether the state was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

@@ -6,17 +6,17 @@ import type { UpstreamSession } from '../upstream/index.js';
 import { NO_METADATA } from '../http-client/index.js';
 
 /**
- * Such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one. Beyond that, further
- * ones wait for their turn.
+ * Farewells to one origin in progress at once: fewer than an origin's limit of connections, so that none waits for a connection. Beyond
+ * that, further farewells wait for their turn.
  */
 export const FAREWELLS_PER_ORIGIN_MAX = 256;
 /**
- * Such notifications to one origin at the beginning, so that a silent origin does not delay the others. Beyond that, each answered one
- * allows one more, each unanswered one halves the number.
+ * Farewells to one origin in progress at once at the beginning, so that a silent origin does not delay the others. Each that is answered
+ * then allows one more, each that is not answered halves the number.
  */
 export const FAREWELLS_PER_ORIGIN_FIRST = 16;
 
-/** Notifications of backends in progress at once when all sessions end with the process. Beyond that, further ones wait for their turn. */
+/** Farewells in progress at once to all origins together. Beyond that, further farewells wait for their turn. */
 export const FAREWELLS_MAX = 2_048;
 
 export interface FarewellCount {
@@ -26,15 +26,15 @@ export interface FarewellCount {
   readonly untold: number;
 }
 
-/** What one origin is being told at once. */
+/** How many farewells to one origin are in progress, and how many may be. */
 interface Pace {
   underWayCount: number;
-  /** How many notices may be in flight: one more for each that was answered, halved for each that was not. */
+  /** One more after each farewell that was answered, half as many after each that was not. */
   underWayMax: number;
 }
 
 export class Farewells {
-  /** Those to be told of, by origin. An origin that is told of as many as it may be is held back. */
+  /** Upstream sessions whose backend is still to be told, by origin. An origin with as many farewells as it may have is held. */
   readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
   readonly #paces = new Map<string, Pace>();
   readonly #totalCount: number;
@@ -53,7 +53,7 @@ export class Farewells {
   }
 
   /** Sends the notices; called once. Resolves when every notice has ended, answered or not, or `withinMs` is over. */
-  async say(deadlines: DeadlineWheel, withinMs: number): Promise<FarewellCount> {
+  async sendAll(deadlines: DeadlineWheel, withinMs: number): Promise<FarewellCount> {
     await new Promise<void>((resolve) => {
       const deadline = deadlines.after(withinMs, () => this.#onOver?.());
       this.#onOver = () => {

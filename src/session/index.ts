@@ -8,7 +8,7 @@ export {
   mergeGreetings,
   openUpstreams,
   backendOfMethod,
-  backendsNotYetHeard,
+  backendsWithUnknownMethods,
   type OpeningMeans,
   openSession,
 } from './initialize.js';

@@ -90,8 +90,8 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens the upstream session of every backend, or of these; `done` gets those that are unavailable. A backend that takes longer than the patience
- * is still being opened in the background: the next request that needs it waits for that.
+ * Opens the upstream sessions with `backends`. A backend that takes longer than the patience is still being opened in the background:
+ * the next request that needs it waits for that. @param done called once, with the backends that are unavailable.
  */
 export function openUpstreams(
   context: UpstreamContext,
@@ -128,7 +128,7 @@ export function openUpstreams(
   });
 }
 
-/** What the available backends say about themselves, merged. */
+/** What the available backends declare in their `initialize` results, merged. */
 interface MergedGreeting {
   /** Bits of `capability`. */
   readonly capabilities: number;
@@ -150,17 +150,17 @@ export function mergeGreetings(
   for (const backend of virtualHost.backends.values()) {
     const { record, knownCapabilities = 0 } = session.upstreams.of(backend);
     if (record === undefined) {
-      session.upstreams.news.onMissing(backend.name);
+      session.upstreams.listNews.onMissing(backend.name);
       continue;
     }
     capabilities |= knownCapabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
   // Most backends have no instructions, and then opening a session should cost nothing extra.
-  const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
+  const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
   if (differing.length > 0) context.log.onExtensionsDiffering(virtualHost, differing);
-  return { capabilities, extensions, instructionsMember: said };
+  return { capabilities, extensions, instructionsMember: member };
 }
 
 /** The `initialize` result for the caller, as JSON. */
@@ -174,12 +174,12 @@ export function initializeResult(
   const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-  const told = capabilitiesJson(
+  const declared = capabilitiesJson(
     capabilities & ~capability.tasksExtension,
     extensions,
     experimentalJson(session.upstreams, virtualHost),
   );
-  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
+  return `{"protocolVersion":"${protocolVersion}","capabilities":${declared},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
 }
 
 const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });
@@ -190,8 +190,8 @@ const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSIO
 type Upstreams = Pick<SessionUpstreams, 'used'>;
 
 /**
- * The only backend that has the method, as far as is known; `undefined` if none or several have it. None whose config hides any of its
- * items: what a method outside the lists can reach is unknown.
+ * The only backend that has the method, as far as is known; `undefined` if none or several have it. A backend whose config hides some of
+ * its items does not count: what a method that MCP does not define can reach is unknown.
  */
 export function backendOfMethod(
   { upstreams, identity: { era } }: Pick<Session, 'upstreams' | 'identity'>,
@@ -199,7 +199,7 @@ export function backendOfMethod(
   method: string,
 ): CompiledBackend | undefined {
   const found = [...backends.values()].filter(
-    (backend) => !isLimited(backend) && namedOf(upstreams, backend).some((named) => hasMethod(named, method, era)),
+    (backend) => !isLimited(backend) && extrasOf(upstreams, backend).some((extra) => hasMethod(extra, method, era)),
   );
   return found.length === 1 ? found[0] : undefined;
 }
@@ -210,7 +210,7 @@ function hasMethod({ name, isExtension }: ExtraCapability, method: string, era: 
   return method.startsWith(`${name}/`) || method.startsWith(`${name.slice(name.lastIndexOf('/') + 1)}/`);
 }
 
-function namedOf(upstreams: Upstreams, { name }: CompiledBackend): readonly ExtraCapability[] {
+function extrasOf(upstreams: Upstreams, { name }: CompiledBackend): readonly ExtraCapability[] {
   return upstreams.used(name)?.named ?? [];
 }
 
@@ -218,7 +218,7 @@ function namedOf(upstreams: Upstreams, { name }: CompiledBackend): readonly Extr
 function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {
-    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+    for (const { name, value, isExtension } of extrasOf(upstreams, backend)) {
       // A name that two backends declare is left out: no request could say which of them it is for.
       if (!isExtension) byName.set(name, byName.has(name) ? undefined : value);
     }
@@ -237,9 +237,9 @@ interface MergedExtensions {
 function mergeExtensions(upstreams: Upstreams, { backends }: CompiledVirtualHost): MergedExtensions {
   const byName = new Map<string, string>();
   const differing = new Set<string>();
-  const naming = [...backends.values()].filter((backend) => namedOf(upstreams, backend).length > 0);
-  for (const backend of naming.sort((one, other) => (one.name < other.name ? -1 : 1))) {
-    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+  const declaring = [...backends.values()].filter((backend) => extrasOf(upstreams, backend).length > 0);
+  for (const backend of declaring.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    for (const { name, value, isExtension } of extrasOf(upstreams, backend)) {
       if (!isExtension) continue;
       if ((byName.get(name) ?? value) !== value) differing.add(name);
       if (!byName.has(name)) byName.set(name, value);
@@ -255,13 +255,13 @@ function membersJson(byName: ReadonlyMap<string, string | undefined>): string {
 }
 
 /** Backends that may have methods of their own: their config limits nothing, and their capabilities are not known in this session. */
-export function backendsNotYetHeard(
+export function backendsWithUnknownMethods(
   upstreams: Upstreams,
   { backends }: CompiledVirtualHost,
 ): ReadonlyMap<string, CompiledBackend> {
-  const isUnheard = (backend: CompiledBackend): boolean =>
+  const isUnknown = (backend: CompiledBackend): boolean =>
     !isLimited(backend) && upstreams.used(backend.name)?.knownCapabilities === undefined;
-  return new Map([...backends].filter(([, backend]) => isUnheard(backend)));
+  return new Map([...backends].filter(([, backend]) => isUnknown(backend)));
 }
 
 // `initialize`: makes a session, opens its upstream sessions, and then writes its record if there is a session directory. Only then

@@ -1,6 +1,6 @@
 // `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
-// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Requests of 2026-07-28 name a level
-// each, of which backends with sessions know nothing: they are told the lowest. Cold path.
+// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Each request of 2026-07-28 names
+// a level of its own; a backend with sessions has one level for all of them, and is set to the lowest. Cold path.
 import { capability, severityOf, type ClientMessage } from '../mcp/index.js';
 import { readStringMember } from '../bytes/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
@@ -42,8 +42,8 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
 }
 
 /**
- * For a request in a lease, which names a level of its own: the backends are told the lowest level that was named so far, and what a
- * request does not want of it is left out on its stream. Nobody waits for them.
+ * For a request in a lease, which names a level of its own: sets the backends to the lowest level named so far, without waiting for their
+ * answers. Log messages below a request's own level are left out of its stream.
  * @param level as JSON; a valid one.
  */
 export function lowerLogLevel(
@@ -56,11 +56,11 @@ export function lowerLogLevel(
   const params = Buffer.from(`{"level":${level.toString()}}`);
   if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
   session.logLevel = params;
-  tellBackends(context, session, virtualHost, request, () => undefined);
+  setBackendLevels(context, session, virtualHost, request, () => undefined);
 }
 
 /** Sends the session's level to every open backend. @param done called once for each backend: when it has answered, or is not asked. */
-function tellBackends(
+function setBackendLevels(
   context: UpstreamContext,
   session: Session,
   { backends }: CompiledVirtualHost,
@@ -88,7 +88,7 @@ class SettingLogLevel extends RequestInFlight {
   readonly isCancellable = false;
   readonly #context: UpstreamContext;
   readonly #plan: LogLevelPlan;
-  /** Backends that have not answered, or were not told yet. */
+  /** Backends that have not answered, or were not sent the level yet. */
   #pendingCount: number;
   #isDone = false;
 
@@ -103,7 +103,7 @@ class SettingLogLevel extends RequestInFlight {
   start(): void {
     const { session, virtualHost, exchange } = this.#plan;
     session.inFlight.begin(this);
-    tellBackends(this.#context, session, virtualHost, exchange.request, () => this.#settle());
+    setBackendLevels(this.#context, session, virtualHost, exchange.request, () => this.#settle());
   }
 
   cancel(): void {

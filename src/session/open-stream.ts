@@ -1,4 +1,4 @@
-// The client's GET: the rest of a call's stream (`last-event-id`), or the stream of the session. Cold path.
+// Answers the client's GET with the rest of a call's stream (named by `last-event-id`), or with the session stream. Cold path.
 import { encodeEventAfter, eventHeadText, idKey } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -15,11 +15,11 @@ export function openStream(session: Session, exchange: Exchange): void {
   // If an event stream brought no further event, clients would reconnect for ever; a 204 stops them.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
-  // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
+  // Events of a session stream that another process had are not kept here: the client receives what is sent from now on.
   const isOwn = id !== undefined && id.stream === session.streamKeeper?.sessionStreamNumber;
-  const heard = session.hear();
-  if (!(heard instanceof UnsolicitedMessages)) return refuse(exchange, heard);
-  heard.open(exchange, isOwn ? id.position : undefined);
+  const unsolicited = session.hear();
+  if (!(unsolicited instanceof UnsolicitedMessages)) return refuse(exchange, unsolicited);
+  unsolicited.open(exchange, isOwn ? id.position : undefined);
   tellPeersStreamOpened(session);
 }
 
@@ -39,14 +39,14 @@ function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done'
     return 'done';
   }
   const { request } = id;
-  // The call goes on elsewhere, so it is not lost: the id was never given to this client.
+  // The call is in flight on another stream, so its answer is not lost: this event id was never given to the client.
   if (request === undefined || session.inFlight.find(idKey(request.bytes, request.start, request.end))) return 'other';
-  sayLost(exchange, request);
+  answerLost(exchange, request);
   return 'done';
 }
 
-/** The event's id stops clients that come again after an error, with the last id that they have. */
-function sayLost(exchange: Exchange, request: IdSpan): void {
+/** Answers that the call's answer was not kept. The event's id makes the client stop if it reconnects with that id. */
+function answerLost(exchange: Exchange, request: IdSpan): void {
   if (exchange.isAborted) return exchange.reset();
   exchange.openStream();
   exchange.end(

@@ -30,14 +30,14 @@ export function sendLogLevel(
   ask(upstream, upstream.ownRequest(id, 'logging/setLevel', members), id, metadata, done);
 }
 
-/** The session is lost if the backend says so; any other answer, or none, shows nothing. */
+/** Pings the backend. If it answers that it does not know the session, the session is lost; any other outcome is ignored. */
 export function probeSession(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
   const id = context.ids.next();
   ask(upstream, upstream.ownRequest(id, 'ping'), id, metadata, () => undefined);
 }
 
-/** Repeats a subscription, or ends one, whatever comes of it. @param method `resources/subscribe` or `resources/unsubscribe`. */
-export function tellOfResource(
+/** Repeats or ends a subscription; the answer is ignored. @param method `resources/subscribe` or `resources/unsubscribe`. */
+export function sendSubscription(
   context: UpstreamContext,
   upstream: UpstreamSession,
   method: string,
@@ -62,7 +62,7 @@ function ask(
     onAnswer: done,
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
-      // What is sent again when the upstream session is reopened is not sent again here.
+      // Not sent again here: that happens when the upstream session is reopened.
       upstream.tryMarkLost(fault, sentIn);
       done();
     },

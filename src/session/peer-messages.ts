@@ -7,30 +7,30 @@ import type { Session } from './session.js';
 import { KIB, limits } from '../shared/index.js';
 import { idKey } from '../bytes/index.js';
 
-/** The client no longer wants an answer: the request is cancelled here, or wherever else it may be in flight. @param exchange of its notice. */
+/** Cancels a request here, or in the process where it is in flight. @param exchange that of the client's `notifications/cancelled`. */
 export function cancelRequest(session: Session, exchange: Exchange, message: ClientMessage): void {
   if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
   session.passBack(exchange.request);
   const { body, passthroughHeaders, requestId } = exchange.request;
   if (body.length >= SESSION_NOTICE_BYTES_MAX) return;
-  pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
+  sendToPeers(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
 }
 
 /** @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read. */
 function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
-  const tryIt = (): boolean => {
+  const tryCancel = (): boolean => {
     const work = session.inFlight.find(key);
     work?.cancel(exchange, message);
     return work !== undefined;
   };
-  if (tryIt()) return true;
-  // The memory of a larger one is reused.
-  if (exchange.request.body.length < limits.countedFromBytes) session.readings.wait(tryIt);
+  if (tryCancel()) return true;
+  // The memory of a larger body is reused, so it could not be read later.
+  if (exchange.request.body.length < limits.countedFromBytes) session.readings.wait(tryCancel);
   return false;
 }
 
-/** Bytes of a cancellation, with its headers, that is passed on to the other processes that hold the session. A larger one is not. */
+/** Bytes of a message to the other processes that have the session. A larger cancellation is not passed on. */
 const SESSION_NOTICE_BYTES_MAX = 32 * KIB;
 
 interface CancellationMessage {
@@ -52,27 +52,27 @@ type PeerMessage = CancellationMessage | AnsweredMessage | { readonly kind: 'str
 
 /** The client has answered a request that another process sent it, and the answer has gone to the backend. */
 export function tellPeersAnswered(session: Session, key: string): void {
-  pass(session, { kind: 'answered', key });
+  sendToPeers(session, { kind: 'answered', key });
 }
 
 /** The client has opened its session stream here. */
 export function tellPeersStreamOpened(session: Session): void {
-  pass(session, { kind: 'stream-opened' });
+  sendToPeers(session, { kind: 'stream-opened' });
 }
 
-function pass({ entry }: Session, notice: PeerMessage): void {
+function sendToPeers({ entry }: Session, peerMessage: PeerMessage): void {
   if (entry === undefined) return;
-  const bytes = Buffer.from(JSON.stringify(notice));
+  const bytes = Buffer.from(JSON.stringify(peerMessage));
   if (bytes.length <= SESSION_NOTICE_BYTES_MAX) entry.pass(bytes);
 }
 
-/** @param bytes a notice from another process that has the session; its seal has been verified. */
+/** @param bytes a `PeerMessage` as JSON, from another process that has the session; its seal has been verified. */
 export function onPeerMessage(session: Session, bytes: Buffer): void {
-  const notice = JSON.parse(bytes.toString()) as PeerMessage;
-  if (notice.kind === 'stream-opened') return session.endStream(false);
-  if (notice.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(notice.key);
+  const peerMessage = JSON.parse(bytes.toString()) as PeerMessage;
+  if (peerMessage.kind === 'stream-opened') return session.endStream(false);
+  if (peerMessage.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(peerMessage.key);
   // A worker that was replaced hears of cancellations from its successor. Unknown kinds come from later versions.
-  if (notice.kind === 'cancelled' && !session.isRetired) cancel(session, notice);
+  if (peerMessage.kind === 'cancelled' && !session.isRetired) cancel(session, peerMessage);
 }
 
 function cancel(session: Session, { body, headers, requestId }: CancellationMessage): void {

@@ -5,8 +5,8 @@ import type { CompiledVirtualHost } from '../user-config/index.js';
 import { introductionBytes, type ClientIntroduction, type SessionShare } from '../upstream/index.js';
 
 /**
- * Estimate of what an upstream session adds to the shares of session bytes, beside the backend's instructions and session id; a session with five
- * backends took 12.7 KiB.
+ * Estimate of what an upstream session adds to the shares of session bytes, beside the backend's instructions and session id; a session
+ * with five backends took 12.7 KiB.
  */
 export const UPSTREAM_SESSION_BYTES_EACH = 1_664;
 

@@ -33,26 +33,26 @@ export function endUpstreamSession(
 }
 
 /**
- * What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
- * greeted or was given a list and is there now, one that has gone, other rules for one that stays. Only kinds of lists that the backend
- * declares are told. Cold path: the lists themselves are not compared.
+ * Changes of one client's lists that no backend reports, so that the gateway must: a backend was missing from the `initialize` result or
+ * from a list and is there now; a backend has gone; the config has other rules for a backend. Reported are only kinds of lists that the
+ * backend declares. Cold path: the lists themselves are not compared.
  */
 class ListNews {
   /** By backend: the kinds of lists that the client has without it, as bits of `LIST_CHANGES`. Made for the first one. */
   #missing: Map<string, number> | undefined;
-  /** Changes for which nobody has listened yet. */
-  #untold = 0;
+  /** Changes not yet reported, because the client has had no open stream: bits of `LIST_CHANGES`. */
+  #unreported = 0;
   #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
 
-  /** The client listens: it is told what has changed before, too. */
-  tellOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
+  /** The client has opened its stream: changes are reported on it, also those that came before. */
+  reportOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
     this.#stream = stream;
-    const bits = this.#untold;
-    this.#untold = 0;
-    this.#tell(bits);
+    const bits = this.#unreported;
+    this.#unreported = 0;
+    this.#report(bits);
   }
 
-  /** The client is given lists of these kinds, or a greeting, without the backend. */
+  /** The client gets lists of these kinds, or an `initialize` result, without the backend. @param bits of `LIST_CHANGES`. */
   onMissing(backendName: string, bits: number = LIST_CHANGES): void {
     this.#missing ??= new Map();
     this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
@@ -61,7 +61,7 @@ class ListNews {
   onOpened(upstream: UpstreamSession): void {
     const bits = this.#missing?.get(upstream.backend.name) ?? 0;
     this.#missing?.delete(upstream.backend.name);
-    this.#tell(bits & declaredBy(upstream));
+    this.#report(bits & declaredBy(upstream));
   }
 
   /** The backend cannot be reached any more, or not where it was; or it is no longer in the config, and will not be back. */
@@ -70,18 +70,18 @@ class ListNews {
     const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
     if (mayBeBack) this.onMissing(name);
     else this.#missing?.delete(name);
-    this.#tell(bits);
+    this.#report(bits);
   }
 
-  /** The session obeys other rules for the backend than before. */
-  onRules(upstream: UpstreamSession, before: CompiledBackend): void {
+  /** A newer config was applied to the backend, perhaps with other rules for its lists. @param before the backend until then. */
+  onReconfigured(upstream: UpstreamSession, before: CompiledBackend): void {
     const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
     const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
-    this.#tell(bits & declaredBy(upstream));
+    this.#report(bits & declaredBy(upstream));
   }
 
-  #tell(bits: number): void {
-    if (this.#stream?.isHeard !== true) this.#untold |= bits;
+  #report(bits: number): void {
+    if (this.#stream?.isHeard !== true) this.#unreported |= bits;
     else for (const { bit, method } of listChanges) if ((bits & bit) !== 0) this.#stream.tellChanged(method);
   }
 }
@@ -90,11 +90,11 @@ function declaredBy(upstream: UpstreamSession): number {
   return listChanges.reduce((bits, { bit, of }) => (upstream.declares(of) ? bits | bit : bits), 0);
 }
 
-const rules = new WeakMap<CompiledBackend, readonly string[]>();
+const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();
 
-/** For each of `listChanges`, what decides which of the backend's items are listed and how, as a hash. */
+/** For each of `listChanges`, in order: a hash of the config that decides which of the backend's items are listed, and how. */
 function rulesOf(backend: CompiledBackend): readonly string[] {
-  const known = rules.get(backend);
+  const known = ruleHashes.get(backend);
   if (known !== undefined) return known;
   const { prefix, uriName, allowedNames, curation } = backend;
   const parts = [
@@ -103,7 +103,7 @@ function rulesOf(backend: CompiledBackend): readonly string[] {
     [uriName, sorted(allowedNames.resources)],
   ];
   const hashes = parts.map(hashOf);
-  rules.set(backend, hashes);
+  ruleHashes.set(backend, hashes);
   return hashes;
 }
 
@@ -111,7 +111,7 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
   return names && [...names].sort();
 }
 
-/** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
+/** `undefined` if the upstream session is not open, or no other process could continue it: over HTTP+SSE, it ends with its stream. */
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
@@ -121,14 +121,14 @@ function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord 
   return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
 }
 
-/** As restored, without what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
+/** The record to restore, without what only `initialize` needs: instructions, and the settings of extensions and the like. */
 function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
   return { era, sessionId, cookies, protocolVersion, capabilities, named: valueless, instructions: undefined };
 }
 
-function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
+function canContinueAt({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
   const isSamePlace = target.origin === origin && target.path === path;
   return isSamePlace && transport !== 'SSE' && obstacle === undefined;
 }
@@ -146,8 +146,7 @@ export class SessionUpstreams {
   readonly #memory: SessionMemory;
   readonly #owner: UpstreamOwner;
   readonly #byBackend = new Map<string, UpstreamSession>();
-  /** What the client must be told about its lists. */
-  readonly news = new ListNews();
+  readonly listNews = new ListNews();
   #virtualHost: CompiledVirtualHost | undefined;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, owner: UpstreamOwner) {
@@ -186,14 +185,13 @@ export class SessionUpstreams {
     return upstream?.state === 'open' ? upstream : undefined;
   }
 
-  /** The backends of a virtual host whose apps call them by this name of a tool, or URI of a page. */
-  withApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
+  /** The backends of a virtual host whose MCP Apps use this tool name, or this URI of a UI resource, without a prefix. */
+  backendsOfApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
     return [...backends.values()].filter(
       (backend) => this.#byBackend.get(backend.name)?.mirrors?.hasApp(name) === true,
     );
   }
 
-  /** All open upstream sessions. */
   allOpen(): UpstreamSession[] {
     return [...this.#byBackend.values()].filter(({ state }) => state === 'open');
   }
@@ -224,16 +222,16 @@ export class SessionUpstreams {
     const isFirst = this.#virtualHost === undefined;
     this.#virtualHost = virtualHost;
     for (const name of virtualHost.backends.keys())
-      if (!isFirst && !this.#byBackend.has(name)) this.news.onMissing(name);
+      if (!isFirst && !this.#byBackend.has(name)) this.listNews.onMissing(name);
     return [...this.#byBackend].map(([name, upstream]) => {
       const backend = virtualHost.backends.get(name);
       const before = upstream.backend;
       if (backend !== undefined && isSameTarget(backend, before)) {
         upstream.reconfigure(backend);
-        this.news.onRules(upstream, before);
+        this.listNews.onReconfigured(upstream, before);
         return { upstream, before };
       }
-      this.news.onGone(upstream, backend !== undefined);
+      this.listNews.onGone(upstream, backend !== undefined);
       this.#byBackend.delete(name);
       this.#memory.drop(UPSTREAM_SESSION_BYTES_EACH);
       return { upstream, before: undefined };
@@ -263,7 +261,7 @@ export class SessionUpstreams {
     for (const record of theirs) {
       const { backendName, origin, path } = record;
       const backend = virtualHost?.backends.get(backendName);
-      if (backend === undefined || !isWhereItWas(backend, origin, path)) {
+      if (backend === undefined || !canContinueAt(backend, origin, path)) {
         moved.add(backendName);
         if (base === undefined) endUpstreamSession(this.#context, subject, { origin, path }, record);
         continue;

@@ -23,7 +23,7 @@ import { needsLogLevel, sendLogLevel } from './own-requests.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
 import type { TaskOwnership } from '../messages/index.js';
-import { CHANGES, UnsolicitedMessages } from './unsolicited-messages.js';
+import { LIST_CHANGED_METHODS, UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
@@ -60,7 +60,7 @@ export class Session {
   /** For operators: on the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
-  /** For a lease that another process owns. */
+  /** For a lease that another process owns: passes a request on to that process. */
   passOn: PassOn | undefined = undefined;
   /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
@@ -82,7 +82,7 @@ export class Session {
       },
       onProgress: (...progress) => this.inFlight.hearProgress(...progress),
       onListChanged: (method) => {
-        if (!CHANGES.has(method)) return;
+        if (!LIST_CHANGED_METHODS.has(method)) return;
         for (const stream of this.#listeners ?? []) stream.tellChanged(method);
       },
     });
@@ -93,7 +93,7 @@ export class Session {
 
   /** Repeats to the backend what it has forgotten with its old session, or never heard. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    this.upstreams.news.onOpened(upstream);
+    this.upstreams.listNews.onOpened(upstream);
     this.#unsolicited?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
@@ -118,7 +118,7 @@ export class Session {
     return this.upstreams.isAnyOpening;
   }
 
-  /** Whether somebody is told what its backends change: it does not end by idleness, but gives way where room is needed. */
+  /** For a lease: whether clients listen to its backends. Then it does not end when idle, but may be ended to make room. */
   get hasListeners(): boolean {
     return this.#listeners !== undefined;
   }
@@ -196,7 +196,7 @@ export class Session {
 
   /** Something that the record contains has changed. */
   #onChanged(): void {
-    // A session that is being restored has no entry yet: it is not written back, and must not be written half restored.
+    // A session that is being restored has no entry yet, so that it is not written half restored.
     this.entry?.onChanged();
   }
 
@@ -212,7 +212,7 @@ export class Session {
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),
       allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
-      askingSecret: this.offersAnything ? this.backendRequests.secret : undefined,
+      askingSecret: this.acceptsRequests ? this.backendRequests.secret : undefined,
       listeners,
     };
   }
@@ -220,7 +220,7 @@ export class Session {
   /** Restores a session that another process opened, from its record. @param virtualHost by the current config. */
   restore(record: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = record.logLevel;
-    if (this.offersAnything) this.backendRequests.secret = record.askingSecret ?? '';
+    if (this.acceptsRequests) this.backendRequests.secret = record.askingSecret ?? '';
     this.#takeOver(record, virtualHost, undefined, false);
   }
 
@@ -241,11 +241,11 @@ export class Session {
       if (this.#unsolicited === undefined) restore();
       else this.#unsolicited.onReplaced(upstream, restore);
     });
-    const isTaken = (name: string): boolean =>
+    const isContinued = (name: string): boolean =>
       base !== undefined || (virtualHost?.backends.has(name) === true && !moved.has(name));
-    const taken = Object.entries(subscriptions).filter(([name]) => isTaken(name));
-    if (isComplete || taken.length > 0) this.subscriptions.merge(Object.fromEntries(taken), isComplete);
-    for (const [name] of taken) {
+    const continued = Object.entries(subscriptions).filter(([name]) => isContinued(name));
+    if (isComplete || continued.length > 0) this.subscriptions.merge(Object.fromEntries(continued), isComplete);
+    for (const [name] of continued) {
       const backend = virtualHost?.backends.get(name);
       // The other process may have passed them by another allow-list.
       if (backend !== undefined && allowListHash(backend) !== allowLists[name])
@@ -280,7 +280,7 @@ export class Session {
     return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** Keeps the streams that the client can resume; `undefined` when it cannot resume any, as by its protocol version (S42). */
+  /** Keeps the streams that the client can resume; `undefined` when it cannot, for example by its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
     // A client that has not introduced itself never learns the id of its session, and nobody learns the id of a lease.
@@ -289,7 +289,7 @@ export class Session {
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
   }
 
-  /** Backends' unrequested messages, heard from now on. @param adapter for a `subscriptions/listen`. @returns the refusal without room. */
+  /** Makes what hears the backends' unsolicited messages. @param adapter for a `subscriptions/listen`. @returns the refusal if full. */
   hear(adapter?: StreamAdapter): UnsolicitedMessages | Refusal {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
     const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
@@ -313,13 +313,13 @@ export class Session {
   /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    const heard = this.#unsolicited === undefined && this.offersAnything ? this.hear() : undefined;
+    const heard = this.#unsolicited === undefined && this.acceptsRequests ? this.hear() : undefined;
     if (heard instanceof UnsolicitedMessages) heard.expect(request);
   }
 
   /** Whether the client accepts any kind of request from backends. */
-  get offersAnything(): boolean {
-    return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
+  get acceptsRequests(): boolean {
+    return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.acceptsRequests;
   }
 
   /** For a lease: the streams of those of its clients that listen, each in a session of its own; `undefined` if none does. */
@@ -327,11 +327,11 @@ export class Session {
     return this.#listeners;
   }
 
-  /** They are told what backends change in the sessions that the lease has with them. @param request of one that has come. */
+  /** Sets the streams that get list changes from the lease's upstream sessions. @param request of a client that begins to listen. */
   setListeners(listeners: ReadonlySet<SessionStream> | undefined, request?: ExchangeRequest): void {
     this.#listeners = listeners;
     if (listeners === undefined) {
-      if (!this.offersAnything) this.endStream(false);
+      if (!this.acceptsRequests) this.endStream(false);
       this.idleDeadline?.restart();
       return;
     }
@@ -339,7 +339,7 @@ export class Session {
     if (request !== undefined && heard instanceof UnsolicitedMessages) heard.listenToOpen(request);
   }
 
-  /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */
+  /** Ends the client's stream and those of the backends. @param isForGood false if the client may open its stream again. */
   endStream(isForGood = true): void {
     this.#unsolicited?.end(isForGood);
   }
@@ -350,7 +350,7 @@ export class Session {
   }
 
   /** Whether the backend waits for the client's answer to a request that it sent on its own stream. Hot path. */
-  isAskedUnasked(upstream: UpstreamSession): boolean {
+  awaitsClientAnswer(upstream: UpstreamSession): boolean {
     if (this.#unsolicited === undefined || this.#backendRequests === undefined) return false;
     return this.#backendRequests.isAsking(this.#unsolicited.stream, upstream);
   }
@@ -374,7 +374,8 @@ export class Session {
   }
 
   /**
-   * Ends the session except for its upstream sessions; `isNow`, all its requests end in this turn of the event loop.
+   * Ends the session except for its upstream sessions.
+   * @param isNow whether all its requests end in this turn of the event loop; otherwise some may end in later turns.
    * @returns the upstream sessions, to be closed; none on a second call.
    */
   release(isNow = false): readonly UpstreamSession[] {

@@ -103,7 +103,7 @@ interface SessionPlan {
   /** Copied by the session. */
   readonly introduction: ClientIntroduction;
   /** For a session that another process opened: its id and its record. */
-  readonly begun?: { readonly id: string } & FoundSession;
+  readonly adopted?: { readonly id: string } & FoundSession;
   /** For a lease (modern/leases.ts), which has no record: how long it may be idle. */
   readonly leasedForMs?: number;
   /** The era of the requests served in the session; by default modern for a lease, else legacy. */
@@ -136,7 +136,7 @@ export class Sessions {
     virtualHost,
     protocolVersion,
     introduction,
-    begun,
+    adopted,
     leasedForMs,
     era = leasedForMs === undefined ? 'legacy' : 'modern',
   }: SessionPlan): Session | Refusal {
@@ -144,17 +144,17 @@ export class Sessions {
     let refusal = account.refusalOfSession(bytes);
     while (refusal !== undefined && this.onFull?.(account) === true) refusal = account.refusalOfSession(bytes);
     if (refusal !== undefined) return refusal;
-    const id = begun?.id ?? this.#options.mintId();
+    const id = adopted?.id ?? this.#options.mintId();
     const { subject } = account;
-    const said = this.#introductions.of(introduction);
-    const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: said };
+    const shared = this.#introductions.of(introduction);
+    const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: shared };
     const session = new Session(this.#context, identity, account, this.#options.means);
-    if (begun !== undefined) session.restore(begun.record, virtualHost);
+    if (adopted !== undefined) session.restore(adopted.record, virtualHost);
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {
       const onEnded = (): void => this.#drop(session);
       const events = { onEnded, onPassed: (bytes: Buffer) => onPeerMessage(session, bytes) };
-      session.entry = new DirectoryEntry(directory, session, events, begun);
+      session.entry = new DirectoryEntry(directory, session, events, adopted);
     }
     account.sessions.take(1);
     const idleMs = leasedForMs ?? this.#idleMs;
@@ -190,7 +190,7 @@ export class Sessions {
 
   /**
    * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
-   * @returns a promise resolved when other machines can know; `undefined` where there are none.
+   * @returns a promise resolved when other machines know of the end, or had time to; `undefined` where there are none.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
     this.#forget(session);
@@ -217,7 +217,7 @@ export class Sessions {
     else this.#drop(session);
   }
 
-  /** With a shared directory, one round longer: renewals by others are then seen, and this process's own are not taken for theirs. */
+  /** With a shared directory, one round of renewals longer, so that other processes' renewals are seen and told from our own. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
     return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;

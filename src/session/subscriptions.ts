@@ -2,7 +2,7 @@
 import { capability } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import { tellOfResource } from './own-requests.js';
+import { sendSubscription } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
@@ -112,7 +112,7 @@ export class Subscriptions {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
   }
 
-  /** Ends subscriptions that the entries of the current allow-list do not grant, as above. */
+  /** Ends subscriptions that the entries of the current allow-list do not grant by URI or template. */
   endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
@@ -122,7 +122,7 @@ export class Subscriptions {
         if (grantByEntries(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
         if (upstream.state === 'open' && !upstream.isModern)
-          tellOfResource(context, upstream, 'resources/unsubscribe', uri, metadata);
+          sendSubscription(context, upstream, 'resources/unsubscribe', uri, metadata);
       },
     );
   }
@@ -136,7 +136,7 @@ export class Subscriptions {
       () => upstream.record === record,
       (uri) => {
         if (grantByEntries(upstream.backend, uri) === 'refused') return;
-        tellOfResource(context, upstream, 'resources/subscribe', uri, metadata);
+        sendSubscription(context, upstream, 'resources/subscribe', uri, metadata);
       },
     );
   }
@@ -171,7 +171,7 @@ export function allowListHash({ allowedNames: { resources } }: CompiledBackend):
   return hash;
 }
 
-/** So that what decides about a list can be compared, or recorded, without being kept. */
+/** SHA-256 of the JSON, in base64: rules can be compared, or recorded, without being kept. */
 export function hashOf(rules: unknown): string {
   return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
 }

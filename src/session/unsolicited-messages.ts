@@ -1,6 +1,6 @@
 // The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
 // for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
-// client has a session stream: only requests in the middle of a call are heard, and changed lists, by those who listen. Cold path.
+// client has a session stream: only requests that backends send during a call are heard, and list changes if clients listen. Cold path.
 import {
   capability,
   LIST_CHANGES,
@@ -27,30 +27,30 @@ import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '.
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
 import { Backoff, limits } from '../shared/index.js';
 
-/** A stream that was open for so long is steady: the next wait is the first one again. */
+/** An upstream session that was open for so long is steady: when it is lost, the delays before reopening begin anew. */
 const STEADY_MS = 30_000;
-/** Time without a stream, after which its client is told that the backend is gone. */
+/** Time for which a lost upstream session cannot be reopened before the client is told that the backend's lists are gone. */
 const GONE_AFTER_MS = 30_000;
 
 /**
- * Time that backends' streams stay open while their client is gone, or has not come yet. After that, they are closed; requests asked on them
+ * Time that backends' streams stay open while their client is gone, or has not come yet. After that, they are closed; requests sent on them
  * are answered with an error.
  */
 export const BACKEND_STREAMS_LINGER_MS = 10_000;
 
-export const CHANGES: ReadonlySet<string> = new Set([
+export const LIST_CHANGED_METHODS: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
 ]);
 
-const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
+const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-// A backend that is listened to: a single object per backend, because there are many. One with sessions has one stream for everything that
-// it sends unasked; one without is told which notifications are wanted. An upstream session that was lost, or could not be opened, is
+// A backend that is listened to: a single object per backend, because there are many. A backend with sessions has one stream for all that
+// it sends unasked; a backend without is told which notifications are wanted. An upstream session that was lost, or could not be opened, is
 // reopened, because no request would open it while its client only listens. The delay before that grows while sessions do not last.
 
-class Heard implements BackendStreamPlan, ModernListeningPlan {
+class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
   /** `undefined` until the upstream session is open. */
   stream: BackendStream | ModernListening | undefined;
   /** The headers for the backend, from the client's latest GET. */
@@ -62,7 +62,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   #openedAtMs = 0;
   #lostAtMs = 0;
   #delay: Deadline | undefined;
-  /** From the loss until it is open again, or nobody listens any more. */
+  /** From the loss of the upstream session until it is open again, or nobody listens any more. */
   #isReopening = false;
 
   constructor(listener: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
@@ -85,14 +85,14 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
 
   /** The upstream session is open. */
   listen(): void {
-    this.#settle();
+    this.#stopReopening();
     this.#openedAtMs = this.deadlines.nowMs();
     this.#record = this.#upstream.record;
     this.stream = this.#isModern ? new ModernListening(this) : new BackendStream(this);
   }
 
   close(): void {
-    this.#settle();
+    this.#stopReopening();
     this.stream?.close();
     this.stream = undefined;
     this.#upstream.endHold();
@@ -115,7 +115,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
   #open(): void {
     this.#upstream.whenOpen(this.metadata, (fault) => {
       if (!this.#isReopening) return;
-      if (fault === undefined) this.#settle();
+      if (fault === undefined) this.#stopReopening();
       else if (this.#upstream.state !== 'closed') {
         if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#listener.onGone(this.#upstream);
         this.#wait();
@@ -123,7 +123,7 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
     });
   }
 
-  #settle(): void {
+  #stopReopening(): void {
     this.#delay?.cancel();
     this.#isReopening = false;
   }
@@ -151,13 +151,13 @@ class Heard implements BackendStreamPlan, ModernListeningPlan {
 
   /** A backend that gave no session id has no session to lose: it merely has no such stream. */
   onSessionDoubtful(): void {
-    if (this.#record?.sessionId !== '') this.#listener.confirm(this.#upstream, this.metadata);
+    if (this.#record?.sessionId !== '') this.#listener.probe(this.#upstream, this.metadata);
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
     if (!this.#isModern) return this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
     // No other notifications were asked for.
-    const isAskedFor = CHANGES.has(message.method) || message.method === 'notifications/resources/updated';
+    const isAskedFor = LIST_CHANGED_METHODS.has(message.method) || message.method === 'notifications/resources/updated';
     const untagged = isAskedFor ? untaggedNotification(bytes, message) : undefined;
     const read = untagged && readBackendMessage(untagged);
     if (read === undefined || untagged === undefined) this.#upstream.noteListChange(message.method);
@@ -175,9 +175,9 @@ export class UnsolicitedMessages {
   }
 
   /** Made for the first backend that may send something unasked, or cannot be opened. */
-  #heard: Map<UpstreamSession, Heard> | undefined;
+  #heard: Map<UpstreamSession, HeardBackend> | undefined;
   readonly #isLease: boolean;
-  /** Runs after the client has disconnected: it may come back. */
+  /** Runs while the client has no connection but may come back; then the backends' streams are closed. */
   #lingering: Deadline | undefined;
   #isOver = false;
 
@@ -205,17 +205,17 @@ export class UnsolicitedMessages {
     this.#linger(forMs);
   }
 
-  /** The client's GET. @param position,first as for the stream. */
+  /** The client's GET. @param position,first as for `SessionStream.open`. */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return exchange.reset();
     this.#lingering?.cancel();
     this.stream.open(exchange, position, first);
     if (!this.stream.isOpen) return;
-    this.#session.upstreams.news.tellOn(this.stream);
+    this.#session.upstreams.listNews.reportOn(this.stream);
     this.#listenToAll(exchange.request);
   }
 
-  /** For a lease: its backends are listened to, those of them that it has opened. */
+  /** For a lease: listens to the backends that it has opened. */
   listenToOpen(request: ExchangeRequest): void {
     for (const upstream of this.#session.upstreams.allOpen())
       this.onOpened(upstream, metadataFor(upstream.backend, request));
@@ -265,23 +265,23 @@ export class UnsolicitedMessages {
 
   /** A backend without sessions asks in the response to a call, or not at all, and each listener hears it for itself. */
   #isHeardInLease(upstream: UpstreamSession): boolean {
-    return upstream.hasToBeTold && (this.#session.offersAnything || this.#session.listeners !== undefined);
+    return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeners !== undefined);
   }
 
-  #heardOf(upstream: UpstreamSession, metadata: RequestMetadata): Heard {
+  #heardOf(upstream: UpstreamSession, metadata: RequestMetadata): HeardBackend {
     this.#heard ??= new Map();
     let heard = this.#heard.get(upstream);
-    if (heard === undefined) this.#heard.set(upstream, (heard = new Heard(this, upstream, metadata)));
+    if (heard === undefined) this.#heard.set(upstream, (heard = new HeardBackend(this, upstream, metadata)));
     heard.metadata = metadata;
     return heard;
   }
 
-  /** The backend could not be opened for so long that it counts as gone; perhaps told more than once. */
+  /** The backend could not be opened for so long that it counts as gone; perhaps called more than once. */
   onGone(upstream: UpstreamSession): void {
-    this.#session.upstreams.news.onGone(upstream, true);
+    this.#session.upstreams.listNews.onGone(upstream, true);
   }
 
-  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void {
+  probe(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (upstream.state === 'open') probeSession(this.#context, upstream, metadata);
   }
 
@@ -294,7 +294,7 @@ export class UnsolicitedMessages {
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
-  /** Tells backends without sessions, which takes a new `subscriptions/listen`. */
+  /** Sends backends without sessions a new `subscriptions/listen` with the URIs that are now subscribed to. */
   onSubscriptionsChanged(): void {
     for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
   }
@@ -305,7 +305,7 @@ export class UnsolicitedMessages {
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
-  /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
+  /** The backend has accepted a subscription. If it does not declare them, it may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (upstream.state === 'open' && this.#heard?.get(upstream)?.stream === undefined)
       this.onOpened(upstream, metadata);
@@ -313,9 +313,9 @@ export class UnsolicitedMessages {
 
   /** Whether the backend may send anything unasked that the client would hear of. */
   #maySpeak(upstream: UpstreamSession): boolean {
-    const { offersAnything, madeSubscriptions } = this.#session;
+    const { acceptsRequests, madeSubscriptions } = this.#session;
     return (
-      upstream.declares(SPEAKING) || offersAnything || (madeSubscriptions?.of(upstream.backend.name) ?? []).length > 0
+      upstream.declares(UNASKED) || acceptsRequests || (madeSubscriptions?.of(upstream.backend.name) ?? []).length > 0
     );
   }
 
@@ -365,22 +365,22 @@ export class UnsolicitedMessages {
     this.#heard = undefined;
   }
 
-  /** The stream on which the client is asked. */
-  #askedBy(upstream: UpstreamSession): AskingStream {
+  /** The stream on which the client gets the backend's requests. */
+  #streamFor(upstream: UpstreamSession): AskingStream {
     return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
   }
 
   onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
     upstream.noteListChange(message.method);
-    if (message.kind === 'request') backendRequests.ask(this.#askedBy(upstream), upstream, metadata, bytes, message);
+    if (message.kind === 'request') backendRequests.ask(this.#streamFor(upstream), upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
-    else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
+    else if (LIST_CHANGED_METHODS.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else if (
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.hearProgress(upstream, bytes, message)
     ) {
-      // A report may come behind the answer of its call. In a lease, its token is none of the client's.
+      // Progress may arrive after the answer of its call. In a lease, its token is not one that the client chose.
       const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }

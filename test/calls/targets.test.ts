@@ -105,7 +105,7 @@ t.test('what an app calls its own server by is found without a prefix, for tools
   const both = virtualHostOf({ b: {}, c: {} });
   const reading = (method: TargetMethod, params: string, owners: readonly string[]): Target | TargetError => {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
-    const apps = { withApp: () => owners.map((name) => backendOf(both, name)) };
+    const apps = { backendsOfApp: () => owners.map((name) => backendOf(both, name)) };
     return readTarget(method, both, body, readClientMessage(body) as ClientMessage, apps).target;
   };
   for (const [method, params] of [

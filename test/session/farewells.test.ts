@@ -51,9 +51,9 @@ class Scene {
     return this;
   }
 
-  say(): this {
+  sendAll(): this {
     this.context.http.calls.length = 0;
-    this.#promise = new Farewells(this.#upstreams).say(this.context.deadlines, WITHIN_MS).then((count) => {
+    this.#promise = new Farewells(this.#upstreams).sendAll(this.context.deadlines, WITHIN_MS).then((count) => {
       this.count = count;
     });
     return this;
@@ -71,7 +71,7 @@ class Scene {
 }
 
 t.test('a backend is told of all its sessions, oldest first, more at once the longer it answers', async (t) => {
-  const scene = new Scene(t).open('a', 2_000).say();
+  const scene = new Scene(t).open('a', 2_000).sendAll();
   t.equal(scene.sentTo('a').length, FAREWELLS_PER_ORIGIN_FIRST);
   let answered = 0;
   let underWayMax = 0;
@@ -91,7 +91,7 @@ t.test('a backend is told of all its sessions, oldest first, more at once the lo
 });
 
 t.test('a silent backend does not delay the others, and is told of fewer sessions at once', async (t) => {
-  const scene = new Scene(t).open('silent', 500).open('good', 500).say();
+  const scene = new Scene(t).open('silent', 500).open('good', 500).sendAll();
   t.equal(scene.sentTo('good').length, FAREWELLS_PER_ORIGIN_FIRST, 'both have begun');
   for (let answered = 0; answered < scene.sentTo('good').length; answered += 1) {
     scene.sentTo('good')[answered]?.empty(200);
@@ -110,7 +110,7 @@ t.test('a silent backend does not delay the others, and is told of fewer session
 });
 
 t.test('sessions of an unreachable backend are counted as untold, without a wait', async (t) => {
-  const scene = new Scene(t).open('gone', 300).say();
+  const scene = new Scene(t).open('gone', 300).sendAll();
   for (let failed = 0; failed < scene.sentTo('gone').length; failed += 1) {
     scene.sentTo('gone')[failed]?.fault('connection-refused');
   }
@@ -118,7 +118,7 @@ t.test('sessions of an unreachable backend are counted as untold, without a wait
 });
 
 t.test('a backend that answers again is told of more sessions at once again', async (t) => {
-  const scene = new Scene(t).open('a', 300).say();
+  const scene = new Scene(t).open('a', 300).sendAll();
   scene.context.advance(limits.noticeMsMax + 100);
   let answered = FAREWELLS_PER_ORIGIN_FIRST;
   for (; answered < scene.sentTo('a').length; answered += 1) scene.sentTo('a')[answered]?.empty(200);
@@ -129,7 +129,7 @@ t.test('of very many backends some are told at once, and all in turn', async (t)
   const scene = new Scene(t);
   const names = Array.from({ length: 200 }, (_, index) => `b${index}`);
   for (const name of names) scene.open(name, FAREWELLS_PER_ORIGIN_FIRST);
-  scene.say();
+  scene.sendAll();
   const { calls } = scene.context.http;
   t.equal(calls.length, FAREWELLS_MAX);
   const firstOnes = new Set(calls.slice(0, names.length).map(({ request }) => request.target.origin));
@@ -139,10 +139,10 @@ t.test('of very many backends some are told at once, and all in turn', async (t)
 });
 
 t.test('sessions without an id need no farewell, and neither does an empty set', async (t) => {
-  const scene = new Scene(t).open('stateless', 3, () => '').say();
+  const scene = new Scene(t).open('stateless', 3, () => '').sendAll();
   t.same(await scene.over(), { told: 0, untold: 0 });
   t.equal(scene.context.http.calls.length, 0);
-  t.same(await new Scene(t).say().over(), { told: 0, untold: 0 });
+  t.same(await new Scene(t).sendAll().over(), { told: 0, untold: 0 });
 });
 
 t.test('a relay that stops ends all sessions at a slow backend, while another stays silent', async (t) => {

@@ -43,7 +43,7 @@ export function searchFor({ sessionIds, upstreamIds, tokens }: SearchedRun, dump
     searchedBytes: all.length,
     searchedFor: wanted.length,
     secrets: wanted.filter((each) => all.includes(each)),
-    unwritten: sessionIds.filter((id) => !all.includes(sessionKeys(id).place)),
+    unwritten: sessionIds.filter((id) => !all.includes(sessionKeys(id).record)),
   };
 }
 

@@ -30,7 +30,7 @@ import {
 import { answerBatch } from './batch.js';
 import {
   backendOfMethod,
-  backendsNotYetHeard,
+  backendsWithUnknownMethods,
   trySetLogLevel,
   onSubscribing,
   tryAdmit,
@@ -206,7 +206,7 @@ export class Dispatcher {
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
     if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayNamed(incoming))) return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
-    const backends = backendsNotYetHeard(session.upstreams, virtualHost);
+    const backends = backendsWithUnknownMethods(session.upstreams, virtualHost);
     if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };

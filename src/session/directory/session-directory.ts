@@ -19,9 +19,9 @@ import {
  * removes them later. Beyond that, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Cancellations that a worker is passing on to other processes at once. Beyond that, further ones are not passed on. */
+/** Notices (peer-messages.ts) that a worker is passing on to other processes at once. Beyond that, further ones are not passed on. */
 const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
-/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond that, further ones are not passed on. */
+/** Notices for sessions of one subject that a worker is passing on at once. Beyond that, further ones are not passed on. */
 export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait for their turn. */
 export const SESSION_LOOK_UPS_MAX = 256;
@@ -82,7 +82,7 @@ export interface KnownRecord {
   readonly listeners: readonly string[];
 }
 
-interface Unremoved {
+interface Removal {
   readonly keys: SessionKeys;
   readonly owner: SessionOwner;
   readonly known: KnownRecord;
@@ -96,14 +96,14 @@ export class SessionDirectory {
   readonly #waiting = new FairQueue<() => void>();
   /** Writes in progress, by subject. */
   readonly #writesUnderWay = new Quota();
-  /** Notifications being passed on, by subject. */
+  /** Notices being passed on, by subject. */
   readonly #passesUnderWay = new Quota(SESSION_NOTICES_UNDER_WAY_MAX, SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX);
   /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
   /** Sessions that have ended but whose records may still be there. */
   readonly #ending = new Set<string>();
-  /** Those of them whose removal has failed, and is to be tried again. */
-  readonly #unremoved = new Map<string, Unremoved>();
+  /** Removals that have failed, and are to be tried again, by record key. */
+  readonly #failedRemovals = new Map<string, Removal>();
   #isRemovingAgain = false;
   /** Reads in progress, if other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
@@ -134,11 +134,11 @@ export class SessionDirectory {
 
   /** If other machines can change records: notifies the watcher of their changes, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
-    if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).place), watcher);
+    if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).record), watcher);
   }
 
   unwatch(sessionId: string): void {
-    if (this.isShared) this.#watchers.delete(nameOf(sessionKeys(sessionId).place));
+    if (this.isShared) this.#watchers.delete(nameOf(sessionKeys(sessionId).record));
   }
 
   #onChanged(key: Buffer | undefined): void {
@@ -173,14 +173,14 @@ export class SessionDirectory {
     return this.#failedCount;
   }
 
-  /** Returns without a promise if the store does. Never throws or rejects. */
+  /** Looks up a session's record. Returns without a promise if the store does. Never throws or rejects. */
   find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     if (!this.#options.isPossibleId(sessionId)) return 'unknown';
     if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(sessionId, owner);
     return new Promise((resolve) => {
       const begin = (): void => void resolve(this.#lookUp(sessionId, owner));
-      const place = this.#waiting.add(owner.subject, begin);
-      if (typeof place === 'string') resolve('full');
+      const queued = this.#waiting.add(owner.subject, begin);
+      if (typeof queued === 'string') resolve('full');
     });
   }
 
@@ -192,7 +192,7 @@ export class SessionDirectory {
       if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
       const keys = sessionKeys(sessionId);
       const sealed = { version: version + 1, bytes: sealRecord(keys, owner, bytes) };
-      return (await this.#sessions.write(keys.place, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
+      return (await this.#sessions.write(keys.record, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
@@ -203,7 +203,7 @@ export class SessionDirectory {
   /** The session was used recently. @returns whether its record exists, and true when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
-      return await this.#sessions.renew(sessionKeys(sessionId).place, this.#lifeMs);
+      return await this.#sessions.renew(sessionKeys(sessionId).record, this.#lifeMs);
     } catch (error) {
       this.#failed(reasonOf(error));
       return true;
@@ -211,42 +211,42 @@ export class SessionDirectory {
   }
 
   /**
-   * The session has ended: this process no longer finds it, and removes its record. Always resolves, once the processes that have the session
-   * know or were given time to.
+   * The session has ended: this process no longer finds it, and removes its record. Always resolves, once the processes that have the
+   * session know or were given time to.
    * @param known resolves when no write is in progress that would bring the record back.
    */
   async remove(sessionId: string, owner: SessionOwner, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
     const keys = sessionKeys(sessionId);
-    const name = nameOf(keys.place);
+    const name = nameOf(keys.record);
     this.#ending.add(name);
     const removal = { keys, owner, known: await known };
-    if (!(await this.#tryRemove(removal))) return this.#keepUnremoved(name, removal);
+    if (!(await this.#tryRemove(removal))) return this.#keepFailedRemoval(name, removal);
     this.#ending.delete(name);
-    if (this.#unremoved.size > 0) void this.#removeAgain();
+    if (this.#failedRemovals.size > 0) void this.#removeAgain();
   }
 
   /** @returns whether the record is gone, and the processes that have the session were told. */
-  async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
-    const removed = await this.#remove(keys.place, known.wasShared, Infinity, {
+  async #tryRemove({ keys, owner, known }: Removal): Promise<boolean> {
+    const removed = await this.#remove(keys.record, known.wasShared, Infinity, {
       version: known.version,
       laterMarkMs: this.#lifeMs,
     });
     if (removed === 'failed') return false;
     if (this.#sessions.peers === undefined) return true;
     const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
-    await this.#tell(keys.place, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
+    await this.#tell(keys.record, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
   }
 
   /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
-  #keepUnremoved(name: string, unremoved: Unremoved): void {
-    this.#unremoved.set(name, unremoved);
-    if (this.#unremoved.size <= SESSION_REMOVALS_KEPT) return;
-    for (const oldest of this.#unremoved.keys()) return this.#forgetUnremoved(oldest);
+  #keepFailedRemoval(name: string, removal: Removal): void {
+    this.#failedRemovals.set(name, removal);
+    if (this.#failedRemovals.size <= SESSION_REMOVALS_KEPT) return;
+    for (const oldest of this.#failedRemovals.keys()) return this.#forgetFailedRemoval(oldest);
   }
 
-  #forgetUnremoved(name: string): void {
-    this.#unremoved.delete(name);
+  #forgetFailedRemoval(name: string): void {
+    this.#failedRemovals.delete(name);
     this.#ending.delete(name);
   }
 
@@ -254,9 +254,9 @@ export class SessionDirectory {
   async #removeAgain(): Promise<void> {
     if (this.#isRemovingAgain) return;
     this.#isRemovingAgain = true;
-    for (const [name, unremoved] of this.#unremoved) {
-      if (!(await this.#tryRemove(unremoved))) break;
-      this.#forgetUnremoved(name);
+    for (const [name, removal] of this.#failedRemovals) {
+      if (!(await this.#tryRemove(removal))) break;
+      this.#forgetFailedRemoval(name);
     }
     this.#isRemovingAgain = false;
   }
@@ -282,7 +282,7 @@ export class SessionDirectory {
     if (others.length === 0 || !this.#passesUnderWay.tryTake(owner.subject)) return;
     const keys = sessionKeys(sessionId);
     peers
-      .pass(keys.place, others, sealRecord(keys, owner, bytes))
+      .pass(keys.record, others, sealRecord(keys, owner, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
       .finally(() => this.#passesUnderWay.give(owner.subject));
   }
@@ -305,7 +305,7 @@ export class SessionDirectory {
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
     const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
-    const removed = await this.#remove(sessionKeys(sessionId).place, true, leftMsMax);
+    const removed = await this.#remove(sessionKeys(sessionId).record, true, leftMsMax);
     return removed === 'failed' ? removed : removed === false ? 'kept' : 'removed';
   }
 
@@ -330,8 +330,8 @@ export class SessionDirectory {
 
   #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     const keys = sessionKeys(sessionId);
-    const underWay: ReadUnderWay = { name: nameOf(keys.place), isStale: false, isEnded: false };
-    // Checked first, so that it holds even while the store cannot be read.
+    const underWay: ReadUnderWay = { name: nameOf(keys.record), isStale: false, isEnded: false };
+    // Checked before the store is read, so that an ended session is not found even while the store fails.
     if (this.#ending.has(underWay.name)) return 'ended';
     const open = (read: SealedRead): LookUp => {
       if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
@@ -342,7 +342,7 @@ export class SessionDirectory {
     };
     let read: SealedRead | Promise<SealedRead>;
     try {
-      read = this.#sessions.read(keys.place);
+      read = this.#sessions.read(keys.record);
     } catch (error) {
       return this.#failed(reasonOf(error));
     }

@@ -25,26 +25,27 @@ const recentKeys = new RecentMap<SessionKeys>(SESSION_KEYS_KEPT, Infinity, () =>
 /** Two halves of one hash of a session id: neither reveals the other, or the id. */
 export interface SessionKeys {
   /** The key under which the record is stored. */
-  readonly place: Buffer;
-  readonly cipher: Buffer;
+  readonly record: Buffer;
+  /** The key with which the record is sealed. */
+  readonly seal: Buffer;
 }
 
 export function sessionKeys(sessionId: string): SessionKeys {
   const known = recentKeys.get(sessionId);
   if (known !== undefined) return known;
   const halves = hash('sha512', FORM + sessionId, 'buffer');
-  const keys = { place: halves.subarray(0, SEAL_KEY_BYTES), cipher: halves.subarray(SEAL_KEY_BYTES) };
+  const keys = { record: halves.subarray(0, SEAL_KEY_BYTES), seal: halves.subarray(SEAL_KEY_BYTES) };
   recentKeys.set(sessionId, keys);
   return keys;
 }
 
 export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
-  return sealBytes(keys.cipher, associatedData(owner), bytes);
+  return sealBytes(keys.seal, associatedData(owner), bytes);
 }
 
 /** @returns `undefined` for a record of another owner, of another format, or one that was tampered with. */
 export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
-  return unsealBytes(keys.cipher, associatedData(owner), sealed);
+  return unsealBytes(keys.seal, associatedData(owner), sealed);
 }
 
 /** The subject's length comes first: otherwise the end of the subject could be taken for the start of the virtual host. */

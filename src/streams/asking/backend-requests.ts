@@ -151,7 +151,7 @@ export class BackendRequests {
   }
 
   /** Whether the client can be asked for anything at all. */
-  get offersAnything(): boolean {
+  get acceptsRequests(): boolean {
     const { sampling, roots, elicitationForm, elicitationUrl } = this.#offered;
     return sampling || roots || elicitationForm || elicitationUrl;
   }

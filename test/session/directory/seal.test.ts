@@ -36,9 +36,9 @@ t.test('a record is opened by its session id and its owner, and by nothing else'
 t.test('a sealed record reveals nothing of its content, and no two seals are alike', async (t) => {
   const sealed = sealRecord(KEYS, OWNER, BYTES);
   for (const text of [ID, OWNER.subject, BYTES.toString()]) t.notOk(sealed.includes(text), text);
-  t.notOk(sealed.includes(KEYS.place) || sealed.includes(KEYS.cipher));
-  t.notSame(KEYS.place, KEYS.cipher);
-  t.notOk(KEYS.place.includes(ID));
+  t.notOk(sealed.includes(KEYS.record) || sealed.includes(KEYS.seal));
+  t.notSame(KEYS.record, KEYS.seal);
+  t.notOk(KEYS.record.includes(ID));
   t.notSame(sealRecord(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
 });
 
