@@ -42,7 +42,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Whether reports of progress come on the backend's own stream, beside the answer. */
   protected isReportedAside = false;
   #giveAnswer: (() => void) | undefined;
-  /** Found when first asked for, and again if another token was sent since. */
+  /** The `ambiguousTokenKey`, and the token that was sent to the backend when it was computed. */
   #likeness: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
@@ -213,7 +213,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
   }
 
-  override get tokenLikeness(): string | undefined {
+  override get ambiguousTokenKey(): string | undefined {
     const { message, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1) return undefined;
@@ -246,7 +246,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (exchange.request.acceptedTypes === 'json') return;
     if (this.#stream === undefined && exchange.isAborted) return;
     const stream = this.#stream ?? this.#openStream();
-    stream.say(bytes, onLost);
+    stream.emit(bytes, onLost);
     if (stream.isBlocked) this.request?.pause();
   }
 

@@ -221,9 +221,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
       if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
-      if (isProgress && !isOwnProgress && session.inFlight.isMistaken(upstream, bytes, message)) return;
-      const isAsItCame = isOwnProgress && (rules.sentToken !== undefined || !upstream.declares(capability.tasks));
-      if (isAsItCame) this.sayProgress(bytes, message);
+      if (isProgress && !isOwnProgress && session.inFlight.isMistakable(upstream, bytes, message)) return;
+      const isPlainProgress = isOwnProgress && (rules.sentToken !== undefined || !upstream.declares(capability.tasks));
+      if (isPlainProgress) this.sayProgress(bytes, message);
       else if (rules.isHeard(bytes, message)) {
         const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
         if (parts !== undefined) this.tell(parts);
@@ -293,7 +293,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
   }
 
-  override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+  override takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     const { session, rules } = this.plan;
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
@@ -309,7 +309,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  override isOfOther(upstream: UpstreamSession): boolean {
+  override isForOtherBackend(upstream: UpstreamSession): boolean {
     return upstream !== this.plan.upstream;
   }
 
@@ -457,7 +457,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
    */
   #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
     if (this.isDone) return;
-    if (this.#isAsking) this.plan.session.backendRequests.endOf(this);
+    if (this.#isAsking) this.plan.session.backendRequests.onStreamEnded(this);
     this.isDone = true;
     this.plan.onSettled?.(false);
     this.plan.gate?.abort();

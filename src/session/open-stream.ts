@@ -33,7 +33,7 @@ function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done'
   if (keeper === undefined || isSessionStream(id)) return 'other';
   if (id.stream === 0) return 'complete';
   const stream = keeper.find(id.stream);
-  if (stream?.hasSaid(id.position) === true) {
+  if (stream?.hasEmitted(id.position) === true) {
     if (stream.isCompleteAt(id.position)) return 'complete';
     stream.attach(exchange, id.position);
     return 'done';

@@ -80,7 +80,7 @@ export class Session {
         this.#unsolicited?.onDropped(upstream);
         this.#onChanged();
       },
-      onProgress: (...progress) => this.inFlight.hearProgress(...progress),
+      onProgress: (...progress) => this.inFlight.takeProgress(...progress),
       onListChanged: (method) => {
         if (!LIST_CHANGED_METHODS.has(method)) return;
         for (const stream of this.#listeners ?? []) stream.tellChanged(method);

@@ -378,7 +378,7 @@ export class UnsolicitedMessages {
     else if (LIST_CHANGED_METHODS.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else if (
       message.method !== 'notifications/progress' ||
-      !this.#session.inFlight.hearProgress(upstream, bytes, message)
+      !this.#session.inFlight.takeProgress(upstream, bytes, message)
     ) {
       // Progress may arrive after the answer of its call. In a lease, its token is not one that the client chose.
       const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);

@@ -1,10 +1,10 @@
 // An event stream to a caller: that on which one call is answered, or that of a session (session-stream.ts). For a client that can resume
 // it (2025-11-25), the gateway gives every event an id and keeps what the client may have missed: the last bytes written, and the events
-// said while it has no connection. A GET with the id of the last event that arrived brings the rest, once and in order, with a notice of
+// emitted while it has no connection. A GET with the id of the last event that arrived brings the rest, once and in order, with a notice of
 // how many were lost. While a connection takes no more, a call's stream holds its sender back, and that of a session drops the oldest
 // events. Hot path: for an event of usual size, one encoding, one write and one short string.
 //
-// A call's stream whose last event was said is either delivered or undelivered, as its keeper files it.
+// A call's stream whose last event was emitted is either delivered or undelivered, as its keeper files it.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -24,7 +24,7 @@ import {
   type KeptEventBytes,
   ReplayBuffer,
   requestPartOfEventId,
-  requestOfName,
+  requestOfPart,
 } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -35,17 +35,17 @@ export interface StreamOwner {
   onCallerAttached?(): void;
   /** The stream has room for more events. */
   onRoom?(): void;
-  /** Whether the client is told nothing of lost events. */
-  readonly isLossUntold?: boolean;
+  /** Whether the client gets no notification of how many events were lost. */
+  readonly hidesLosses?: boolean;
 }
 
 export class CallerStream extends ReplayBuffer {
-  /** For `StreamKeeper`. */
+  /** For `StreamKeeper`: since when the stream is in its present list, on the deadline wheel's clock. */
   keptSinceMs = 0;
   isDelivered = false;
   /** The stream's number in its session; 0 when it cannot be resumed. */
   readonly number: number;
-  /** Cleared when the answer is said: a kept stream must not keep its request in memory. */
+  /** Cleared when the answer is emitted: a kept stream must not keep its request in memory. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
   /** The client's connection; `undefined` while there is none. */
@@ -62,12 +62,12 @@ export class CallerStream extends ReplayBuffer {
   #isEnding = false;
   /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
   readonly #idText: string;
-  readonly #name: string;
+  readonly #requestPart: string;
   /** Where a session's stream keeps its events; that of a call keeps them at its keeper. */
   readonly #room: EventRoom | undefined;
 
   /**
-   * @param exchange of a call, whose stream is opened; the owner listens for its end, and then calls `detach`. A session's comes later.
+   * @param exchange of a call: its event stream is opened, and the owner calls `detach` when it ends. `undefined` for a session's stream.
    * @param keeper `undefined`: the client cannot resume the stream.
    * @param id of the request that the last event answers; `undefined` for a session's stream, which has a room of its own.
    */
@@ -84,8 +84,8 @@ export class CallerStream extends ReplayBuffer {
     this.#room = room;
     this.#isPrimed = id === undefined;
     this.number = keeper === undefined ? 0 : id === undefined ? keeper.sessionStreamNumber : keeper.begin(this);
-    this.#name = keeper === undefined || id === undefined ? '' : requestPartOfEventId(id);
-    this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
+    this.#requestPart = keeper === undefined || id === undefined ? '' : requestPartOfEventId(id);
+    this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#requestPart}_`;
     this.#exchange = exchange;
     if (exchange === undefined) return;
     exchange.onDrain = () => this.#onDrain(exchange);
@@ -101,7 +101,7 @@ export class CallerStream extends ReplayBuffer {
     return this.#exchange !== undefined && !this.#isBlocked;
   }
 
-  /** Whether the sender should wait before it says more. */
+  /** Whether the sender should wait before it emits more. */
   get isBlocked(): boolean {
     return this.#isBlocked;
   }
@@ -125,10 +125,10 @@ export class CallerStream extends ReplayBuffer {
    * @param data valid until this returns unless it is large.
    * @param onLost called when the event will not reach the client although the stream continues.
    */
-  say(data: Buffer, onLost?: () => void): void {
+  emit(data: Buffer, onLost?: () => void): void {
     if (this.#exchange === undefined && this.#room === undefined) return;
     if (data.length > LARGE_BYTES_FROM) {
-      this.#sayLarge([data], onLost);
+      this.#emitLarge([data], onLost);
       return;
     }
     const position = this.position + 1;
@@ -147,7 +147,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   /**
-   * Says the last event, the answer, after which the stream ends.
+   * Emits the last event, the answer, after which the stream ends.
    * @param parts may be large.
    */
   finish(parts: readonly Buffer[]): void {
@@ -156,8 +156,8 @@ export class CallerStream extends ReplayBuffer {
     let bytes = 0;
     for (const { length } of parts) bytes += length;
     const [only] = parts;
-    if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
-    else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
+    if (bytes > LARGE_BYTES_FROM) this.#emitLarge(parts);
+    else this.emit(parts.length === 1 ? only! : Buffer.concat(parts));
     this.#keeper?.finish(this);
     if (this.#isWriting) this.#onAllWritten();
     else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
@@ -173,15 +173,15 @@ export class CallerStream extends ReplayBuffer {
 
   /**
    * Continues on another exchange, not answered yet; the previous one is ended if it is still open.
-   * @param position of the last event that arrived, which was said; `undefined` if the client does not resume the stream.
-   * @param priming is written first.
+   * @param position of the last event that arrived, which must have been emitted; `undefined` if the client does not resume the stream.
+   * @param priming what is written first.
    */
   attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.nextPosition - 1)): void {
     if (exchange.isAborted) {
       exchange.reset();
       return;
     }
-    this.letGo();
+    this.endConnection();
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
@@ -193,8 +193,8 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** Ends the connection, if there is one, or resets it if it is blocked: a client that does not read would never reach the end. */
-  letGo(last?: Buffer): void {
+  /** Ends the connection, if there is one; resets a blocked one, as its client would never read the end. @param last bytes to end with. */
+  endConnection(last?: Buffer): void {
     const exchange = this.#exchange;
     const isBlocked = this.#isBlocked;
     this.#forgetExchange();
@@ -202,7 +202,7 @@ export class CallerStream extends ReplayBuffer {
     else exchange?.end(last);
   }
 
-  /** What is said waits from now on, though the connection may take it; or it does no longer. */
+  /** @param isHeldBack whether events wait from now on, even while the connection would take them. */
   holdBack(isHeldBack: boolean): void {
     this.#isHeldBack = isHeldBack;
     this.#pump();
@@ -213,7 +213,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   protected override lostAnswer(position: number): string | undefined {
-    const id = requestOfName(this.#name);
+    const id = requestOfPart(this.#requestPart);
     if (id === undefined) return undefined;
     const answer = errorMessage(id, rpcErrors.answerTooLargeToResume);
     return encodeEventAfter(this.#headText(position), answer).toString('latin1');
@@ -242,7 +242,7 @@ export class CallerStream extends ReplayBuffer {
 
   #write(bytes: Buffer): void {
     const exchange = this.#exchange;
-    // Its caller may have gone during the write.
+    // The caller may have gone during the write.
     if (exchange?.write(bytes) === false && this.#exchange === exchange) this.#isBlocked = true;
   }
 
@@ -274,7 +274,7 @@ export class CallerStream extends ReplayBuffer {
     return this.#exchange === undefined || this.#room !== this.#keeper ? event.toString('latin1') : event;
   }
 
-  #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
+  #emitLarge(parts: readonly Buffer[], onLost?: () => void): void {
     const kept = new KeptEvent(this.#headText(this.position + 1), parts, onLost);
     this.#isPrimed = true;
     this.add(kept, false, this.#exchange !== undefined);
@@ -303,7 +303,7 @@ export class CallerStream extends ReplayBuffer {
 
   /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
   #tellLoss(lostCount: number): void {
-    if (this.#owner?.isLossUntold === true) return;
+    if (this.#owner?.hidesLosses === true) return;
     this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));
   }
 

@@ -1,7 +1,7 @@
 // The events of one stream that its client may still need: the last ones that were written, if it can come back for them, and those that
-// wait for a connection, each at its position. They take room where the stream has its room, as soon as no connection is due to take them
-// or, in a stream that does not hold its senders, as soon as they wait; without room, older events make room for newer ones. Hot path: a
-// few stores per event.
+// wait for a connection, each at its position. They take memory of the stream's `EventRoom` when no connection is about to take them or,
+// in a stream that does not hold its senders back, when they wait; without room, older events make room for newer ones. Hot path: a few
+// stores per event.
 //
 //   first … written, and kept … next … unwritten … position
 import { ListNode } from '../fair/index.js';
@@ -15,19 +15,19 @@ import type { IdSpan } from '../upstream/index.js';
  */
 export const WRITTEN_BYTES_KEPT = 64 * KIB;
 
-// The ids of events as clients see them: `<stream>-<request>_<position>`. A client that comes back for a stream of which nothing is left,
-// perhaps to another process, brings the name of the request along that was never answered.
+// The ids of events as clients see them: `<stream>-<request>_<position>`, for example `1000000001-MQ_3`, with the request's id in
+// base64url. If nothing is left of a stream that a client resumes, perhaps in another process, the id tells which request has no answer.
 
 /**
- * Bytes of a request id that event ids name, for an error in place of an answer that is not kept. A stream with a longer id that has no
- * room for its answer is dropped, and who comes back for it gets the session's own stream.
+ * Bytes of a request id that event ids contain, for an error in place of an answer that is not kept. If there is no room for the answer
+ * of a request with a longer id, its stream is dropped, and a client that resumes the stream gets the session's own.
  */
 export const KEPT_ID_BYTES_MAX = KIB;
 
 export interface EventId {
   /** The number of the stream in its session. */
   readonly stream: number;
-  /** The place of the event in the stream. */
+  /** The event's number in the stream, from 1. */
   readonly position: number;
   /** The id of the request whose stream it is; `undefined` for a session stream, and for a request with a very long id. */
   readonly request: IdSpan | undefined;
@@ -39,11 +39,11 @@ export const EVENT_NUMBERS_FROM = 1_000_000_000;
 /** The id of an event that nothing follows, in no stream. */
 export const FINAL_ID = '0_0';
 
-/** @returns `undefined` for a text that is no id of the gateway. */
+/** @returns `undefined` for a text that is not an event id of the gateway. */
 export function parseEventId(text: string): EventId | undefined {
   const [, stream, name = '', position] = /^(\d{1,15})(-[\w-]+)?_(\d{1,15})$/.exec(text) ?? [];
   if (stream === undefined) return undefined;
-  return { stream: Number(stream), position: Number(position), request: requestOfName(name) };
+  return { stream: Number(stream), position: Number(position), request: requestOfPart(name) };
 }
 
 /** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
@@ -51,13 +51,13 @@ export function isSessionStream({ stream }: EventId): boolean {
   return stream >= EVENT_NUMBERS_FROM && stream % 2 === 0;
 }
 
-/** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
+/** The part of its events' ids that contains the request's id, with `-` before it; `''` if the id is too long for that. */
 export function requestPartOfEventId({ bytes, start, end }: IdSpan): string {
   return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
 }
 
-/** @returns `undefined` for a name that is none: clients can send any. */
-export function requestOfName(name: string): IdSpan | undefined {
+/** The request id in a `requestPartOfEventId`; `undefined` if there is none in the text, which clients can make up. */
+export function requestOfPart(name: string): IdSpan | undefined {
   const bytes = Buffer.from(name.slice(1), 'base64url');
   if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
   return { bytes, start: 0, end: bytes.length };
@@ -79,7 +79,7 @@ export interface EventRoom {
   readonly countMax: number;
   /** Whether there could ever be room for so many bytes. */
   mayHold(bytes: number): boolean;
-  /** @param isAnswer whether others that wait to be fetched may be released to make room. */
+  /** @param isAnswer whether the bytes are an answer, for which other streams that wait to be resumed may be released. */
   tryTake(bytes: number, stream: ReplayBuffer, isAnswer: boolean): boolean;
   give(bytes: number): void;
 }
@@ -116,30 +116,30 @@ export function lossNotification(lostCount: number): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }
 
-/** The least that a stream takes of its room at once, if there is so much. */
+/** A stream takes at least this much of its room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;
 
 /** The part of a `CallerStream` that keeps its events: a base class, so that a stream is one object. */
 export abstract class ReplayBuffer extends ListNode {
   readonly #room: EventRoom | undefined;
   readonly #holdsSender: boolean;
-  /** The positions of the last event that was said (0 before the first), and of the next one to be written. */
+  /** The positions of the last event that was emitted (0 before the first), and of the next event to be written. */
   #position = 0;
   #next = 1;
   /** The kept events, from position `#first` on. */
   readonly #kept = new Fifo<KeptEventBytes>();
   #first = 1;
-  /** Bytes of those that were written. */
+  /** Bytes of the kept events that were written. */
   #writtenBytes = 0;
   /** Events before this position take room. */
   #counted = 1;
   #countedBytes = 0;
-  /** The room taken for these: in larger steps, because each step costs. */
+  /** The room taken for the counted bytes: in larger steps, because each step costs. */
   #takenBytes = 0;
-  /** Of an event that was dropped while it was being written. */
+  /** The `onLost` of an event that was dropped while it was being written, in case it does not arrive whole. */
   #onCut: (() => void) | undefined;
 
-  /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have said then takes no room. */
+  /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have emitted then takes no room. */
   constructor(room: EventRoom | undefined, holdsSender: boolean) {
     super();
     this.#room = room;
@@ -156,7 +156,7 @@ export abstract class ReplayBuffer extends ListNode {
   /** Not even the error in place of the answer can be kept. */
   protected abstract onAnswerLost(): void;
 
-  hasSaid(position: number): boolean {
+  hasEmitted(position: number): boolean {
     return position <= this.#position;
   }
 
@@ -173,13 +173,13 @@ export abstract class ReplayBuffer extends ListNode {
     return this.#next > this.#position ? undefined : this.#at(this.#next);
   }
 
-  /** An event was said and written, and the client cannot come back for it. */
+  /** An event was emitted and written, and the client cannot resume the stream before it. */
   protected pass(): void {
     this.#position += 1;
     this.#first = this.#counted = this.#next = this.#position + 1;
   }
 
-  /** An event was said. */
+  /** An event was emitted. */
   protected add(event: KeptEventBytes, isWritten: boolean, isAttached: boolean): void {
     this.#position += 1;
     this.#kept.push(event);
@@ -203,7 +203,7 @@ export abstract class ReplayBuffer extends ListNode {
     onCut?.();
   }
 
-  /** No connection is due to take the unwritten events. */
+  /** No connection is about to take the unwritten events. */
   protected onUnconnected(): void {
     if (this.isResumable) this.#countTo(this.#position + 1);
     else this.dropAll();
@@ -237,7 +237,7 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  /** For `StreamKeeper`: the stream is not resumed any more. What is still being written goes on, and the rest goes with its call. */
+  /** For `StreamKeeper`: the stream cannot be resumed any more. What is being written goes on, and the rest is freed with the call. */
   release(): void {
     this.#room?.give(this.#takenBytes);
     this.#takenBytes = 0;
@@ -247,7 +247,7 @@ export abstract class ReplayBuffer extends ListNode {
 
   /** The client will not come back: everything that is kept for it is lost. */
   dropAll(): void {
-    const lost = this.#takeOnLost();
+    const lost = this.#takeCallbacks();
     this.release();
     this.#kept.clear();
     this.#writtenBytes = 0;
@@ -255,12 +255,12 @@ export abstract class ReplayBuffer extends ListNode {
     for (const onLost of lost) onLost();
   }
 
-  /** Drops the unwritten events whose sender wants to know that; the client is told nothing of them. */
-  dropWatched(): void {
-    for (const onLost of this.#takeOnLost()) onLost();
+  /** Drops the unwritten events that have an `onLost`, and calls it; the client is not told that they were lost. */
+  dropWithCallback(): void {
+    for (const onLost of this.#takeCallbacks()) onLost();
   }
 
-  #takeOnLost(): readonly (() => void)[] {
+  #takeCallbacks(): readonly (() => void)[] {
     const taken: (() => void)[] = [];
     for (let position = Math.max(this.#next, this.#first); position <= this.#position; position += 1) {
       const kept = this.#at(position);
@@ -332,7 +332,7 @@ export abstract class ReplayBuffer extends ListNode {
       this.#room?.give(spareBytes);
     }
     if (this.#first <= this.#next) return;
-    // One that is being written is counted by its exchange, and reaches the client all the same.
+    // An event that is being written is counted by its exchange, and reaches the client all the same.
     if (this.#first === this.#next + 1 && this.isSending) this.#onCut = onLostOf(kept);
     else onLostOf(kept)?.();
   }
@@ -344,11 +344,11 @@ export abstract class ReplayBuffer extends ListNode {
     if (position < this.#next) this.#writtenBytes -= kept.length;
     this.#kept.replace(position - this.#first, LOST_EVENT);
     if (this.isCompleteAt(position)) {
-      const word = this.lostAnswer(position);
-      if (word !== undefined && this.#tryTake(room, word.length, true)) {
-        this.#kept.replace(position - this.#first, word);
-        this.#countedBytes += word.length;
-        if (position < this.#next) this.#writtenBytes += word.length;
+      const error = this.lostAnswer(position);
+      if (error !== undefined && this.#tryTake(room, error.length, true)) {
+        this.#kept.replace(position - this.#first, error);
+        this.#countedBytes += error.length;
+        if (position < this.#next) this.#writtenBytes += error.length;
       } else {
         this.onAnswerLost();
       }

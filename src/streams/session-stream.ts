@@ -1,7 +1,7 @@
 // The session stream: it belongs to no call, is opened by the client's GET, and carries what backends send unasked. A newer GET
 // replaces an older one. Messages that a slow reader has not taken wait here, bounded: the oldest are dropped first, and the client is
 // told how many it has missed. A client that can resume streams (2025-11-25) gets event ids, and has some time to come back for what
-// was said meanwhile and for the last events written. Cold path.
+// was emitted meanwhile and for the last events written. Cold path.
 //
 //   closed, expected, lingering ── GET ──> open
 //   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
@@ -27,7 +27,7 @@ export const CLIENT_READY_MS_MAX = 5_000;
 /** Time in which changes of backends' lists are combined into one notification. After that, a later change is another notification. */
 export const LIST_CHANGES_MS = 50;
 
-/** What waits in a session's stream, and what may not have arrived, in the share of session bytes. */
+/** Counts the events that a session's stream keeps, because they wait or may not have arrived, in the share of session bytes. */
 class WaitingRoom implements EventRoom {
   readonly countMax = limits.sessionStreamWaitingMax;
   readonly #account: Account;
@@ -55,9 +55,9 @@ class WaitingRoom implements EventRoom {
   }
 }
 
-/** What becomes of a session's stream where it answers a request, and is no client's GET. */
+/** Changes a session's stream that answers a request (`subscriptions/listen`) instead of a GET. */
 export interface StreamAdapter {
-  /** @returns what the caller is told in place of the message; `undefined` for nothing. */
+  /** @returns what the client gets in place of the message; `undefined` for nothing. */
   adapt(message: Buffer): Buffer | undefined;
   /** The stream ends. @returns its last event, if it was opened. */
   onEnding(): Buffer | undefined;
@@ -83,12 +83,12 @@ export class SessionStream implements AskingStream, StreamOwner {
   readonly #adapter: StreamAdapter | undefined;
   readonly #events: CallerStream;
   #state: State = 'closed';
-  /** The end of the current state, if it has one in time. */
-  #end: Deadline | undefined;
-  /** List changes of the current moment, by method; a notification that came only once keeps its bytes. */
+  /** When the current state ends, if its time is limited. */
+  #stateEnd: Deadline | undefined;
+  /** Notifications of list changes to be sent soon, by method; if one came only once, as the backend's own bytes. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
+  /** Runs while a request to the client waits until the client is ready; everything emitted after it waits too. */
   #readyDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client has gone, or its GET has lasted too long; not when another GET has replaced it. */
@@ -105,12 +105,12 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.#state === 'open';
   }
 
-  /** Whether the client receives what is said, or is about to open the stream for the first time. */
+  /** Whether the client receives what is emitted, or is about to open the stream for the first time. */
   get isOpenOrExpected(): boolean {
     return this.isOpen || this.#state === 'expected';
   }
 
-  /** Whether the client receives what is said, now or later. */
+  /** Whether the client receives what is emitted, now or later. */
   get isHeard(): boolean {
     return this.#state !== 'closed';
   }
@@ -120,26 +120,26 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
   }
 
-  /** For `CallerStream`: notices of a loss are nothing that such a caller has asked for. */
-  get isLossUntold(): boolean {
+  /** For `CallerStream`: a `subscriptions/listen` has not asked for notifications of losses. */
+  get hidesLosses(): boolean {
     return this.#adapter !== undefined;
   }
 
   /**
    * @param position of the last event that the client received; `undefined` when it does not resume the stream.
-   * @param first is written first.
+   * @param first what is written first.
    */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return;
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      // A stream with an adapter has its last event written as it closes, so that comes first.
+      // Closes a stream with an adapter, whose last event must be written before the connection ends.
       this.#onGone();
-      this.#events.letGo();
+      this.#events.endConnection();
     });
-    const isSaid = position !== undefined && this.#events.hasSaid(position);
-    this.#events.attach(exchange, isSaid ? position : undefined, first);
+    const isKnown = position !== undefined && this.#events.hasEmitted(position);
+    this.#events.attach(exchange, isKnown ? position : undefined, first);
   }
 
   /** The client has said that it is ready. */
@@ -149,11 +149,11 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#events.holdBack(false);
   }
 
-  /** Ends the stream; nothing is said any more unless it is opened again. */
+  /** Ends the stream; nothing is emitted any more unless it is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();
-    this.#tellChanges();
+    this.#sendChanges();
     this.#close();
   }
 
@@ -182,13 +182,13 @@ export class SessionStream implements AskingStream, StreamOwner {
     // Only requests to the client have an `onLost`.
     if (onLost !== undefined && !this.#session.isReady) this.#awaitReadiness();
     const message = Buffer.concat(parts);
-    const said = this.#adapter === undefined ? message : this.#adapter.adapt(message);
-    if (said !== undefined) this.#events.say(said, onLost);
+    const adapted = this.#adapter === undefined ? message : this.#adapter.adapt(message);
+    if (adapted !== undefined) this.#events.emit(adapted, onLost);
   }
 
   /**
-   * A list has changed: sends one notification for all that say so within a moment.
-   * @param bytes what a backend has said.
+   * Notifies the client that a list has changed; notifications close together are sent as one.
+   * @param bytes the backend's notification; `undefined` if the gateway itself has noticed the change.
    */
   tellChanged(method: string, bytes?: Buffer): void {
     if (!this.isHeard) return;
@@ -199,11 +199,11 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (!isFirst) return;
     const { subject } = this.#session.account;
     // In turns, because a subject may listen thousands of times.
-    const tell = (): void => wakeScheduler.run(subject, () => this.#tellChanges());
+    const tell = (): void => wakeScheduler.run(subject, () => this.#sendChanges());
     this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
 
-  #tellChanges(): void {
+  #sendChanges(): void {
     const changes = this.#changes?.values() ?? [];
     this.#changes = undefined;
     for (const change of changes) this.tell([change]);
@@ -215,12 +215,12 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#events.holdBack(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       // Another process may have heard that the client is ready.
-      if (!this.#session.isReady) this.#events.dropWatched();
+      if (!this.#session.isReady) this.#events.dropWithCallback();
       this.onReady();
     });
   }
 
-  /** For `CallerStream`: the client has disconnected. Thousands may at once, and who listens without a session ends one with that. */
+  /** For `CallerStream`: the client has disconnected. A `subscriptions/listen` then ends its session, so that thousands take turns. */
   onCallerDetached(): void {
     if (this.#adapter === undefined) this.#onGone();
     else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
@@ -238,18 +238,18 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** The client is not expected back: everything is dropped. */
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
-    this.#end?.cancel();
-    this.#events.letGo(this.#adapter?.onEnding());
+    this.#stateEnd?.cancel();
+    this.#events.endConnection(this.#adapter?.onEnding());
     this.#events.dropAll();
     this.#adapter?.onEnded();
   }
 
   #endsAfter(ms: number, onEnd: () => void): void {
-    this.#end?.cancel();
-    this.#end = this.#deadlines.after(ms, onEnd);
+    this.#stateEnd?.cancel();
+    this.#stateEnd = this.#deadlines.after(ms, onEnd);
   }
 
-  /** The one writer of the state. */
+  /** The only method that sets the state. @returns whether the state was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

@@ -11,12 +11,12 @@ import { EVENT_NUMBERS_FROM, type EventRoom } from './replay-buffer.js';
 
 /** Streams of one session that are kept for a while after their answer was written. Beyond that, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;
-/** Time that such a stream is kept; a client notices a broken connection sooner. After that, its call is answered with an error instead. */
+/** Time that a stream is kept after its answer was written: a client notices a broken connection sooner. Then resuming it is an error. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
 /** Interval between a session's checks for streams that were kept long enough. */
 export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
-/** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */
+/** The part of the share of session bytes that kept events may fill, so that enough is left for sessions. */
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper implements EventRoom {
@@ -33,7 +33,7 @@ export class StreamKeeper implements EventRoom {
   #lastNumber = this.sessionStreamNumber - 1;
   #heldBytes = 0;
   #isOver = false;
-  #expiry: Deadline | undefined;
+  #nextSweep: Deadline | undefined;
   #isSweeping = false;
 
   constructor(account: Account, deadlines: DeadlineWheel, options: AnswerOptions) {
@@ -54,7 +54,7 @@ export class StreamKeeper implements EventRoom {
     return this.#lastNumber;
   }
 
-  /** The stream's last event was said. */
+  /** The stream's last event was emitted. */
   finish(stream: CallerStream): void {
     if (stream.isDelivered) return;
     const isForgotten = !stream.isLinked;
@@ -95,7 +95,7 @@ export class StreamKeeper implements EventRoom {
 
   /**
    * Takes room for bytes that a stream keeps. Streams whose answer was sent are released to make room.
-   * @param isAnswer whether streams whose answer is still to be fetched are released too, the oldest first.
+   * @param isAnswer whether the bytes are an answer, for which streams with an answer still to be fetched are released too, oldest first.
    */
   tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
     while (!this.#hasRoomFor(bytes)) {
@@ -115,7 +115,7 @@ export class StreamKeeper implements EventRoom {
 
   /** The session is over: no stream can be resumed any more. */
   end(): void {
-    this.#expiry?.cancel();
+    this.#nextSweep?.cancel();
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
     this.give(this.#heldBytes);
     this.#isOver = true;
@@ -132,7 +132,7 @@ export class StreamKeeper implements EventRoom {
     return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 
-  /** @param spared is not released. */
+  /** @param spared a stream that is not released. @returns whether a stream was released. */
   #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
     const stream = list.next === spared ? spared.next : list.next;
     if (!(stream instanceof CallerStream)) return false;
@@ -146,8 +146,8 @@ export class StreamKeeper implements EventRoom {
     if (this.#isSweeping || this.#isOver) return;
     this.#isSweeping = true;
     const sweepMs = Math.min(KEPT_STREAMS_SWEEP_MS, this.#options.resumptionTimeMs);
-    if (this.#expiry === undefined) this.#expiry = this.#deadlines.after(sweepMs, () => this.#sweep());
-    else this.#expiry.restart();
+    if (this.#nextSweep === undefined) this.#nextSweep = this.#deadlines.after(sweepMs, () => this.#sweep());
+    else this.#nextSweep.restart();
   }
 
   #sweep(): void {
@@ -162,7 +162,7 @@ export class StreamKeeper implements EventRoom {
       }
     }
     if (isEmpty) this.#isSweeping = false;
-    else this.#expiry?.restart();
+    else this.#nextSweep?.restart();
   }
 
   #releaseUntil(list: ListNode, sinceMs: number): void {

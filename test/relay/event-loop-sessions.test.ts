@@ -176,7 +176,7 @@ t.test('what was kept of a stream, and is sent again', async (t) => {
         () => {
           const turn = (): void => {
             for (let bytes = 0; bytes < UPSTREAM_TURN_BYTES_MAX; bytes += data.length) {
-              streamed.stream.say(data);
+              streamed.stream.emit(data);
               said += data.length;
             }
             if (said < kept) setImmediate(turn);

@@ -72,7 +72,7 @@ export class Streamed implements StreamOwner {
   }
 
   say(...texts: string[]): this {
-    for (const text of texts) this.stream.say(Buffer.from(text));
+    for (const text of texts) this.stream.emit(Buffer.from(text));
     return this;
   }
 

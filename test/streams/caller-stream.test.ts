@@ -172,7 +172,7 @@ t.test('a large event is no longer written to a connection that a newer one has 
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream().say('1');
   const first = streamed.exchange;
-  streamed.stream.say(Buffer.alloc(16 * KIB * KIB, ' '));
+  streamed.stream.emit(Buffer.alloc(16 * KIB * KIB, ' '));
   const writtenBytes = first.writtenBytes;
   t.ok(writtenBytes < 16 * KIB * KIB, 'a part of it is on its way');
   streamed.goOn(1);
@@ -239,7 +239,7 @@ t.test('when not even that error can be kept, the stream cannot be resumed', asy
 t.test('what a client that cannot resume will not get is reported to its sender', async (t) => {
   const streamed = new Streamed(undefined, true);
   let lostCount = 0;
-  for (let count = 0; count < 3; count += 1) streamed.stream.say(Buffer.from('1'), () => (lostCount += 1));
+  for (let count = 0; count < 3; count += 1) streamed.stream.emit(Buffer.from('1'), () => (lostCount += 1));
   streamed.stream.detach();
   t.equal(lostCount, 2, 'the first was written');
 });
@@ -283,7 +283,7 @@ t.test('after random breaks every event arrives once and in order', async (t) =>
     for (let number = 0; number < 60; number += 1) {
       const event = text(number, chance(15) ? 200 * KIB : 10);
       said.push(event);
-      streamed.stream.say(Buffer.from(event));
+      streamed.stream.emit(Buffer.from(event));
       if (chance(4)) {
         breakOff();
         if (chance(2)) streamed.say((said.push(text(-number, 5)), said.at(-1)!));
@@ -301,7 +301,7 @@ t.test('after random breaks every event arrives once and in order', async (t) =>
 t.test('behind a large event a slow connection gets the rest once it has drained', async (t) => {
   const streamed = new StreamScene(t, 64 * KIB * KIB).stream();
   const large = text(1, 2 * limits.readAtOnceBytesMax);
-  streamed.stream.say(Buffer.from(large));
+  streamed.stream.emit(Buffer.from(large));
   await until(() => !streamed.stream.isBlocked, 'the large event');
   streamed.exchange.isSlow = true;
   streamed.say('2', '3');

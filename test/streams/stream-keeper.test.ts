@@ -13,7 +13,7 @@ import { WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
 
 t.test('a stream knows its events once they were said, and is complete once it has its answer', async (t) => {
   const { stream } = new StreamScene(t).stream().say('1');
-  t.same([stream.hasSaid(0), stream.hasSaid(1), stream.hasSaid(2)], [true, true, false]);
+  t.same([stream.hasEmitted(0), stream.hasEmitted(1), stream.hasEmitted(2)], [true, true, false]);
   t.notOk(stream.isCompleteAt(1));
   stream.finish([Buffer.from('2')]);
   t.same([stream.isCompleteAt(1), stream.isCompleteAt(2)], [false, true]);
@@ -23,7 +23,7 @@ t.test('a stream sends its opening event once', async (t) => {
   const { stream, exchange } = new StreamScene(t).stream();
   stream.prime();
   stream.prime();
-  stream.say(Buffer.from('1'));
+  stream.emit(Buffer.from('1'));
   t.equal(exchange.written.toString().match(/^id: \d+-Nw_0\nretry: 1000\ndata: $/gm)?.length, 1);
 });
 
@@ -60,7 +60,7 @@ t.test('the sender of a dropped event is told', async (t) => {
   streamed.exchange.abort();
   let lostCount = 0;
   for (let number = 2; number <= 101; number += 1) {
-    streamed.stream.say(Buffer.from(text(number)), () => (lostCount += 1));
+    streamed.stream.emit(Buffer.from(text(number)), () => (lostCount += 1));
   }
   const [, ...events] = readEvents(streamed.goOn(1).written);
   t.ok(lostCount > 50, `${lostCount} of 100`);

@@ -25,11 +25,11 @@ export interface AskedRequest {
   readonly tokenKey?: string | undefined;
 }
 
-/** Of the random tag of the process that issued the id: four characters in base64url. */
-const ORIGIN_BYTES = 3;
-/** Sixteen characters in base64url. */
+/** Bytes of the random tag that names the process which issued the id: four characters in base64url. */
+const TAG_BYTES = 3;
+/** Bytes of the seal: sixteen characters in base64url. */
 const SEAL_BYTES = 12;
-/** Number, `t` for a task, time, origin, seal; then the backend's name and the backend's id. */
+/** `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
 const FORM = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;
 const TIME_BASE = 36;
 const SECRET_BYTES = 16;
@@ -38,7 +38,7 @@ export class AskedRequestIds {
   readonly #sessionId: string;
   readonly #answerTimeoutMs: number;
   readonly #nowMs: () => number;
-  readonly #origin = randomBytes(ORIGIN_BYTES).toString('base64url');
+  readonly #processTag = randomBytes(TAG_BYTES).toString('base64url');
   #count = 0;
   /** Seals of other processes' ids whose responses this process has passed to the backends, oldest first. */
   #answered: Set<string> | undefined;
@@ -66,8 +66,8 @@ export class AskedRequestIds {
   /** Returns a new id, as JSON. */
   next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
-    const time = hasName(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
-    const head = `${this.#count}${asksForTask ? 't' : ''}${time}.${this.#origin}`;
+    const time = hasSessionId(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
+    const head = `${this.#count}${asksForTask ? 't' : ''}${time}.${this.#processTag}`;
     const rest = `:${upstream.backend.name}:${backendId.toString()}`;
     return Buffer.from(JSON.stringify(`${head}${this.#sealOf(upstream, head, rest)}${rest}`));
   }
@@ -80,8 +80,8 @@ export class AskedRequestIds {
    */
   takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
     const text = String(JSON.parse(id.toString()));
-    const [, head, task, time, origin, seal] = FORM.exec(text) ?? [];
-    if (head === undefined || seal === undefined || origin === this.#origin) return undefined;
+    const [, head, task, time, tag, seal] = FORM.exec(text) ?? [];
+    if (head === undefined || seal === undefined || tag === this.#processTag) return undefined;
     const rest = text.slice(head.length + seal.length);
     for (const upstream of upstreams) {
       const prefix = `:${upstream.backend.name}:`;
@@ -98,7 +98,7 @@ export class AskedRequestIds {
   /** Whether this process has the key of the seal, the client cannot know that key, and the id has not expired. */
   #hasKey(upstream: UpstreamSession, time: string | undefined): boolean {
     if (upstream.record === undefined) return false;
-    if (hasName(upstream)) return time === undefined;
+    if (hasSessionId(upstream)) return time === undefined;
     if (time === undefined || this.secret === '') return false;
     return this.#nowMs() - parseInt(time, TIME_BASE) <= this.#answerTimeoutMs;
   }
@@ -106,8 +106,8 @@ export class AskedRequestIds {
   #sealOf(upstream: UpstreamSession, head: string, rest: string): string {
     const { record, backend } = upstream;
     const { origin, path } = backend.target;
-    const [key, place] = hasName(upstream) ? [record?.sessionId ?? '', ''] : [this.secret, `${origin}${path} `];
-    const seal = createHmac('sha256', key).update(`${this.#sessionId} ${place}${head}${rest}`);
+    const [key, address] = hasSessionId(upstream) ? [record?.sessionId ?? '', ''] : [this.secret, `${origin}${path} `];
+    const seal = createHmac('sha256', key).update(`${this.#sessionId} ${address}${head}${rest}`);
     return seal.digest().toString('base64url', 0, SEAL_BYTES);
   }
 
@@ -123,7 +123,7 @@ export class AskedRequestIds {
 }
 
 /** Whether the backend gave its session an id. Also true for a lost session, which cannot be answered in any case. */
-function hasName({ record }: UpstreamSession): boolean {
+function hasSessionId({ record }: UpstreamSession): boolean {
   return record?.sessionId !== '';
 }
 

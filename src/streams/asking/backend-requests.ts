@@ -31,8 +31,8 @@ import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
 
 /**
- * What each such request adds to the subject's share of session bytes, beside its id. Beyond that, without room for it, the request is
- * refused to the backend.
+ * What each request of a backend to the client adds to the subject's share of session bytes, beside its id. Without room for it, the
+ * backend's request is refused.
  */
 export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
@@ -70,10 +70,10 @@ interface AwaitedAnswer extends AskedRequest {
   /** The backend's session in which it was asked: to a later session, the response would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
-  /** What it counts in the session's share of memory. */
+  /** What the request counts in the session's share of memory. */
   readonly bytes: number;
   readonly stream: AskingStream;
-  /** Metadata of the client's request on whose stream it came. */
+  /** Metadata of the client's request on whose stream the backend's request came. */
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
   /** Takes the response instead of the backend, where the backend has no session in which it could be answered. */
@@ -265,7 +265,7 @@ export class BackendRequests {
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
   }
 
-  /** The client reports progress of a backend's request, or of the task that it became. Dropped if two of them share the token. */
+  /** The client reports progress of a backend's request, or of the task that it became. Dropped if two requests share the token. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     // A large notification is dropped: its memory would not be counted while it waits to be sent.
@@ -374,7 +374,7 @@ export class BackendRequests {
   }
 
   /** The stream ends: the requests sent on it are withdrawn from the client. */
-  endOf(stream: AskingStream): void {
+  onStreamEnded(stream: AskingStream): void {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
       this.#settle(request);
@@ -427,7 +427,7 @@ export class BackendRequests {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
   }
 
-  /** The error for a request that the client has not declared to support (C19); `undefined` for one that it has. */
+  /** The error for a request that the client has not declared to support (C19); `undefined` if it has. */
   #notOffered(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
@@ -442,16 +442,16 @@ export class BackendRequests {
           : errorsToBackends.elicitationModeNotSupported;
       case 'tasks/get':
       case 'tasks/result':
-        return offers.tasks ? this.#notIts(upstream, taskId) : errorsToBackends.methodNotSupported(method);
+        return offers.tasks ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       case 'tasks/cancel':
-        return offers.tasksCancel ? this.#notIts(upstream, taskId) : errorsToBackends.methodNotSupported(method);
+        return offers.tasksCancel ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       // `tasks/list` too is not passed on: the client's list contains the tasks of all backends.
       default:
         return errorsToBackends.methodNotSupported(method);
     }
   }
 
-  #notIts(upstream: UpstreamSession, taskId: string): RpcError | undefined {
+  #unknownTask(upstream: UpstreamSession, taskId: string): RpcError | undefined {
     return this.#clientTasks.isOf(upstream, taskId) ? undefined : rpcErrors.unknownTask(taskId);
   }
 }
@@ -472,7 +472,7 @@ function bytesOf(idBytes: number, tokenKey: string | undefined): number {
   return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }
 
-/** The `result` of the client's response; `undefined` for an error, and where the member is ambiguous. */
+/** The `result` of the client's response; `undefined` for an error, and where the member occurs more than once. */
 function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
   if (tape === undefined && !scanner.scan(body, 1)) return undefined;
   const read = tape ?? scanner;

@@ -4,7 +4,7 @@ import type { SessionShare, UpstreamSession } from '../../upstream/index.js';
 
 /** Tasks that a session's client runs for backends, whose ids are kept. Beyond that, the oldest is forgotten when one is added. */
 export const CLIENT_TASKS_MAX = 256;
-/** What each such task adds to the subject's share of session bytes, beside its id. Without room for it, the task is not kept. */
+/** What each of these tasks adds to the subject's share of session bytes, beside its id. Without room for it, the task is not kept. */
 export const CLIENT_TASK_BYTES_EACH = 192;
 
 interface ClientTask {
@@ -23,7 +23,7 @@ export class ClientTasks {
     this.#memory = memory;
   }
 
-  /** The client has given this task id to the backend. The oldest is forgotten at the limit; the new one, if memory is short. */
+  /** The client has given this task id to the backend. At the limit, the oldest is forgotten; without memory, the new one is not kept. */
   note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
     this.#forget(taskId);
     const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));

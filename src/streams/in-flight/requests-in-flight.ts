@@ -1,5 +1,5 @@
-// The requests that one session is working on, the latest last. It is in the list of `SlowRequests` while it has any. Hot path:
-// a few stores per request.
+// The requests that one session is working on, the latest last. While there are any, the session is in the list of `SlowRequests`. Hot
+// path: a few stores per request.
 import {
   type Account,
   ListNode,
@@ -17,13 +17,13 @@ import type { Exchange } from '../../exchange/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
 interface WaitingCancellation {
-  /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
+  /** Number of the last message before this cancellation, and how many of the messages before it are still being parsed. */
   readonly lastBefore: number;
   readingsLeft: number;
-  readonly tryIt: () => boolean;
+  readonly tryCancel: () => boolean;
 }
 
-/** The number of every part of a batch: every waiting notice waits for it too. */
+/** The number of every part of a batch: every waiting cancellation waits for the part too. */
 export const BATCH_PART_NUMBER = 0;
 
 /**
@@ -33,39 +33,39 @@ export const BATCH_PART_NUMBER = 0;
 export class ScansInProgress {
   #count = 0;
   #lastNumber = 0;
-  #notices: WaitingCancellation[] = [];
+  #cancellations: WaitingCancellation[] = [];
 
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
   /**
-   * @param isPart whether it belongs to a batch that is being handled: notices that wait for the batch wait for this part too.
+   * @param isPart whether the message is a part of a batch: cancellations that wait for the batch wait for this part too.
    * @returns the message's number.
    */
   begin(isPart = false): number {
     this.#count += 1;
     if (!isPart) return ++this.#lastNumber;
-    for (const notice of this.#notices) notice.readingsLeft += 1;
+    for (const cancellation of this.#cancellations) cancellation.readingsLeft += 1;
     return BATCH_PART_NUMBER;
   }
 
   /** The message has been parsed, and its request, if it is one, is in flight. */
   end(number: number): void {
     this.#count -= 1;
-    if (this.#notices.length === 0) return;
-    this.#notices = this.#notices.filter((notice) => {
-      if (number > notice.lastBefore) return true;
-      notice.readingsLeft -= 1;
-      return !notice.tryIt() && notice.readingsLeft > 0;
+    if (this.#cancellations.length === 0) return;
+    this.#cancellations = this.#cancellations.filter((cancellation) => {
+      if (number > cancellation.lastBefore) return true;
+      cancellation.readingsLeft -= 1;
+      return !cancellation.tryCancel() && cancellation.readingsLeft > 0;
     });
   }
 
-  /** @param tryIt called each time one of the messages has been parsed, until it returns true or none is left. */
-  wait(tryIt: () => boolean): void {
-    // No more notices are kept than a session can have requests for them to cancel.
-    if (this.#count === 0 || this.#notices.length >= limits.sessionRequestsInFlightMax) return;
-    this.#notices.push({ lastBefore: this.#lastNumber, readingsLeft: this.#count, tryIt });
+  /** @param tryCancel called each time one of the messages has been parsed, until it returns true or none is left. */
+  wait(tryCancel: () => boolean): void {
+    // No more cancellations are kept than a session can have requests for them to cancel.
+    if (this.#count === 0 || this.#cancellations.length >= limits.sessionRequestsInFlightMax) return;
+    this.#cancellations.push({ lastBefore: this.#lastNumber, readingsLeft: this.#count, tryCancel });
   }
 }
 
@@ -79,7 +79,7 @@ export abstract class RequestInFlight extends ListNode {
   #idKey: string | undefined;
   /** For `RequestsInFlight`: the turn of `SlowRequests` in which the request began. */
   begunInTurn = 0;
-  /** False where no backend does any work for it that would be worth cancelling. */
+  /** False if no backend does any work for the request that would be worth cancelling. */
   abstract readonly isCancellable: boolean;
 
   /** Key of the caller's id. Computed on first use, as few requests are ever looked up. */
@@ -96,12 +96,12 @@ export abstract class RequestInFlight extends ListNode {
   /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
   abandonedWait?(): string | undefined;
 
-  /** Nobody waits for the answer any more. Without it, the request is left to end by itself, soon. */
+  /** Nobody waits for the answer any more. A request without this method soon ends by itself. */
   giveUp?(): void;
 
   /**
    * The request has been in flight for long: the caller may be sent a sign that the answer is still to come. Called again in
-   * each turn.
+   * each turn of `SlowRequests`.
    */
   onSlow?(): void;
 
@@ -111,22 +111,22 @@ export abstract class RequestInFlight extends ListNode {
   /** @param isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
-  /** The stream on which this request's client can be asked what its backend asks on a stream of its own meanwhile. */
+  /** The stream for requests to this client that the backend sends on its own stream meanwhile; `undefined` if it is for none. */
   askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
-  hearProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
+  takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
-  /** `ambiguousIdKey` of the token under which its backend reports progress, if it does. */
-  get tokenLikeness(): string | undefined {
+  /** `ambiguousIdKey` of the token under which the backend reports the request's progress; `undefined` without a token. */
+  get ambiguousTokenKey(): string | undefined {
     return undefined;
   }
 
-  /** Whether it is a request to another backend, which alone may report progress of it. */
-  isOfOther?(upstream: UpstreamSession): boolean;
+  /** Whether the request is for another backend, which alone may report its progress. */
+  isForOtherBackend?(upstream: UpstreamSession): boolean;
 
   /**
-   * Whether it may be notified of its session's end a few turns of the event loop later: whatever happens to it until then, its
+   * Whether `endWithSession` may be called a few turns of the event loop later: whatever happens to the request until then, its
    * caller gets exactly one answer.
    */
   get mayEndLater(): boolean {
@@ -169,7 +169,7 @@ export class RequestsInFlight extends ListNode {
     this.#account.requests.take(1);
   }
 
-  /** @returns whether nothing is in flight any more, and the request was not a quick one, whose begin is enough as a sign of activity. */
+  /** @returns whether nothing is in flight any more and the request took long, so that its end counts as activity of the session. */
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
@@ -187,9 +187,9 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up requests whose callers are gone and that wait for the same as a new one: they would only take up its room. */
+  /** Gives up requests whose callers are gone and that wait for the same as a new request: they would only take up its room. */
   giveUpAbandoned(wait: string): void {
-    for (const work of this.#those((each) => each.abandonedWait?.() === wait)) work.giveUp?.();
+    for (const work of this.#chosen((each) => each.abandonedWait?.() === wait)) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
@@ -198,31 +198,31 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether the progress belongs to one of the requests, or says something of one that is not the backend's to say. */
-  hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    let isOfOther = false;
+  /** @returns whether the progress is dealt with: it belongs to one of the requests, or claims to be of one for another backend. */
+  takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    let isForOtherBackend = false;
     for (const work of this.#alike(bytes, message)) {
-      if (work.hearProgress?.(upstream, bytes, message)) return true;
-      isOfOther ||= work.isOfOther?.(upstream) === true;
+      if (work.takeProgress?.(upstream, bytes, message)) return true;
+      isForOtherBackend ||= work.isForOtherBackend?.(upstream) === true;
     }
-    return isOfOther;
+    return isForOtherBackend;
   }
 
   /** Whether a client could take the progress for that of a request to another backend. */
-  isMistaken(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    for (const work of this.#alike(bytes, message)) if (work.isOfOther?.(upstream)) return true;
+  isMistakable(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    for (const work of this.#alike(bytes, message)) if (work.isForOtherBackend?.(upstream)) return true;
     return false;
   }
 
-  /** The requests under whose token clients could read the progress: one comparison each, as backends send any number of such messages. */
+  /** The requests that a client could take the progress to be of. One comparison each, as backends may send any number of these. */
   *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
     if (progressTokenStart === -1) return;
     const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
-      if (work.tokenLikeness === likeness) yield work;
+      if (work.ambiguousTokenKey === likeness) yield work;
   }
 
-  /** The only request whose client can be asked what the backend asks on its own stream; `undefined` if several could be meant. */
+  /** The stream of the only request whose client the backend can be asking on its own stream; `undefined` if there are several. */
   soleAskable(upstream: UpstreamSession): AskingStream | undefined {
     let sole: AskingStream | undefined;
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
@@ -235,20 +235,20 @@ export class RequestsInFlight extends ListNode {
 
   /** Another process continues the session. */
   retire(): void {
-    for (const work of this.#those(() => true)) work.onRetired?.();
+    for (const work of this.#chosen(() => true)) work.onRetired?.();
   }
 
   /** For `SlowRequests`. @param turn requests that began in this turn or before are slow. */
-  tellSlow(turn: number): void {
-    for (const work of this.#those((each) => each.begunInTurn <= turn)) work.onSlow?.();
+  notifySlow(turn: number): void {
+    for (const work of this.#chosen((each) => each.begunInTurn <= turn)) work.onSlow?.();
   }
 
-  /** The requests in flight that are meant, for what may end any of them: one that is over by its turn is left out. */
-  *#those(isMeant: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
-    const those: RequestInFlight[] = [];
+  /** The chosen requests, for work that may end any of them: one that has ended by its turn is left out. */
+  *#chosen(isChosen: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
+    const chosen: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
-      if (isMeant(work)) those.push(work);
-    for (const work of those) if (work.isLinked) yield work;
+      if (isChosen(work)) chosen.push(work);
+    for (const work of chosen) if (work.isLinked) yield work;
   }
 
   /**
@@ -287,7 +287,7 @@ function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
 }
 
 // Notifies requests that have been in flight for long, so that whoever waits for the answer, or a proxy in between, receives
-// something before giving up. It counts turns of its own instead of reading a clock or making a timer for each request. Hot path:
+// something before giving up. `SlowRequests` counts turns instead of reading a clock or making a timer for each request. Hot path:
 // a few stores per request.
 
 /** A request is notified after this many whole turns: after the configured time, or at most a quarter of it later. */
@@ -323,12 +323,12 @@ export class SlowRequests {
     this.#turn += 1;
     const turn = this.#turn - TURNS - 1;
     // A notified session may unlink itself and others, and new ones may be added: those are notified in the next turn.
-    const untold = new ListNode();
-    untold.takeAll(this.#busy);
-    for (let requests = untold.next; requests instanceof RequestsInFlight; requests = untold.next) {
+    const unvisited = new ListNode();
+    unvisited.takeAll(this.#busy);
+    for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {
       requests.unlink();
       this.#busy.append(requests);
-      requests.tellSlow(turn);
+      requests.notifySlow(turn);
     }
     this.#isTurning = this.#busy.isLinked;
     if (this.#isTurning) this.#turnOver.restart();
