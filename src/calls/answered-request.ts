@@ -24,8 +24,8 @@ import { DetachedCall } from './detached-call.js';
 /** Time that a call goes on, and holds a connection, after its caller has gone. After that, the backend is notified, and the call ends. */
 export const DETACHED_CALL_MS_MAX = 300_000;
 /**
- * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
- * overtaken the last one. After that, the answer is given; a later report goes on the session's stream.
+ * Time that an answer waits for one more report of the call's progress, if reports come on the backend's own stream: the answer may
+ * have overtaken the last report. After that, the answer is given; a later report goes on the session's stream.
  */
 export const LATE_PROGRESS_WAIT_MS = 50;
 
@@ -37,13 +37,13 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** The request at its backend, if it was sent. */
   protected request: RpcRequest | undefined;
   protected isDone = false;
-  /** What the backend has said since its client was asked for input; `undefined` while a caller takes it. */
-  #saidMeanwhile: Buffer[] | undefined;
+  /** Notifications of the backend since the client was asked for input; `undefined` while a caller takes them. */
+  #notificationsKept: Buffer[] | undefined;
   /** Whether reports of progress come on the backend's own stream, beside the answer. */
-  protected isReportedAside = false;
+  protected hasSeparateProgress = false;
   #giveAnswer: (() => void) | undefined;
   /** The `ambiguousTokenKey`, and the token that was sent to the backend when it was computed. */
-  #likeness: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
+  #tokenKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
   /** Made once the caller, or its first connection, is gone. */
@@ -75,7 +75,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#stream?.isBlocked === true;
   }
 
-  /** @param request the one that is at the backend now. */
+  /** @param request the request as the backend has it now, after a first or second try. */
   protected noteSent(request: RpcRequest): void {
     this.request = request;
     this.#detached?.onSent(request);
@@ -98,7 +98,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   /** A message for the caller; for `BackendRequests` too. */
   tell(parts: readonly Buffer[], onLost?: () => void): void {
-    if (!this.isDone) this.#say(joined(parts), onLost);
+    if (!this.isDone) this.#emit(joined(parts), onLost);
   }
 
   /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
@@ -109,24 +109,24 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else answer(exchange, message);
     this.#stream = undefined;
     this.goOn(meanwhile);
-    this.#saidMeanwhile = [];
+    this.#notificationsKept = [];
   }
 
   /** @param exchange receives everything from now on, and first the notifications that came while there was no caller. */
   goOn(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
-    const notifications = this.#saidMeanwhile ?? [];
-    this.#saidMeanwhile = undefined;
+    const notifications = this.#notificationsKept ?? [];
+    this.#notificationsKept = undefined;
     for (const bytes of notifications) this.onMessage(bytes, readBackendMessage(bytes)!);
     this.request?.resume();
   }
 
   abstract onMessage(bytes: Buffer, message: BackendMessage): void;
 
-  /** Keeps the backend's notification for a caller who has yet to come back; the newest of them, if there are many. */
+  /** Keeps a notification while no caller waits; if there are many, the newest. @returns false while a caller waits. */
   protected tryKeep(bytes: Buffer): boolean {
-    const kept = this.#saidMeanwhile;
+    const kept = this.#notificationsKept;
     if (kept === undefined) return false;
     kept.push(copied(bytes));
     let total = kept.reduce((sum, { length }) => sum + length, 0);
@@ -142,9 +142,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     passedAllowList: string | undefined,
   ): RpcError | undefined {
     const { session, upstream, message: call } = this.plan;
-    const obeyed = session.applyConfig(virtualHost, exchange.request);
+    const current = session.applyConfig(virtualHost, exchange.request);
     if (!isTargetMethod(call.method)) return undefined;
-    const { target } = readTarget(call.method, obeyed, exchange.request.body, message, session.upstreams);
+    const { target } = readTarget(call.method, current, exchange.request.body, message, session.upstreams);
     if ('error' in target) return target.error;
     if (upstream.state === 'closed')
       return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));
@@ -157,9 +157,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.plan.rules.callersId?.(this.id) ?? this.id;
   }
 
-  protected sayProgress(bytes: Buffer, message: BackendMessage): void {
-    const said = this.plan.rules.withCallersToken(bytes, message);
-    if (said !== undefined) this.#say(said);
+  protected emitProgress(bytes: Buffer, message: BackendMessage): void {
+    const progress = this.plan.rules.withCallersToken(bytes, message);
+    if (progress !== undefined) this.#emit(progress);
   }
 
   /**
@@ -218,12 +218,12 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1) return undefined;
     const sent = rules.sentToken;
-    if (this.#likeness === undefined || this.#likeness.sent !== sent) {
+    if (this.#tokenKey === undefined || this.#tokenKey.sent !== sent) {
       const key =
         sent === undefined ? ambiguousIdKey(exchange.request.body, start, end) : ambiguousIdKey(sent, 0, sent.length);
-      this.#likeness = { sent, key };
+      this.#tokenKey = { sent, key };
     }
-    return this.#likeness.key;
+    return this.#tokenKey.key;
   }
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
@@ -241,7 +241,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper, this.callersId));
   }
 
-  #say(bytes: Buffer, onLost?: () => void): void {
+  #emit(bytes: Buffer, onLost?: () => void): void {
     const exchange = this.exchange;
     if (exchange.request.acceptedTypes === 'json') return;
     if (this.#stream === undefined && exchange.isAborted) return;
@@ -253,7 +253,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /**
    * Gives the answer to the current exchange.
    * @param parts what the caller gets in place of the message.
-   * @param status of HTTP, used if no event was sent before.
+   * @param status HTTP status, used if no event was sent before.
    * @param isPassing whether the message is valid only until this returns.
    */
   protected answerCaller(

@@ -15,12 +15,12 @@ import type { RpcRequest } from '../upstream/index.js';
 // a time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
 // backend and disconnects slows down nobody.
 
-/** Rest after reading such a call, as a multiple of the time that reading took: such calls get at most a fifth of the event loop. */
+/** Rest after reading a detached call, as a multiple of the time that reading took: these get at most a fifth of the event loop. */
 export const DETACHED_READ_REST_FACTOR = 4;
 /** Longest rest between reads of calls whose callers have gone. */
 export const DETACHED_READ_REST_MS_MAX = 1_000;
 
-/** One slice a turn. */
+/** One slice is read in each turn. */
 export const detachedReadRules: TurnSchedulerRules = {
   untimedMax: 0,
   turnMs: 0,
@@ -31,7 +31,7 @@ export const detachedReadRules: TurnSchedulerRules = {
 
 const detachedReads = new TurnScheduler(detachedReadRules);
 
-/** Bytes read in one go of a call whose caller has gone. Beyond that, another such call has its turn. */
+/** Bytes read in one go of a call whose caller has gone. Beyond that, another detached call has its turn. */
 export const DETACHED_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {
@@ -42,9 +42,9 @@ export class DetachedCall {
   /** Set while no caller hears the call. */
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
-  #place: FairQueueEntry<() => void> | undefined;
+  #queueEntry: FairQueueEntry<() => void> | undefined;
   readonly #onTurn = (): void => {
-    this.#place = undefined;
+    this.#queueEntry = undefined;
     this.#request?.ration(DETACHED_READ_BYTES);
     this.#request?.resume();
   };
@@ -87,8 +87,8 @@ export class DetachedCall {
   end(): void {
     this.#deadline?.cancel();
     this.#deadline = undefined;
-    this.#place?.leave();
-    this.#place = undefined;
+    this.#queueEntry?.leave();
+    this.#queueEntry = undefined;
     this.#request?.ration(undefined);
     this.#request = undefined;
   }
@@ -100,10 +100,10 @@ export class DetachedCall {
   }
 
   #wait(): void {
-    if (this.#place !== undefined) return;
-    const place = detachedReads.wait(this.#account.subject, this.#onTurn);
-    // Without room to wait, it reads on at once.
-    if (place instanceof FairQueueEntry) this.#place = place;
+    if (this.#queueEntry !== undefined) return;
+    const entry = detachedReads.wait(this.#account.subject, this.#onTurn);
+    // Without room in the queue, the response is read on at once.
+    if (entry instanceof FairQueueEntry) this.#queueEntry = entry;
     else this.#onTurn();
   }
 }

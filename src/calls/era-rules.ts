@@ -16,8 +16,8 @@ import type { Target } from './targets.js';
 
 export interface EraRules {
   /**
-   * Whether the client has a session: it is asked on the call's stream, and a caller that disconnects has not cancelled (S12). Any other
-   * client is asked by the answer to its request (`ask`), and has cancelled (M08).
+   * Whether the client has a session: then it is asked on the call's stream, and has not cancelled if it disconnects (S12). Any other
+   * client is asked by the answer to its request (`ask`), and has cancelled if it disconnects (M08).
    */
   readonly hasSession: boolean;
   /** Why the client cannot be asked during this request, if it cannot. */
@@ -25,10 +25,10 @@ export interface EraRules {
   /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentToken: Buffer | undefined;
 
-  /** What a result of the gateway's own has beside its content. @param ttlMs how long a merged list may be cached; no other result may be. */
+  /** Members of a result that the gateway makes itself. @param ttlMs how long a merged list may be cached; other results may not. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
-   * The message in the form for this backend, whose session is open. Absent, like the members below that may be: nothing changes.
+   * The message in the form for this backend, whose session is open. Where this member, or one below, is absent, nothing changes.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
    * @param read the arguments of a large call that its headers repeat.
    * @returns an error if the request cannot go there, or a large message would have to be changed within a span that was changed already.
@@ -42,7 +42,7 @@ export interface EraRules {
   /** The id under which the request went to the backend. */
   sentId?(callers: IdSpan): IdSpan;
   /** Whether the caller gets a message that its backend sent on the call's stream. @param message a notification. */
-  isHeard(bytes: Buffer, message: BackendMessage): boolean;
+  isForCaller(bytes: Buffer, message: BackendMessage): boolean;
   /** The request's own progress, under the caller's token; `undefined` if the caller that waits now wants none. */
   withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id under which the caller waits now: it may have made the request more than once. */
@@ -57,11 +57,11 @@ export interface EraRules {
   /** The backend has asked something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
   /**
-   * An answer in the form for the caller; `undefined` if that is how it came.
+   * An answer in the form for the caller's era; `undefined` if it needs no change.
    * @param era in which the request was sent.
-   * @returns what the caller gets in its place: an error, or a result as JSON; or how it differs.
+   * @returns what the caller gets in its place: an error, a result as JSON, or the changes to make.
    */
-  formed?(
+  adaptedAnswer?(
     bytes: Buffer,
     message: BackendMessage,
     plan: RelayedRequestPlan,
@@ -74,9 +74,9 @@ export interface EraRules {
 
 /** A request that is being served. */
 export interface ServedRequest {
-  /** As the session obeys it. */
+  /** By the config that the session has applied. */
   readonly virtualHost: CompiledVirtualHost;
-  /** The client's, or its lease. */
+  /** The client's session, or its lease. */
   readonly session: Session;
   readonly exchange: Exchange;
   readonly message: ClientMessage;
@@ -100,7 +100,7 @@ export interface AnswerChanges {
   /** Bits of `taskPlace`: the places in the message that hold the backend's own task ids. */
   readonly taskPlaces: number;
   readonly edits: readonly Edit[];
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number;
 }
 
@@ -131,7 +131,7 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   askingObstacle: undefined,
   resultExtras: () => undefined,
   sentToken: undefined,
-  isHeard: () => true,
+  isForCaller: () => true,
   withCallersToken: (bytes: Buffer) => bytes,
   ask: () => undefined,
   withdraw: () => undefined,

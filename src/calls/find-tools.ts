@@ -20,22 +20,22 @@ interface ToolQuery {
   readonly count: number;
 }
 
-/** @param message its tape, if any, must still be valid. @returns the arguments, or what is wrong with them, as a text for the model. */
+/** @param message its tape, if any, must be the latest scan. @returns the arguments, or for the model what is wrong with them. */
 export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
     return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
   // The message's scanner has checked that this is JSON.
   const given = (args.length === 0 ? {} : JSON.parse(args.toString())) as unknown;
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG_ARGUMENTS;
   const { query, limit = FOUND_TOOLS_DEFAULT, ...others } = given as Readonly<Record<string, unknown>>;
-  if (typeof query !== 'string' || query === '' || query.length > limits.toolQueryCharsMax) return WRONG;
+  if (typeof query !== 'string' || query === '' || query.length > limits.toolQueryCharsMax) return WRONG_ARGUMENTS;
   const isCount = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= limits.foundToolsMax;
-  if (!isCount || Object.keys(others).length > 0) return WRONG;
+  if (!isCount || Object.keys(others).length > 0) return WRONG_ARGUMENTS;
   return { query, count: limit };
 }
 
-const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
+const WRONG_ARGUMENTS = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
 /** Answers with the result of a failed tool: a text for the model. */
 export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, rules: EraRules): void {
@@ -51,7 +51,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   const identity = identityOf(plan);
   const key = merger.catalogues.find(identity);
   if (key === undefined) return findInLists(context, merger, plan);
-  ask(merger, plan, key, (isAnswered) => {
+  search(merger, plan, key, (isAnswered) => {
     if (isAnswered) return;
     // The list thread has died meanwhile, and its replacement does not have the catalogue.
     merger.catalogues.remove(identity);
@@ -81,11 +81,11 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
         return;
       }
       plan.onUnreachable(made.unreachable);
-      const isOurs = session.hasConfig(virtualHost);
-      if (!isOurs) read.giveUp();
+      const isCurrent = session.hasConfig(virtualHost);
+      if (!isCurrent) read.giveUp();
       const isKept =
-        isOurs && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
-      ask(merger, plan, made.key, (isAnswered) => {
+        isCurrent && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
+      search(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });
       // Queued after the search, which the thread handles first.
@@ -95,7 +95,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
 }
 
 /** @param done called with whether the caller has its answer. */
-function ask(
+function search(
   merger: ListMerger,
   { session, exchange, work, question }: FindToolsPlan,
   key: number,

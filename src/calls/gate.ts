@@ -33,8 +33,8 @@ export function obstacleToRetry(
   return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
 }
 
-/** Called once: with nothing when the request may be sent. */
-type GateOutcome = (obstacle: RpcError | UpstreamFault | undefined) => void;
+/** Called once; with `undefined` when the request may be sent. */
+type GateHandler = (obstacle: RpcError | UpstreamFault | undefined) => void;
 
 export class Gate {
   readonly #context: UpstreamContext;
@@ -52,13 +52,13 @@ export class Gate {
   }
 
   /** @param upstream must be open. @param done may be called from within. */
-  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
+  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       done(this.#session.upstreams.declares(capability) === 'no' ? rpcErrors.methodNotFound(method) : unknown);
       return;
     }
-    const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;
+    const uri = this.#isUnsubscribing(upstream) ? undefined : this.#rules.uri;
     const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
     if (uri === undefined || grant === 'granted') {
       done(undefined);
@@ -73,7 +73,7 @@ export class Gate {
   }
 
   /** A subscription may always be ended, even if the resource has left the backend's list. */
-  #isEndingOfHeld({ backend }: UpstreamSession): boolean {
+  #isUnsubscribing({ backend }: UpstreamSession): boolean {
     const { method, uri } = this.#rules;
     return (
       method === 'resources/unsubscribe' && uri !== undefined && this.#session.subscriptions.has(backend.name, uri)
@@ -86,7 +86,7 @@ export class Gate {
     this.#reader?.abort();
   }
 
-  #lookUp(kind: ListKind, upstream: UpstreamSession, uri: string, metadata: RequestMetadata, done: GateOutcome): void {
+  #lookUp(kind: ListKind, upstream: UpstreamSession, uri: string, metadata: RequestMetadata, done: GateHandler): void {
     const { backend } = upstream;
     this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, metadata, (pages, fault) => {
       this.#reader = undefined;

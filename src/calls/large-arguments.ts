@@ -52,7 +52,7 @@ export function readArguments(
     return stringValue(token, 0, token.length);
   };
   let isRoot = true;
-  // Records only the nodes that lead to the parameters, and not the members of other arguments.
+  // Records only the values that lead to the parameters, and not the members of other arguments.
   const wants = (keyStart: number, keyEnd: number): boolean => {
     if (!isRoot) return keyStart !== -1 && paths.mayLead(keyStart, keyEnd, keyText);
     isRoot = false;
@@ -69,7 +69,7 @@ export function readArguments(
   return readings.readPieces(session.identity.subject, parts, paths.depth, handler, { filter });
 }
 
-/** Offsets are those of the whole text. No token that is looked at spans two parts. */
+/** @param start,end offsets in all parts together, of a span within one part: no token that is read spans two parts. */
 function sliceOf(parts: readonly Buffer[], start: number, end: number): Buffer {
   let at = start;
   for (const part of parts) {

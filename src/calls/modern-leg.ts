@@ -1,7 +1,7 @@
 // A session's request on its way to a backend of MCP 2026-07-28: its headers, what of the session goes into its bytes, and answers that
 // are not final yet. If the backend answers with questions, these are put to the client as if a legacy backend had asked them
-// (backend-requests.ts), and the request is made again with the client's answers and the backend's `requestState`. For a modern client's
-// call that came through `call_tool`, the headers alone. Warm path: modern backends only.
+// (backend-requests.ts), and the request is made again with the client's answers and the backend's `requestState`. A modern client's call
+// that came through `call_tool` gets only its headers here. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import {
@@ -31,15 +31,15 @@ import { mayAskForInput } from './targets.js';
 const NO_PARAMS: readonly string[] = [];
 
 /** The HTTP status with which backends refuse requests whose headers do not agree with their body. */
-const REFUSED = 400;
+const HEADERS_REFUSED = 400;
 
 /** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
 
-/** The request whose backend asks. */
+/** The relayed request of which this is a leg. */
 export interface ModernLegOwner extends AskingStream {
   /** The answer is the final one. */
-  onWhole(bytes: Buffer, message: BackendMessage): void;
+  onFinalAnswer(bytes: Buffer, message: BackendMessage): void;
   /** The client has answered everything: the request is to be made again. */
   onInput(): void;
   /** The request will not be made again. @param error `undefined` if the backend's answer is invalid. */
@@ -57,7 +57,7 @@ interface InputRound {
 export class ModernLeg {
   readonly #plan: RelayedRequestPlan;
   readonly #owner: ModernLegOwner;
-  /** The readings of what kind of answer it is, and of the backend's questions. */
+  /** Scans in progress: of an answer for its result type, and of the backend's questions. */
   #reading: Scan | undefined;
   #inputReading: Scan | undefined;
   /** How often the backend has asked for more. */
@@ -133,15 +133,15 @@ export class ModernLeg {
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 
-  /** The owner hears what becomes of the answer. @param status of HTTP. */
+  /** Takes an answer of the backend, and calls the owner when it is clear what kind of answer it is. @param status of HTTP. */
   onAnswer(bytes: Buffer, message: BackendMessage, status: number): void {
     const { upstream, message: call } = this.#plan;
-    if (message.isError && status === REFUSED && this.#tryRefresh(bytes, message)) return;
-    if (message.isError || this.#hasEnvelope) return this.#owner.onWhole(bytes, message);
+    if (message.isError && status === HEADERS_REFUSED && this.#tryRefresh(bytes, message)) return;
+    if (message.isError || this.#hasEnvelope) return this.#owner.onFinalAnswer(bytes, message);
     const result = bytes.subarray(message.bodyStart, message.bodyEnd);
     this.#reading = readResultType(upstream.subject, result, (type) => {
       this.#reading = undefined;
-      if (type === 'complete') this.#owner.onWhole(bytes, message);
+      if (type === 'complete') this.#owner.onFinalAnswer(bytes, message);
       else if (type === 'input_required' && mayAskForInput(call.method)) this.#beginRound(result);
       else this.#owner.onNoInput(undefined);
     });
@@ -158,7 +158,7 @@ export class ModernLeg {
       merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;
       if (this.#isRefreshUseful) this.#owner.onInput();
-      else this.#owner.onWhole(bytes, message);
+      else this.#owner.onFinalAnswer(bytes, message);
     });
     this.#refresh.start();
     return true;

@@ -11,7 +11,7 @@ import type { UnavailableBackend } from '../messages/index.js';
 
 interface OpeningPlan {
   readonly session: Session;
-  /** The one that the session obeys. */
+  /** By the config that the session has applied. */
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
   readonly id: IdSpan;
@@ -21,7 +21,7 @@ interface OpeningPlan {
   readonly backends?: CompiledVirtualHost['backends'];
 }
 
-/** In the session's list so that the session does not count as idle meanwhile, and ends this request if it ends first. */
+/** Is in the session's list, so that the session does not count as idle meanwhile, and ends this request if it ends first. */
 class OpeningRequest extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = true;

@@ -1,6 +1,6 @@
 // One request for a single backend, such as `tools/call`: relayed byte for byte both ways, except for names, ids, URIs and what the config
-// or an era changes. A legacy caller that disconnects does not end it (S12), a cancellation does (C16). This is the backend's side of it;
-// the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
+// or an era changes. A legacy caller that disconnects does not end the request (S12), a cancellation does (C16). This is the backend's
+// side; the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
 import { randomUUID } from 'node:crypto';
 import {
   capability,
@@ -42,7 +42,7 @@ export const CANCELLED_ANSWER_MS_MAX = 5_000;
  * Tells an exchange's watcher how a backend's answer came out.
  * @param sentAtMs when the request went to the backend, on `performance`'s clock.
  */
-function tellOutcome(
+function reportOutcome(
   watcher: ExchangeWatcher,
   method: string,
   bytes: Buffer,
@@ -164,10 +164,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   onAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (this.#modern === undefined) {
-      if (this.isReportedAside && bytes.length <= limits.readAtOnceBytesMax) {
+      if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
         const kept = isInPlace ? Buffer.from(bytes) : bytes;
-        this.holdAnswer(() => this.onWhole(kept, message));
-      } else this.onWhole(bytes, message, isInPlace);
+        this.holdAnswer(() => this.onFinalAnswer(kept, message));
+      } else this.onFinalAnswer(bytes, message, isInPlace);
       return;
     }
     // The bytes may be needed until the client has answered what they ask, so they are copied.
@@ -176,26 +176,26 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   /** For `ModernLeg`, like the next two methods. */
-  onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
+  onFinalAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriPlaces, rules } = this.plan;
     const { uriName } = upstream.backend;
     // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
-    const formed = rules.formed?.(bytes, message, this.plan, era);
-    if (typeof formed === 'string') return this.#finish(resultMessage(this.callersId, formed));
-    if (formed !== undefined && 'code' in formed) return this.#refuse(formed);
+    const adapted = rules.adaptedAnswer?.(bytes, message, this.plan, era);
+    if (typeof adapted === 'string') return this.#finish(resultMessage(this.callersId, adapted));
+    if (adapted !== undefined && 'code' in adapted) return this.#refuse(adapted);
     const tasks = session.taskOwnership(upstream);
-    const { taskPlaces } = formed ?? this.plan;
-    const more = formed?.edits;
+    const { taskPlaces } = adapted ?? this.plan;
+    const more = adapted?.edits;
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       // Without a watcher, answers are not searched for tool errors.
       const { watcher } = this.exchange;
-      if (watcher !== undefined) tellOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
+      if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are joined, which copies them: only a message without parts is still in place.
-      this.#finish(bytes, parts, formed?.status, isInPlace && parts === undefined);
+      this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
     }
     if (this.request?.isSent === true) this.plan.exchange.releaseBody();
   }
@@ -220,29 +220,29 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       upstream.noteListChange(message.method);
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
-      if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
+      if (isProgress && !isOwnProgress && this.#tryRepairToken(bytes, message)) return;
       if (isProgress && !isOwnProgress && session.inFlight.isMistakable(upstream, bytes, message)) return;
       const isPlainProgress = isOwnProgress && (rules.sentToken !== undefined || !upstream.declares(capability.tasks));
-      if (isPlainProgress) this.sayProgress(bytes, message);
-      else if (rules.isHeard(bytes, message)) {
+      if (isPlainProgress) this.emitProgress(bytes, message);
+      else if (rules.isForCaller(bytes, message)) {
         const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
         if (parts !== undefined) this.tell(parts);
       }
     }
   }
 
-  /** Progress whose token is the number that was sent, as text: it is heard with the number. Not where several calls share a stream. */
-  #tryMendToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
+  /** Relays progress whose token is the sent number as a string, with the number. Not where several calls share a stream. */
+  #tryRepairToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
     const putIn = rules.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
     if (bytes.length > limits.readAtOnceBytesMax || !isNumberIdAsText(bytes, start, end, putIn, 0, putIn.length))
       return false;
-    const mended = joined(partsOf(bytes, [{ start, end, putIn }]));
-    const message = readBackendMessage(mended);
+    const repaired = joined(partsOf(bytes, [{ start, end, putIn }]));
+    const message = readBackendMessage(repaired);
     if (message === undefined) return false;
     upstream.endpoint.onForgiven('id-as-text');
-    this.onMessage(mended, message);
+    this.onMessage(repaired, message);
     return true;
   }
 
@@ -297,14 +297,14 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { session, rules } = this.plan;
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
-    this.isReportedAside = upstream.backend.transport !== 'SSE';
+    this.hasSeparateProgress = upstream.backend.transport !== 'SSE';
     if (this.tryKeep(bytes)) return true;
     // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
     if (this.isBlocked) return true;
     const parts =
       rules.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
-    else if (rules.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
+    else if (rules.sentToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
     this.giveHeldAnswer();
     return true;
   }
@@ -408,11 +408,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** @param era of the upstream session. */
   #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { rules, upstream, bareName, message, exchange } = this.plan;
-    const formed = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
-    if ('code' in formed) return formed;
+    const adapted = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
+    if ('code' in adapted) return adapted;
     if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const { watcher } = exchange;
-    const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, formed, this.id) : formed;
+    const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, adapted, this.id) : adapted;
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
     if (era === 'legacy' || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
       this.#modern?.end();
@@ -452,7 +452,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /**
    * @param parts what the caller gets in place of the message.
-   * @param status of HTTP, used if no event was sent before.
+   * @param status HTTP status, used if no event was sent before.
    * @param isPassing whether the message is valid only until this returns.
    */
   #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {

@@ -1,4 +1,4 @@
-// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools but those with a page.
+// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools but those with a page (MCP Apps).
 import { isStringEqual } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
@@ -6,7 +6,7 @@ import { CALL_TOOL, FIND_TOOLS } from '../messages/index.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
 
-/** Both tools, as JSON: what stands between the brackets of a list. */
+/** Both tools as JSON, without the brackets of the list. */
 export const SEARCH_TOOLS = JSON.stringify([
   {
     name: CALL_TOOL,

@@ -81,9 +81,9 @@ interface MethodRules {
   readonly eras: Era | 'both';
   /** What a name in its params is the name of, and which allow-list decides about it: URIs have one of their own. */
   readonly names: 'tools' | 'prompts' | 'tasks';
-  /** The error text for a request that does not say what it is about. */
+  /** The error text for a request without a name, URI or task id. */
   readonly missing: string;
-  /** The error for a name, or a URI, of nothing that there is. */
+  /** The error for a name, URI or task id that nothing has. */
   readonly unknown: (text: string, isUri: boolean) => RpcError;
   /** The capability without which the method does not exist; 0: it always exists. */
   readonly capability: number;
@@ -95,7 +95,7 @@ interface MethodRules {
    * get it. Independent of `loggedAs`: a URI is in headers but not in logs.
    */
   readonly nameInHead: 'must' | 'may' | 'no';
-  /** What kind of name it is in logs and traces; `''`: it is not there. */
+  /** What kind of name it is in logs and traces; `''`: they do not contain it. */
   readonly loggedAs: NameKind;
   /** Whether a backend may answer that input is required (M22): such requests can be made again with the input. */
   readonly mayAskForInput: boolean;
@@ -194,7 +194,7 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
 const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
 /** The methods that go to no single backend, lists among them. */
-const OTHERS: ReadonlyMap<string, MethodRules['eras']> = new Map([
+const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['initialize', 'legacy'],
   ['ping', 'legacy'],
   ['logging/setLevel', 'legacy'],
@@ -208,11 +208,11 @@ const OTHERS: ReadonlyMap<string, MethodRules['eras']> = new Map([
 ]);
 
 /** All methods, for tests that compare lists elsewhere with them. */
-export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHERS.keys()];
+export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHER_METHODS.keys()];
 
 /** Whether the gateway answers or relays the method for clients of this era; any other is unknown, unless a backend declares it. */
 export function isMethodOf(era: Era, method: string): boolean {
-  const eras = RULES.get(method)?.eras ?? OTHERS.get(method);
+  const eras = RULES.get(method)?.eras ?? OTHER_METHODS.get(method);
   return eras === era || eras === 'both';
 }
 
@@ -234,7 +234,7 @@ export function isTaskMethod(method: string): boolean {
   return RULES.get(method)?.names === 'tasks';
 }
 
-/** As what kind of name the method's name is logged. */
+/** The kind of the name that logs and traces contain for the method; `''` if none. */
 export function nameKindOf(method: string): NameKind {
   return isTargetMethod(method) ? METHODS[method].loggedAs : '';
 }
@@ -247,7 +247,7 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
 /** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
-/** Finds the backends that list a name or `ui:` URI without a prefix: a page of an app uses those of its own server. */
+/** Finds the backends whose MCP Apps use a tool name or `ui:` URI; their pages use those of their own server, without a prefix. */
 interface AppNames {
   backendsOfApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }
@@ -331,13 +331,13 @@ function routesByApps(
 /** The message with the backend's own name, and the arguments that the config fixes. */
 function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute | UriRoute): OutgoingMessage | RpcError {
   if ('bareUri' in route) return withBareTask(bareUriBody(body, message, route), message, route.backend);
-  const named = bareNameBody(body, message, route);
-  if (route.curated === undefined) return withBareTask(named, message, route.backend);
-  const fixing = curatedArguments(body, message, route.curated);
-  if (fixing !== undefined && 'code' in fixing) return fixing;
+  const renamed = bareNameBody(body, message, route);
+  if (route.curated === undefined) return withBareTask(renamed, message, route.backend);
+  const fixedArguments = curatedArguments(body, message, route.curated);
+  if (fixedArguments !== undefined && 'code' in fixedArguments) return fixedArguments;
   // Applied together with the name: any of the three places may lie between the two others.
-  const edits = [fixing, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
-  return withEdits(named, edits);
+  const edits = [fixedArguments, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
+  return withEdits(renamed, edits);
 }
 
 /** How long a backend may be silent, ms: longer for the result of a task, which comes only when the task has ended. */

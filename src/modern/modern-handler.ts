@@ -181,7 +181,7 @@ export class ModernHandler {
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);
     else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);
-    else if (method !== 'server/discover') dispatcher.relayNamed(incoming);
+    else if (method !== 'server/discover') dispatcher.relayExtraMethod(incoming);
     else {
       const answerHere = (): void => discover(context, incoming, eras);
       if (!tryPassOn(incoming, virtualHost.backends.values(), answerHere)) answerHere();

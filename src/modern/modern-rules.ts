@@ -255,7 +255,7 @@ export class ModernRules implements EraRules {
     this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
   }
 
-  formed(
+  adaptedAnswer(
     bytes: Buffer,
     message: BackendMessage,
     plan: RelayedRequestPlan,

@@ -1,10 +1,10 @@
 // One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
-// the answer as whole events. The batch bounds and counts what its members say. Cold path.
+// the answer as whole events. The batch bounds and counts what its members send. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
 //   open ── openBody ──> body ── end ──> over
-//   open, streaming, body ── reset, or what it says takes too much: refused ──> over
+//   open, streaming, body ── reset, or its answer is too large ──> over
 import { limits, refusalAsError, rpcErrors, type RpcError } from '../../shared/index.js';
 import type { ParsedClientMessage } from '../../mcp/index.js';
 import { requestIdIn } from '../../bytes/index.js';
@@ -19,7 +19,7 @@ type State = 'open' | 'body' | 'streaming' | 'over';
 export class BatchPart extends Exchange {
   readonly request: ExchangeRequest;
   readonly #batch: Batch;
-  readonly #place: number;
+  readonly #index: number;
   #state: State = 'open';
   #isRefused = false;
   /** The HTTP status that the answer would have outside a batch; 0 before there is an answer. */
@@ -32,10 +32,10 @@ export class BatchPart extends Exchange {
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
 
-  constructor(batch: Batch, place: number, request: ExchangeRequest) {
+  constructor(batch: Batch, index: number, request: ExchangeRequest) {
     super();
     this.#batch = batch;
-    this.#place = place;
+    this.#index = index;
     this.request = request;
   }
 
@@ -55,7 +55,7 @@ export class BatchPart extends Exchange {
   respond(status: number, _contentType: string, body: Uint8Array | string): void {
     if (this.#state !== 'open') return;
     this.#begin(status);
-    if (body.length === 0) this.#over();
+    if (body.length === 0) this.#finish();
     else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
   }
 
@@ -90,7 +90,7 @@ export class BatchPart extends Exchange {
   end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
     if (this.#state === 'body') this.#answer(this.#takePieces());
-    else if (this.#state === 'streaming') this.#over();
+    else if (this.#state === 'streaming') this.#finish();
   }
 
   reset(): void {
@@ -114,10 +114,10 @@ export class BatchPart extends Exchange {
     const hasRoom = this.#batch.hasRoomFor(message.length);
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
-    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
+    this.#batch.onAnswer(this.#index, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
   }
 
-  #over(): void {
+  #finish(): void {
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'whole');
     this.#batch.onOver();
@@ -129,7 +129,7 @@ export class BatchPart extends Exchange {
     this.#transition(this.#state, 'over');
     this.#isRefused = true;
     this.tellDone(this.#status, 0, 'cut');
-    this.#batch.onAnswer(this.#place, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
+    this.#batch.onAnswer(this.#index, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
     this.onAbort?.();
   }
 

@@ -66,13 +66,13 @@ export class Batch {
   readonly #session: BatchSession;
   readonly #hold: MessageHold;
   #parts: readonly BatchPart[] = [];
-  /** Gathered answers, by the places of the members. */
+  /** Gathered answers, by the index of the member. */
   readonly #answers: (Buffer | undefined)[] = [];
   /** Events that wait until the caller reads on. */
   readonly #waiting: Buffer[] = [];
   /** Total size of the gathered answers or the waiting events. */
   #keptBytes = 0;
-  #leftCount = 0;
+  #unfinishedCount = 0;
   #state: State = 'gathering';
 
   constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
@@ -90,8 +90,8 @@ export class Batch {
     const { request } = this.#exchange;
     const { body } = request;
     this.#parts = members.map(
-      ({ start, end }, place) =>
-        new BatchPart(this, place, {
+      ({ start, end }, index) =>
+        new BatchPart(this, index, {
           ...request,
           lastEventId: '',
           acceptedTypes: request.acceptedTypes === 'json' ? 'json' : 'both',
@@ -100,8 +100,8 @@ export class Batch {
         }),
     );
     this.#exchange.releaseBody();
-    this.#leftCount = this.#parts.length;
-    this.#exchange.onAbort = () => this.#tellAborted();
+    this.#unfinishedCount = this.#parts.length;
+    this.#exchange.onAbort = () => this.#abortParts();
     this.#begin(0, handle);
   }
 
@@ -129,16 +129,16 @@ export class Batch {
   }
 
   /** A member has its answer, and is over. */
-  onAnswer(place: number, message: Buffer): void {
+  onAnswer(index: number, message: Buffer): void {
     if (this.#isStreaming) this.write(encodeEvent(message));
-    else if (!this.isAborted) this.#answers[place] = message;
+    else if (!this.isAborted) this.#answers[index] = message;
     this.onOver();
   }
 
   /** A member is over; its answer, if it has one, has been taken already. */
   onOver(): void {
-    this.#leftCount -= 1;
-    if (this.#leftCount === 0) this.#finish();
+    this.#unfinishedCount -= 1;
+    if (this.#unfinishedCount === 0) this.#finish();
   }
 
   /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
@@ -147,11 +147,11 @@ export class Batch {
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.acceptedTypes !== 'json')
       this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
-    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
+    const isTooMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
     // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
-    if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
-    if (!isMuch) this.#keep(bytes);
-    return !isMuch;
+    if (this.#isStreaming) return !isTooMuch || this.#hold.hasRoomFor(bytes);
+    if (!isTooMuch) this.#keep(bytes);
+    return !isTooMuch;
   }
 
   get #isStreaming(): boolean {
@@ -189,10 +189,10 @@ export class Batch {
     if (this.#state === 'cut') return;
     this.#transition(this.#state, 'cut');
     this.#exchange.reset();
-    this.#tellAborted();
+    this.#abortParts();
   }
 
-  #tellAborted(): void {
+  #abortParts(): void {
     this.#answers.length = 0;
     this.#waiting.length = 0;
     this.#release();
@@ -205,7 +205,7 @@ export class Batch {
     this.#release();
     for (const event of waiting) this.write(event);
     if (this.#state === 'blocked') return;
-    if (this.#leftCount === 0) this.#exchange.end();
+    if (this.#unfinishedCount === 0) this.#exchange.end();
     else for (const part of this.#parts) part.onDrain?.();
   }
 

@@ -103,14 +103,14 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   });
 }
 
-type ModernTaker = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
+type ModernHandler = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
 
 export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
   /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
-  onModern: ModernTaker | undefined = undefined;
+  onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
 
@@ -127,8 +127,8 @@ export class Dispatcher {
     const message = readClientMessage(body);
     if (typeof message === 'string') return this.#onMessage(caller, session, exchange, message);
     const virtualHost = session.applyConfig(caller.virtualHost, exchange.request);
-    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
-    this.#onMessage(obeying, session, exchange, message);
+    const current = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
+    this.#onMessage(current, session, exchange, message);
   }
 
   /** While the large message is parsed, other messages of the session are served, and may change its config or end it. */
@@ -180,7 +180,7 @@ export class Dispatcher {
         this.#setLogLevel(incoming);
         break;
       default:
-        this.relayNamed(incoming);
+        this.relayExtraMethod(incoming);
     }
   }
 
@@ -199,18 +199,18 @@ export class Dispatcher {
   }
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
-  relayNamed(incoming: ServedRequest, isSearched = false): void {
+  relayExtraMethod(incoming: ServedRequest, isSearched = false): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
-    if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayNamed(incoming))) return;
+    if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayExtraMethod(incoming))) return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
     const backends = backendsWithUnknownMethods(session.upstreams, virtualHost);
     if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, UNNAMED, incoming);
+      this.#relayTo(target, NO_NAME, incoming);
     } else if (isRefused || isSearched || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
@@ -218,7 +218,7 @@ export class Dispatcher {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's config may have changed by now.
-        this.relayNamed({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
+        this.relayExtraMethod({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );
     }
   }
@@ -234,7 +234,7 @@ export class Dispatcher {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const refusal = onClientNotification(session, exchange, message);
-    // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
+    // In a batch, it is not refused: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
@@ -268,7 +268,7 @@ export class Dispatcher {
   relayRequest(method: TargetMethod, incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
     const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
-    if (isSearched && this.#isAnswered(incoming)) return;
+    if (isSearched && this.#tryAnswerSearch(incoming)) return;
     const reading = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
     const { target } = reading;
     if ('error' in target) {
@@ -284,7 +284,7 @@ export class Dispatcher {
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
-  #isAnswered(incoming: ServedRequest): boolean {
+  #tryAnswerSearch(incoming: ServedRequest): boolean {
     const { virtualHost, exchange, message, rules } = incoming;
     const { body } = exchange.request;
     if (isForSearchTool(body, message, FIND_TOOLS)) {
@@ -314,7 +314,7 @@ export class Dispatcher {
     findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
 
-  #relayTo(target: Target, { name, nameKind }: Named, incoming: ServedRequest): void {
+  #relayTo(target: Target, { name, nameKind }: TargetName, incoming: ServedRequest): void {
     const { session, exchange, message, rules } = incoming;
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
@@ -355,18 +355,18 @@ export class Dispatcher {
   }
 }
 
-type Named = Pick<TargetOutcome, 'name' | 'nameKind'>;
-const UNNAMED: Named = { name: '', nameKind: '' };
+type TargetName = Pick<TargetOutcome, 'name' | 'nameKind'>;
+const NO_NAME: TargetName = { name: '', nameKind: '' };
 
-// Requests in a lease for backends that keep sessions are served by one process, the lease's owner: directly, too, the client would have
-// one session there. Another process passes them on, for as long as the owner has not told it that the backend keeps none: the owner
-// tells it what it knows when any request comes, and of a call's backend once that is opened for it. The other process opens no session
-// to find out, as it would have to end that at once: for some servers, no client ever does so.
+// Requests in a lease for backends that keep sessions are served by one process, the lease's owner, so that there is one session, as for
+// a client that calls the backend directly. Another process passes such requests on until the owner has told it that the backend keeps no
+// sessions: the owner says what it knows when a request comes, and again once a call's backend has been opened. The other process opens
+// no session to find out, as it would have to end that session at once, which for some servers no client ever does.
 
 /**
  * Passes the request on if the lease has another owner and any of these backends may keep a session.
- * @param serve serves it here; called later if the owner has no process.
- * @returns whether it was passed on.
+ * @param serve serves the request here; called later if the owner's process is not running.
+ * @returns whether the request was passed on.
  */
 export function tryPassOn(
   { session, exchange, message }: ServedRequest,
@@ -381,12 +381,12 @@ export function tryPassOn(
     for (const { isSessionless, url } of upstreams) if (isSessionless) onSessionless?.(url);
     return false;
   }
-  const owners = upstreams.filter(({ isSessionless }) => !isSessionless);
-  if (owners.length === 0) return false;
+  const withSessions = upstreams.filter(({ isSessionless }) => !isSessionless);
+  if (withSessions.length === 0) return false;
   const { subject } = session.identity;
   const virtualHost = session.virtualHost!;
   exchange.onSessionless = (url) => {
-    for (const upstream of owners) if (upstream.url === url) upstream.endpoint.onModernOpen(false);
+    for (const upstream of withSessions) if (upstream.url === url) upstream.endpoint.onModernOpen(false);
   };
   passOn({ subject, virtualHost }, exchange, (refusal) => {
     if (refusal !== undefined) return refuseMessage(exchange, refusal, message);
