@@ -14,7 +14,7 @@ import {
   type BackendPages,
   type MergedList,
   ListPages,
-  type ListPagesReader,
+  type ListPagesHandler,
 } from '../lists/index.js';
 import { answerOwnError, type EraRules } from './era-rules.js';
 import type { Session } from '../session/index.js';
@@ -181,7 +181,7 @@ export function readLists(
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);
       const upstream = session.upstreams.of(backend);
-      const onPages: ListPagesReader = (pages, fault, ttlMs) => {
+      const onPages: ListPagesHandler = (pages, fault, ttlMs) => {
         if (fault !== undefined && pages.length === 0) return leaveOut(backend, fault);
         if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
         leastTtlMs = Math.min(leastTtlMs, ttlMs);

@@ -6,16 +6,16 @@ import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { type PageSurroundings, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
-/** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
+/** A page that was read: a small page itself, or the key of a page that the list thread keeps, perhaps for several requests. */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
 export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly page: ReadPage });
 
-/** Why a response was not read. A bound: that of the share which has no room for it. */
+/** Why a response was not read. A `ShareBound` is the bound of the share that has no room for the response. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
 /** Pieces for which no room has been taken from the share yet. */
-interface Untaken {
+interface WaitingPieces {
   readonly pieces: readonly Buffer[];
   readonly done: (owned: Uint8Array[] | undefined) => void;
 }
@@ -29,8 +29,8 @@ export class AnswerReader {
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
-  /** In order: each waits until room was taken for the one before it. */
-  readonly #untaken: Untaken[] = [];
+  /** Pieces that wait, in order, until room was taken for those before them. */
+  readonly #waiting: WaitingPieces[] = [];
   #leaveWait: () => void = () => {};
 
   constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, era: ListEra) {
@@ -47,13 +47,13 @@ export class AnswerReader {
    *   has failed.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
-    this.#take(pieces, (owned) => {
+    this.#takeRoom(pieces, (owned) => {
       if (owned === undefined) {
         // Not at once: the rest of a long response would come in this turn of the event loop.
         setImmediate(onTaken);
         return;
       }
-      this.#pool.run(this.#subject, 'append', { key: this.#keyed(), pieces: owned }, owned, (outcome) => {
+      this.#pool.run(this.#subject, 'append', { key: this.#ownKey(), pieces: owned }, owned, (outcome) => {
         if (typeof outcome === 'string') this.#failure = outcome;
         onTaken();
       });
@@ -73,19 +73,19 @@ export class AnswerReader {
     withinMs: number,
     done: (answer: ReadAnswer | ReadFailure) => void,
   ): void {
-    const isWhole = this.#key === undefined && this.#failure === undefined && this.#untaken.length === 0;
+    const isWhole = this.#key === undefined && this.#failure === undefined && this.#waiting.length === 0;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
       done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#era));
       return;
     }
-    this.#take(pieces, (owned) => {
+    this.#takeRoom(pieces, (owned) => {
       if (owned === undefined) {
         done(this.#failure ?? 'failed');
         return;
       }
       const era = this.#era;
       const kind = this.#kind.name;
-      const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, era };
+      const task = { key: this.#ownKey(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, era };
       const onRead = (outcome: ReadOutcome | ThreadFailure): void => this.#onRead(this.#failure ?? outcome, done);
       this.#pool.run(this.#subject, 'read', task, owned, onRead, withinMs);
     });
@@ -94,7 +94,7 @@ export class AnswerReader {
   /** The response is not wanted any more. Safe to call again. */
   drop(): void {
     this.#leaveWait();
-    this.#untaken.length = 0;
+    this.#waiting.length = 0;
     this.#dropKept();
   }
 
@@ -113,7 +113,7 @@ export class AnswerReader {
         return;
       }
       this.#bytes += itemBytes;
-      done({ ...outcome, page: { key: this.#keyed(), bytes: this.#bytes } });
+      done({ ...outcome, page: { key: this.#ownKey(), bytes: this.#bytes } });
     });
   }
 
@@ -121,13 +121,13 @@ export class AnswerReader {
    * @param done called once, unless the reading is dropped before: with memory that can be transferred, or with `undefined` once the
    *   reading has failed.
    */
-  #take(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
-    this.#untaken.push({ pieces, done });
-    if (this.#untaken.length === 1) this.#takeNext();
+  #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
+    this.#waiting.push({ pieces, done });
+    if (this.#waiting.length === 1) this.#takeNextRoom();
   }
 
-  #takeNext(): void {
-    const [next] = this.#untaken;
+  #takeNextRoom(): void {
+    const [next] = this.#waiting;
     if (next === undefined) return;
     const bytes = bytesOf(next.pieces);
     const onTaken = (bound: ShareBound | undefined): void => {
@@ -140,8 +140,8 @@ export class AnswerReader {
         this.#dropKept();
         next.done(undefined);
       }
-      this.#untaken.shift();
-      this.#takeNext();
+      this.#waiting.shift();
+      this.#takeNextRoom();
     };
     if (this.#failure !== undefined) onTaken(undefined);
     else this.#leaveWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
@@ -149,12 +149,12 @@ export class AnswerReader {
 
   #dropKept(): void {
     if (this.#key === undefined) return;
-    this.#pool.drop(this.#subject, [this.#key], this.#memory.returning(this.#subject, this.#bytes));
+    this.#pool.drop(this.#subject, [this.#key], this.#memory.noteReturning(this.#subject, this.#bytes));
     this.#key = undefined;
     this.#bytes = 0;
   }
 
-  #keyed(): number {
+  #ownKey(): number {
     return (this.#key ??= this.#pool.mintKey());
   }
 }

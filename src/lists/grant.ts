@@ -33,7 +33,7 @@ export interface GrantJob<Page = ListPage> {
   readonly kind: ListKind;
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
-  /** As the backend has it. */
+  /** The backend's own URI. */
   readonly uri: string;
 }
 
@@ -44,8 +44,8 @@ export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
   return pages.some(({ bytes, spans }) => {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
       const key = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
-      const mayMakeIt = kind.name === 'templates' && triedCount < TEMPLATES_TRIED_MAX;
-      if (key !== uri && !mayMakeIt) continue;
+      const isTemplateTried = kind.name === 'templates' && triedCount < TEMPLATES_TRIED_MAX;
+      if (key !== uri && !isTemplateTried) continue;
       const nameStart = spans[row + span.nameStart]!;
       const name = nameStart === -1 ? undefined : stringValue(bytes, nameStart, spans[row + span.nameEnd]!);
       if (!isAllowed(backend, kind, key, name)) continue;

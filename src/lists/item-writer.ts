@@ -63,13 +63,13 @@ class ItemWriter {
   }
 
   write({ bytes, start, end, insertions }: MergedItem): void {
-    let done = start;
+    let from = start;
     if ('putIn' in insertions) {
-      done = this.#insert(bytes, done, insertions);
+      from = this.#insert(bytes, from, insertions);
     } else {
-      for (const insertion of insertions) done = this.#insert(bytes, done, insertion);
+      for (const insertion of insertions) from = this.#insert(bytes, from, insertion);
     }
-    this.#add(bytes, done, end);
+    this.#add(bytes, from, end);
   }
 
   /** Writes a comma before the item, and uses the source's own if the two items are adjacent there. */
@@ -84,8 +84,8 @@ class ItemWriter {
     return this.#at;
   }
 
-  #insert(bytes: Buffer, done: number, { at, putIn }: Insertion): number {
-    this.#add(bytes, done, at);
+  #insert(bytes: Buffer, from: number, { at, putIn }: Insertion): number {
+    this.#add(bytes, from, at);
     this.#add(putIn, 0, putIn.length);
     return at;
   }

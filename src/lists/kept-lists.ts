@@ -13,11 +13,11 @@ interface KeptListsRules<Value> {
   readonly onDropped?: (subject: string, value: Value) => void;
 }
 
-/** A read of lists, and from `keep` on what was made of them. It comes to exactly one of `KeptLists.keep` and `giveUp`, once. */
+/** A read of lists, and from `keep` on what was made of them. Exactly one of `KeptLists.keep` and `giveUp` is called, once. */
 export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
-  /** Of the backends whose lists are read. */
+  /** The URLs of the backends whose lists are read. */
   readonly urls: ReadonlySet<string>;
   /** Whether a list has changed since it was asked for. */
   isStale = false;
@@ -67,7 +67,6 @@ export class KeptLists<Value> {
     return undefined;
   }
 
-  /** Drops what is of no use any more. */
   delete(key: string): void {
     this.#kept.delete(key);
   }
@@ -75,21 +74,21 @@ export class KeptLists<Value> {
   /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
-      if (kinds?.includes(read.kind) !== false) this.#spoil(read);
+      if (kinds?.includes(read.kind) !== false) this.#markStale(read);
   }
 
   /** Any list may have changed: drops everything. */
   clear(): void {
-    for (const reads of this.#byUrl.values()) for (const read of reads) this.#spoil(read);
+    for (const reads of this.#byUrl.values()) for (const read of reads) this.#markStale(read);
   }
 
-  #spoil(read: ListsRead<Value>): void {
+  #markStale(read: ListsRead<Value>): void {
     read.isStale = true;
     if (read.kept !== undefined) this.delete(read.kept.key);
   }
 
   /** The lists are requested now: a change reported from now on makes the read stale. */
-  protected begun<Read extends ListsRead<Value>>(read: Read): Read {
+  protected register<Read extends ListsRead<Value>>(read: Read): Read {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
       if (reads === undefined) this.#byUrl.set(url, new Set([read]));
@@ -109,7 +108,7 @@ export class KeptLists<Value> {
     return true;
   }
 
-  /** For `KeptRead`: what changes in its lists makes no difference any more. */
+  /** For `ListsRead`: changes of the lists that it has read need not be noted any more. */
   forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
@@ -126,15 +125,15 @@ export class KeptLists<Value> {
   }
 }
 
-const CHANGED: Readonly<Record<string, readonly ListKindName[]>> = {
+const KINDS_BY_METHOD: Readonly<Record<string, readonly ListKindName[]>> = {
   'notifications/tools/list_changed': ['tools'],
   'notifications/prompts/list_changed': ['prompts'],
   'notifications/resources/list_changed': ['resources', 'templates'],
 };
 
-/** The kinds of lists that a backend's notification is about; `undefined` for all: for `''`, when it has forgotten a session. */
+/** The kinds of lists that a backend's notification is about; `undefined` (all) for `''`: the backend has forgotten a session. */
 export function listsChangedBy(method: string): readonly ListKindName[] | undefined {
-  return method === '' ? undefined : (CHANGED[method] ?? []);
+  return method === '' ? undefined : (KINDS_BY_METHOD[method] ?? []);
 }
 
 function urlOf({ target }: CompiledBackend): string {

@@ -12,7 +12,7 @@ import { LentPage, type KeptPage } from './list-memory.js';
 /** Memory counted for each cached list on top of its bytes. */
 export const CACHED_LIST_BYTES = 1_024;
 
-/** Of each of the two caches. */
+/** Bounds of each of the two caches. */
 const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
 /** Numbers that stand for objects in keys, for as long as the objects live. */
@@ -31,7 +31,7 @@ export interface ListIdentity {
   /** As it was compiled last: another config has other objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
-  /** What the backend was shown, and told about the client: a caller that differs in this may get another list. */
+  /** What the backend gets to see of the caller (`UpstreamSession.shown`): a caller that differs in this may get another list. */
   readonly shown: string;
 }
 
@@ -50,13 +50,13 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = CACHED_LIST_BYTES;
-    for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
+    for (const page of pages) bytes += isOnLoop(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
     if (this.isStale || bytes > BYTES.bytesPerSubjectMax) {
       this.giveUp();
       return pages;
     }
-    const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
-    const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
+    const lent = pages.map((page) => (isOnLoop(page) ? page : lend(page)));
+    const kept = lent.map((page) => (isOnLoop(page) ? ownPage(page) : page));
     if (!this.lists.keep(this, this.#key, kept, bytes)) onDropped(kept);
     return lent;
   }
@@ -83,7 +83,7 @@ export class ListCache extends KeptLists<readonly CachedPage[]> {
   }
 
   begin(identity: ListIdentity): ListRead {
-    return this.begun(new ListRead(this, keyOf(identity), identity));
+    return this.register(new ListRead(this, keyOf(identity), identity));
   }
 }
 
@@ -91,7 +91,7 @@ function keyOf({ subject, backend, kind, shown }: ListIdentity): string {
   return JSON.stringify([subject, `${numberOf(backend)} ${kind} ${shown}`]);
 }
 
-function isHere(page: ReadPage): page is ListPage {
+function isOnLoop(page: ReadPage): page is ListPage {
   return 'spans' in page;
 }
 
@@ -112,7 +112,7 @@ export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
 export interface CatalogueIdentity {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
-  /** What the backends are shown, and told about the client. */
+  /** What the backends get to see of the caller. */
   readonly shown: string;
 }
 
@@ -131,10 +131,10 @@ export class Catalogues extends KeptLists<number> {
   }
 
   begin(subject: string, { backends }: CompiledVirtualHost): ListsRead<number> {
-    return this.begun(new ListsRead(this, subject, 'tools', backends.values()));
+    return this.register(new ListsRead(this, subject, 'tools', backends.values()));
   }
 
-  /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
+  /** @param isComplete whether no backend's tools are missing. @returns whether the catalogue is kept. */
   keepFor(
     identity: CatalogueIdentity,
     read: ListsRead<number>,

@@ -50,7 +50,7 @@ export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
-  /** What of each list has not been handed over. */
+  /** Of each merged list, what has not been handed over yet. */
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #known = new KnownLists();
@@ -201,7 +201,7 @@ export class ListKeeper {
 // Answers and lists as they were last: most backends give the same list to everybody, time after time, and what was made of the same bytes
 // need not be made again. What is compared is all bytes but the request's id, so nobody gets what was not sent to them.
 
-/** Answers, and as many lists, that are known. Beyond that, those that were not needed for longest are forgotten. */
+/** Bytes and number of the answers that are known, and of the lists. Beyond that, those that were not needed for longest are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
 const KNOWN_MAX = 1_024;
 
@@ -224,7 +224,7 @@ export class KnownLists {
     const known = this.#answers.get(key);
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
-    // A page that was mended is not what came.
+    // The bytes of a page that was repaired would match no answer.
     const isKept = answer.kind === 'page' && answer.mirrors?.isRepaired !== true;
     if (isKept && sizeOf(answer.page) <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
     return answer;
@@ -249,7 +249,7 @@ function sizeOf({ bytes, spans }: ListPage): number {
   return bytes.length + spans.byteLength;
 }
 
-/** With its pages and rules: little may be left of them, and nothing else may keep them any more. */
+/** Counts the pages and rules too: perhaps nothing else keeps them any more. */
 function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
   return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
@@ -257,7 +257,7 @@ function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
 /** Whether the pieces are an answer that is known, of the same length, to the request of this id. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
-  // Nobody reads the id of a page.
+  // The id in the page may be overwritten: nobody reads it.
   id.copy(bytes, idStart);
   let at = 0;
   return pieces.every((piece) => {

@@ -8,9 +8,9 @@ import { KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
 /**
- * Bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop. At this size that and the way to the
- * list thread both cost the event loop half a millisecond: parsing and merging 1.7 ms a MiB; the way 0.4 ms plus 0.4 ms a MiB (2.6 GHz AMD
- * EPYC, Node 20).
+ * Bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop. At this size, it costs the event
+ * loop half a millisecond to do that, or to use the list thread: parsing and merging take 1.7 ms a MiB, the way to the thread 0.4 ms plus
+ * 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
  */
 export const LIST_BYTES_INLINE_MAX = 256 * KIB;
 
@@ -26,10 +26,10 @@ export interface KeptPage {
   readonly bytes: number;
 }
 
-/** Hears what becomes of a page that the cache has dropped. */
+/** Is told what becomes of a page that the cache has dropped. */
 interface PageOwner {
   /** The page is still in use: until it is freed, it counts in its subject's share instead of the cache. */
-  onUsedStill(bytes: number): void;
+  onStillUsed(bytes: number): void;
   onFree(key: number, givenBytes: number): void;
 }
 
@@ -60,7 +60,7 @@ export class LentPage implements KeptPage {
   onDropped(): void {
     this.#isInMemory = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
-    else this.#owner.onUsedStill(this.bytes);
+    else this.#owner.onStillUsed(this.bytes);
   }
 }
 
@@ -70,15 +70,15 @@ interface Waiting {
 }
 
 /** One subject's returning bytes, and its waiting requests in order of arrival. */
-interface Line {
+interface SubjectQueue {
   returningBytes: number;
   readonly waiting: Waiting[];
 }
 
 export class ListMemory {
   readonly #accounts: Accounts;
-  /** The lines of subjects that have anything returning or waiting, in the order of their turns. */
-  readonly #lines = new Map<string, Line>();
+  /** The queues of subjects that have anything returning or waiting, in the order of their turns. */
+  readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
   /** An account is looked up for each step, since a list may outlive its session and everything else of its subject. */
@@ -98,10 +98,10 @@ export class ListMemory {
       done(bound);
       return () => {};
     }
-    const line = this.#lineOf(subject);
+    const queue = this.#queueOf(subject);
     const waiting = { bytes, done };
-    line.waiting.push(waiting);
-    return () => this.#leave(subject, line, waiting);
+    queue.waiting.push(waiting);
+    return () => this.#stopWaiting(subject, queue, waiting);
   }
 
   /** Takes memory whatever the bounds, for something that replaces something else. */
@@ -115,58 +115,58 @@ export class ListMemory {
   }
 
   /** Notes that these bytes will soon be free. @returns a function that frees them, to be called once. */
-  returning(subject: string, bytes: number): () => void {
-    const line = this.#lineOf(subject);
-    line.returningBytes += bytes;
+  noteReturning(subject: string, bytes: number): () => void {
+    const queue = this.#queueOf(subject);
+    queue.returningBytes += bytes;
     this.#returningBytes += bytes;
     return () => {
-      line.returningBytes -= bytes;
+      queue.returningBytes -= bytes;
       this.#returningBytes -= bytes;
-      this.#forgetIfIdle(subject, line);
+      this.#forgetIfIdle(subject, queue);
       this.give(subject, bytes);
     };
   }
 
   /** Whether the returning bytes make room for so many. */
   #isEnoughReturning(subject: string, bytes: number): boolean {
-    const own = this.#lines.get(subject)?.returningBytes ?? 0;
+    const own = this.#queues.get(subject)?.returningBytes ?? 0;
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
   }
 
-  /** Serves each subject's first waiting request, in turn, as long as there is room; requests that will find none are told so. */
+  /** Serves each subject's first waiting request, in turn, as long as there is room; a request that will find none gets the bound. */
   #giveTurns(): void {
-    // A line that has had its turn moves to the end of the map, where this loop meets it again.
-    for (const [subject, line] of this.#lines) {
-      const first = line.waiting[0];
+    // A queue that has had its turn moves to the end of the map, where this loop meets it again.
+    for (const [subject, queue] of this.#queues) {
+      const first = queue.waiting[0];
       if (first === undefined) continue;
       const { listBytes } = this.#accounts.of(subject);
       const bound = listBytes.boundAgainst(first.bytes);
       if (bound !== undefined && this.#isEnoughReturning(subject, first.bytes)) continue;
       if (bound === undefined) listBytes.take(first.bytes);
-      this.#lines.delete(subject);
-      this.#lines.set(subject, line);
-      this.#leave(subject, line, first);
+      this.#queues.delete(subject);
+      this.#queues.set(subject, queue);
+      this.#stopWaiting(subject, queue, first);
       first.done(bound);
     }
   }
 
-  #leave(subject: string, line: Line, waiting: Waiting): void {
-    const at = line.waiting.indexOf(waiting);
+  #stopWaiting(subject: string, queue: SubjectQueue, waiting: Waiting): void {
+    const at = queue.waiting.indexOf(waiting);
     if (at === -1) return;
-    line.waiting.splice(at, 1);
-    this.#forgetIfIdle(subject, line);
+    queue.waiting.splice(at, 1);
+    this.#forgetIfIdle(subject, queue);
   }
 
-  #lineOf(subject: string): Line {
-    const known = this.#lines.get(subject);
+  #queueOf(subject: string): SubjectQueue {
+    const known = this.#queues.get(subject);
     if (known !== undefined) return known;
-    const line = { returningBytes: 0, waiting: [] };
-    this.#lines.set(subject, line);
-    return line;
+    const queue = { returningBytes: 0, waiting: [] };
+    this.#queues.set(subject, queue);
+    return queue;
   }
 
-  #forgetIfIdle(subject: string, line: Line): void {
-    const isIdle = line.returningBytes === 0 && line.waiting.length === 0;
-    if (isIdle && this.#lines.get(subject) === line) this.#lines.delete(subject);
+  #forgetIfIdle(subject: string, queue: SubjectQueue): void {
+    const isIdle = queue.returningBytes === 0 && queue.waiting.length === 0;
+    if (isIdle && this.#queues.get(subject) === queue) this.#queues.delete(subject);
   }
 }

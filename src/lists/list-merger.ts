@@ -144,7 +144,7 @@ export class ListMerger {
     const views: ArrayBufferView[] = [];
     // Resources are never curated.
     const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
-    const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
+    const task = { kind: kind.name, rules, pages: pages.map((page) => pageInTask(page, views)), uri };
     this.#pool.run(subject, 'grant', task, views, (outcome) => {
       this.dropPages(subject, pages);
       done(outcome);
@@ -161,7 +161,7 @@ export class ListMerger {
     if (keptPages.length === 0) return;
     const keys = keptPages.map(({ key }) => key);
     const bytes = keptPages.reduce((sum, page) => sum + page.bytes, 0);
-    this.#pool.drop(subject, keys, this.#memory.returning(subject, bytes));
+    this.#pool.drop(subject, keys, this.#memory.noteReturning(subject, bytes));
   }
 
   /**
@@ -172,8 +172,8 @@ export class ListMerger {
     return read.keep(pages, (page) => {
       this.#memory.give(subject, page.bytes);
       return new LentPage(page, {
-        onUsedStill: (bytes) => this.#memory.take(subject, bytes),
-        onFree: (key, bytes) => this.#pool.drop(subject, [key], this.#memory.returning(subject, bytes)),
+        onStillUsed: (bytes) => this.#memory.take(subject, bytes),
+        onFree: (key, bytes) => this.#pool.drop(subject, [key], this.#memory.noteReturning(subject, bytes)),
       });
     });
   }
@@ -193,9 +193,9 @@ export class ListMerger {
     const { kind, rules, parts, unavailable } = job;
     const sentParts = parts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength.indexOf(backend),
-      pages: pages.map((page) => sentOrKept(page, views)),
+      pages: pages.map((page) => pageInTask(page, views)),
     }));
-    // In whatever order they came: so that the list is known when it comes again.
+    // Sorted, so that a list is recognized when it is made again, in whatever order its parts came.
     sentParts.sort((one, other) => one.backend - other.backend);
     return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
   }
@@ -218,8 +218,8 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
   return !job.pages.some(isKept);
 }
 
-/** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
-function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentPageRef | TransferredPage {
+/** A page as a task refers to it or contains it. @param views receives the memory to be transferred with the task. */
+function pageInTask(page: ReadPage, views: ArrayBufferView[]): number | LentPageRef | TransferredPage {
   if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
   const sent = transferredPage(page.isShared === true ? copiedPage(page) : page);

@@ -26,10 +26,10 @@ import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetada
 /**
  * Called once.
  * @param fault why there are no pages; with pages, why there are not all.
- * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy. Unused where
+ * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if the backend says nothing, or is legacy. Unused if
  *   there is a fault.
  */
-export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
+export type ListPagesHandler = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
 export class ListPages implements RequestHandler {
   readonly #context: UpstreamContext;
@@ -37,12 +37,12 @@ export class ListPages implements RequestHandler {
   readonly #kind: ListKind;
   readonly #upstream: UpstreamSession;
   readonly #metadata: RequestMetadata;
-  readonly #done: ListPagesReader;
+  readonly #done: ListPagesHandler;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
   /** The mirrors of the tools on the pages. */
   #mirrors: ToolMirrors[] = [];
-  /** The same for what apps call the backend by. */
+  /** The tool names and URIs on the pages that MCP Apps use without a prefix. */
   #apps: string[] = [];
   /** How many bytes of pages may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = LIST_BYTES_INLINE_MAX;
@@ -50,7 +50,7 @@ export class ListPages implements RequestHandler {
   #reading: AnswerReader | undefined;
   #cursor: string | undefined;
   /** The cursors that were asked for. */
-  readonly #asked = new Set<string>();
+  readonly #requestedCursors = new Set<string>();
   /** The id of the current page's request: each has its own (S32), since a server may still be at work on another list. */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
@@ -59,7 +59,7 @@ export class ListPages implements RequestHandler {
   #ttlMs = Infinity;
   /** Set if the list may come from the list cache, and may be kept there. */
   readonly #cache: ListCache | undefined;
-  #kept: ListRead | undefined;
+  #cacheRead: ListRead | undefined;
   /** Runs while the upstream session is being opened. */
   #patience: Deadline | undefined;
   #isOver = false;
@@ -70,7 +70,7 @@ export class ListPages implements RequestHandler {
     kind: ListKind,
     upstream: UpstreamSession,
     metadata: RequestMetadata,
-    done: ListPagesReader,
+    done: ListPagesHandler,
     cache?: ListCache,
   ) {
     // Lists of tasks are not cached, because no notification reports a list change when a task changes state.
@@ -92,7 +92,7 @@ export class ListPages implements RequestHandler {
       this.#patience?.cancel();
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
-      else if (this.#isAsked) this.#begin();
+      else if (this.#mayHaveList) this.#begin();
       // The backend has no such list, and an empty list cannot be out of date.
       else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
@@ -105,17 +105,17 @@ export class ListPages implements RequestHandler {
 
   #begin(): void {
     const cache = this.#cache;
-    if (cache !== undefined && this.#kept === undefined) {
+    if (cache !== undefined && this.#cacheRead === undefined) {
       const { subject, backend } = this.#upstream;
       const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
       const pages = cache.find(identity);
       if (pages !== undefined) return this.#finish(pages, undefined);
-      this.#kept = cache.begin(identity);
+      this.#cacheRead = cache.begin(identity);
     }
     this.#readPage();
   }
 
-  /** The pages are not wanted any more. The reader is told, as it is of every end. */
+  /** The pages are not wanted any more. `done` is called, as at every end. */
   abort(): void {
     if (this.#isOver) return;
     this.#request?.abort();
@@ -168,11 +168,11 @@ export class ListPages implements RequestHandler {
     }
     // Starts at the first page again: cursors belonged to the lost session. What the backend is shown may be different now.
     this.#isSecondTry = true;
-    this.#kept?.giveUp();
-    this.#kept = undefined;
+    this.#cacheRead?.giveUp();
+    this.#cacheRead = undefined;
     this.#dropPages();
     this.#cursor = undefined;
-    this.#asked.clear();
+    this.#requestedCursors.clear();
     this.start();
   }
 
@@ -195,12 +195,12 @@ export class ListPages implements RequestHandler {
       this.#fail(upstreamFault('answer-invalid'));
     } else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
-      if (answer.mirrors !== undefined) this.#take(answer.mirrors);
+      if (answer.mirrors !== undefined) this.#takeMirrors(answer.mirrors);
       this.#onPage(answer, answer.nextCursor);
     }
   }
 
-  #take({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
+  #takeMirrors({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
     if (isRepaired) this.#upstream.endpoint.onForgiven('list-item');
     // Not spread into a call, as there may be more of them than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
@@ -209,11 +209,11 @@ export class ListPages implements RequestHandler {
   }
 
   /**
-   * The end of a list is where no cursor follows. Servers also end one with an empty cursor, which may be a cursor like any other: it is
-   * asked for once, and what leads back to a page that was read is that end. Any other way back, and a list of too many pages, is cut.
+   * A list ends where no cursor follows. Some servers end a list with an empty cursor, which for others is a cursor like any other: it is
+   * requested once, and if it leads back to a page that was read, the list has ended. Any other way back, and too many pages, cut the list.
    */
   #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
-    const isRead = nextCursor !== undefined && this.#asked.has(nextCursor);
+    const isRead = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);
     if (isRead && this.#cursor === '') {
       this.#dropRead(answer);
       this.#end();
@@ -226,12 +226,12 @@ export class ListPages implements RequestHandler {
     else if (isRead || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
     else {
       this.#cursor = nextCursor;
-      this.#asked.add(nextCursor);
+      this.#requestedCursors.add(nextCursor);
       this.#readPage();
     }
   }
 
-  /** Everything was read, or as much as is read of this list. */
+  /** The last page was read. @param cut why the list may have more pages. */
   #end(cut?: UpstreamFault): void {
     if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
@@ -239,7 +239,7 @@ export class ListPages implements RequestHandler {
   }
 
   /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */
-  get #isAsked(): boolean {
+  get #mayHaveList(): boolean {
     return this.#kind.name === 'tools' || this.#isDeclared;
   }
 
@@ -248,8 +248,8 @@ export class ListPages implements RequestHandler {
   }
 
   /**
-   * "Method not found" means an empty list if the backend does not declare it; and for templates, which resources need not have. Not after
-   * a page.
+   * "Method not found" for the first page means an empty list, if the backend does not declare such lists, or for templates, which not all
+   * backends with resources have.
    */
   #onError(code: unknown): void {
     const mayHaveNone = this.#pages.length === 0 && (this.#kind.name === 'templates' || !this.#isDeclared);
@@ -267,14 +267,14 @@ export class ListPages implements RequestHandler {
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
     this.#patience?.cancel();
-    const kept = this.#kept;
-    if (kept === undefined) return this.#done(pages, fault, ttlMs);
-    if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, kept, pages), fault, ttlMs);
-    kept.giveUp();
+    const read = this.#cacheRead;
+    if (read === undefined) return this.#done(pages, fault, ttlMs);
+    if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, read, pages), fault, ttlMs);
+    read.giveUp();
     this.#done(pages, fault, ttlMs);
   }
 
-  /** Drops a page that was read but is not used: unwanted by now, or of an incomplete result. */
+  /** Drops a page that was read but is not used: it is unwanted by now, or belongs to an incomplete result. */
   #dropRead(answer: ReadAnswer | ReadFailure): void {
     if (typeof answer === 'object' && answer.kind === 'page')
       this.#merger.dropPages(this.#upstream.subject, [answer.page]);

@@ -23,7 +23,7 @@ export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 /** A task to be done when its turn comes. */
 interface Job {
   readonly task: { readonly name: TaskName; readonly task: unknown };
-  /** What is transferred with it. */
+  /** Memory that is transferred with the task. */
   readonly memory: readonly ArrayBufferView[];
   finish(outcome: unknown): void;
 }
@@ -56,8 +56,8 @@ export class ListPool {
   }
 
   /**
-   * What an overdue task leaves in the thread must be dropped by the code that ran the task.
-   * @param memory in the task that is transferred, not copied.
+   * Runs a task in the thread. The caller must drop what an overdue task leaves there.
+   * @param memory parts of the task that are transferred, not copied.
    * @param done called once; synchronously when the pool is closed.
    */
   run<Name extends TaskName>(
@@ -86,7 +86,7 @@ export class ListPool {
 
   /**
    * Drops what is kept under these keys, and what waiting tasks of the subject will leave under them.
-   * @param done called once, when it is gone; synchronously when the pool is closed.
+   * @param done called once, when all that is gone; synchronously when the pool is closed.
    */
   drop(subject: string, keys: readonly number[], done: () => void): void {
     this.#submit(subject, { task: { name: 'drop', task: { keys } }, memory: [], finish: done });
@@ -128,8 +128,8 @@ export class ListPool {
     } else if (this.#inThreadCount < LIST_TASKS_IN_THREAD_MAX) {
       this.#post(job);
     } else {
-      const place = this.#waiting.add(subject, job);
-      if (typeof place !== 'string') return () => place.leave();
+      const entry = this.#waiting.add(subject, job);
+      if (typeof entry !== 'string') return () => entry.leave();
     }
     return () => {};
   }

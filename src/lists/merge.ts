@@ -61,14 +61,14 @@ function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Ed
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // Of a tool. Parsers differ in which of two duplicate members they take, so each of them is cut.
+  // A tool's arguments. Parsers differ in which of two duplicate members they take, so each of them is cut.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
     for (const required of membersNamed(item, schema, 'required', jsonKind.array))
-      cut(required, (child) => isText(child) && isClosed(tape.start(child), tape.end(child)));
+      cut(required, (child) => isString(child) && isClosed(tape.start(child), tape.end(child)));
   }
-  // Of a prompt.
+  // A prompt's arguments.
   for (const list of membersNamed(item, 0, 'arguments', jsonKind.array))
     cut(list, (child) =>
       membersNamed(item, child, 'name', jsonKind.string).some((name) => isClosed(tape.start(name), tape.end(name))),
@@ -104,7 +104,7 @@ function membersNamed(item: Buffer, object: number, name: string, kind?: number)
   return nodes;
 }
 
-function isText(node: number): boolean {
+function isString(node: number): boolean {
   return tape.kind(node) === jsonKind.string;
 }
 
@@ -127,13 +127,13 @@ export interface MergeJob<Page = ListPage> {
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
   /**
-   * Where tools are searched for: the tools that do it, as JSON. Of the others only those with a page are listed, as hosts show no other
-   * page.
+   * With exposure `search`: the two search tools, as JSON. Of the others, only tools with a page (MCP Apps) are listed, as hosts show no
+   * other page.
    */
   readonly searchTools?: string | undefined;
 }
 
-/** All items, or without those that the tools of a search hide, or of these only the ones with a page. */
+/** `searched`: all but tools with the name of a search tool; `with-page`: of these, only tools with a page (MCP Apps). */
 type ItemChoice = 'all' | 'searched' | 'with-page';
 
 export interface MergeResult {
@@ -144,7 +144,7 @@ export interface MergeResult {
    * the first of them, for the log.
    */
   readonly unreachable: readonly string[];
-  /** Whether it was made before, and is kept. */
+  /** Whether the result was made before, and is kept for later. */
   readonly isKnown?: boolean;
 }
 
@@ -191,10 +191,10 @@ function collectNamed(
   const prefix = Buffer.from(JSON.stringify(prefixText).slice(1, -1));
   const uris = uriPrefix(backend.uriName);
   const rivals = rivalsOf(rules, backend);
-  const isReached = isTask
+  const isReachableName = isTask
     ? (name: string): boolean => isTaskReachable(rules, backend, name)
     : (name: string): boolean => isReachable(rivals, backend, name);
-  const isOurs = (key: string): boolean => choice !== 'all' && isSearchTool(key);
+  const isSearchToolName = (key: string): boolean => choice !== 'all' && isSearchTool(key);
   const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
   const leaveOut = (key: string): void => {
     if (unreachable.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachable.push(key);
@@ -211,7 +211,7 @@ function collectNamed(
       if (shown === 'hidden') continue;
       const name = typeof shown === 'object' ? shown.name : bareName;
       const key = `${prefixText}${name}`;
-      if (shown === 'taken' || isOurs(key) || !isReached(name)) {
+      if (shown === 'taken' || isSearchToolName(key) || !isReachableName(name)) {
         leaveOut(key);
         continue;
       }
@@ -220,7 +220,7 @@ function collectNamed(
       if (choice === 'with-page' && 'putIn' in insertions) continue;
       const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
       const entry = curated?.byBareName.get(bareName);
-      const changed = entry === undefined ? item : withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);
+      const changed = entry === undefined ? item : curatedItem(item, entry, nameStart, spans[row + span.keyEnd]!);
       if (changed === undefined) leaveOut(key);
       else items.push(changed);
     }
@@ -228,7 +228,7 @@ function collectNamed(
 }
 
 /** The item as the config shows it; `undefined` when it has too many JSON values to be scanned. */
-function withEntry(
+function curatedItem(
   { key, bytes, start, end, insertions }: MergedItem,
   curated: CuratedItem,
   nameStart: number,
@@ -250,7 +250,7 @@ function withEntry(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** Also inserts the prefix into the URIs of a tool's user interface, which are resources of its backend. */
+/** Adds insertions of the prefix into the URIs of a tool's user interface, which are resources of its backend. */
 function withLinks(
   name: Insertion,
   bytes: Buffer,

@@ -49,7 +49,7 @@ export class SmallList implements MergedList {
 type State = 'asking' | 'waiting' | 'over';
 
 /**
- * Asks for a part, writes it, and uses its memory for the next: the event loop holds one part at a time.
+ * A list that the thread keeps. Asks for a part, writes it, and uses its memory for the next: the event loop holds one part at a time.
  *
  *   asking ── a part, and no room for more ──> waiting ── drained ──> asking
  *   asking ── the last part, or the thread failed: the caller is cut ──> over
@@ -62,7 +62,7 @@ export class LargeList implements MergedList {
   #exchange: Exchange | undefined;
   /** The memory of the part that waits for room. */
   #memory: Uint8Array = NO_MEMORY;
-  #at = 0;
+  #sentBytes = 0;
   #state: State = 'asking';
 
   /** @param list whose bytes have already been taken from the share. */
@@ -95,7 +95,7 @@ export class LargeList implements MergedList {
   drop(): void {
     if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
     const { subject, key } = this.#list;
-    this.#pool.drop(subject, [key], this.#shares.returning(subject, this.#list.bytes));
+    this.#pool.drop(subject, [key], this.#shares.noteReturning(subject, this.#list.bytes));
   }
 
   #ask(memory: Uint8Array): void {
@@ -121,12 +121,12 @@ export class LargeList implements MergedList {
   }
 
   #write(exchange: Exchange, { memory, bytes }: NextPartOutcome): void {
-    this.#at += bytes;
+    this.#sentBytes += bytes;
     // Without room, the exchange still refers to the memory.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#state === 'over') {
       if (hasRoom) largeMemory.giveBack(memory, true);
-    } else if (this.#at === this.#list.bytes) {
+    } else if (this.#sentBytes === this.#list.bytes) {
       if (hasRoom) largeMemory.giveBack(memory, true);
       this.#transition('asking', 'over');
       this.#shares.give(this.#list.subject, this.#list.bytes);
@@ -139,7 +139,7 @@ export class LargeList implements MergedList {
     }
   }
 
-  /** The one writer of the state. */
+  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -20,7 +20,7 @@ export interface ReadTask extends AppendTask {
   readonly era?: ListEra;
 }
 
-/** What a response says beside its items. */
+/** What the response to a list request says beside its items. */
 export type PageSurroundings = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
 
 export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly itemCount: number });
@@ -41,7 +41,7 @@ export interface PagesTask {
 
 /** What was made of pages, and is kept. */
 export interface KeptOutcome {
-  /** Of a list, its length; of a catalogue, its size in memory. */
+  /** The length of a list; the size of a catalogue in memory. */
   readonly bytes: number;
   readonly unreachable: readonly string[];
 }
@@ -113,7 +113,6 @@ export function bytesOf(pieces: readonly Uint8Array[]): number {
   return bytes;
 }
 
-/** The pieces as one buffer. */
 export function joinedPieces(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces;
   return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);

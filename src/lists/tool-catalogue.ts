@@ -64,7 +64,7 @@ export const TOOL_TEXT_CHARS_MAX = 2_000;
 
 /** Reaches the members of a tool, and nothing nested in them. */
 const ITEM_DEPTH = 1;
-/** How much of a tool is looked at first. */
+/** Bytes of a tool that are scanned first. */
 const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
@@ -122,7 +122,7 @@ const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match, since the forms of a word differ at its end: `issues` finds `issue`. */
 const STEM_SHARE = 0.75;
-/** No two words that are spelled alike for so long differ in a way that matters here. */
+/** Words that agree in so many characters count as the same word. */
 const STEM_CHARS_MAX = 24;
 
 interface FoundText {
@@ -190,7 +190,7 @@ export class ToolCatalogue {
     return ranked.slice(0, count).map(({ id }) => id as number);
   }
 
-  /** Each word is looked for in all texts. */
+  /** How many words of a query are searched for: each of them in all texts, whatever their size. */
   get #wordsMax(): number {
     const chars = this.#names.length + this.#texts.length;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
@@ -274,11 +274,11 @@ export function prepareCatalogues(): void {
     return { key: name, bytes, start: 0, end: bytes.length, insertions: NO_INSERTIONS };
   });
   const catalogue = new ToolCatalogue(items, []);
-  for (const word of words.slice(0, PREPARING_QUESTIONS))
+  for (const word of words.slice(0, WARM_UP_QUERIES))
     catalogue.answer(`${word} this and reviews of others`, 1, { head: '', form: 'message' });
 }
 
-const PREPARING_QUESTIONS = 3;
+const WARM_UP_QUERIES = 3;
 
 /** Leaves the items on the pages on which they came, unless most of these bytes are unused: then the items are copied. */
 function keptItems(items: readonly MergedItem[]): {
@@ -295,7 +295,7 @@ function keptItems(items: readonly MergedItem[]): {
     pages.add(item.bytes);
     pageBytes += item.bytes.length;
   }
-  if (pageBytes <= PAGE_BYTES_TIMES * ownBytes) return { items, bytes: pageBytes, pageBytes };
+  if (pageBytes <= PAGE_TO_ITEM_BYTES_MAX * ownBytes) return { items, bytes: pageBytes, pageBytes };
   const bytes = Buffer.allocUnsafeSlow(ownBytes);
   let at = 0;
   const own = items.map((item) => {
@@ -306,7 +306,7 @@ function keptItems(items: readonly MergedItem[]): {
   return { items: own, bytes: ownBytes, pageBytes: 0 };
 }
 
-const PAGE_BYTES_TIMES = 2;
+const PAGE_TO_ITEM_BYTES_MAX = 2;
 const NO_INSERTIONS: MergedItem['insertions'] = [];
 
 function textOfItem(item: MergedItem, bytes: number): string {

@@ -140,7 +140,7 @@ t.test('a large list is lent, and freed once it is dropped and nobody uses it an
   const events: string[] = [];
   const lend = (page: KeptPage): LentPage =>
     new LentPage(page, {
-      onUsedStill: (bytes) => events.push(`used ${page.key} ${bytes}`),
+      onStillUsed: (bytes) => events.push(`used ${page.key} ${bytes}`),
       onFree: (key, bytes) => events.push(`free ${key} ${bytes}`),
     });
   const { cache } = scene(t);

@@ -32,7 +32,7 @@ t.test('what is reserved for subjects that hold little is not waited for by one 
   take(ADA, 80);
   take(BOB, 9);
   t.same(told.splice(0), ['ada 80', 'bob totalMax'], 'at once, as nothing returns');
-  const give = memory.returning(ADA, 5);
+  const give = memory.noteReturning(ADA, 5);
   take(BOB, 10);
   take(BOB, 1);
   t.same(told.splice(0), ['bob 1']);
@@ -44,7 +44,7 @@ t.test('what is reserved for subjects that hold little is not waited for by one 
 t.test('memory that is being returned is waited for, and taken when it arrives', (t) => {
   const { accounts, memory, told, take } = start();
   take(ADA, 80);
-  const give = memory.returning(ADA, 80);
+  const give = memory.noteReturning(ADA, 80);
   take(ADA, 50);
   take(BOB, 40);
   t.same(told, ['ada 80'], 'both wait');
@@ -59,7 +59,7 @@ t.test('a request waits only if the returning memory is enough for it, and no lo
   const { memory, told, take } = start();
   take(ADA, 60);
   take(BOB, 40);
-  const give = memory.returning(ADA, 30);
+  const give = memory.noteReturning(ADA, 30);
   take(CLEO, 31);
   t.same(told.splice(0), ['ada 60', 'bob 40', 'cleo totalMax']);
   take(CLEO, 20);
@@ -75,7 +75,7 @@ t.test('a subject that has used its own share does not wait for the memory of ot
   const { memory, told, take } = start();
   take(ADA, 80);
   take(BOB, 20);
-  memory.returning(BOB, 20);
+  memory.noteReturning(BOB, 20);
   take(ADA, 1);
   t.same(told.slice(2), ['ada subjectMax']);
   t.end();
@@ -84,7 +84,7 @@ t.test('a subject that has used its own share does not wait for the memory of ot
 t.test('a waiting request is told when there will be no room after all', (t) => {
   const { memory, told, take } = start();
   take(ADA, 80);
-  const give = memory.returning(ADA, 80);
+  const give = memory.noteReturning(ADA, 80);
   take(BOB, 80);
   memory.take(CLEO, 50);
   give();
@@ -96,7 +96,7 @@ t.test('subjects take turns, one request each', (t) => {
   const { memory, told, take } = start();
   take(CLEO, 60);
   take(BOB, 40);
-  const [first, second] = [memory.returning(CLEO, 30), memory.returning(CLEO, 30)];
+  const [first, second] = [memory.noteReturning(CLEO, 30), memory.noteReturning(CLEO, 30)];
   for (let n = 1; n <= 4; n += 1) take(ADA, 10);
   take(BOB, 11);
   first();
@@ -110,7 +110,7 @@ t.test('a request that does not fit yet does not hold up smaller ones', (t) => {
   const { memory, told, take } = start();
   take(CLEO, 70);
   take(BOB, 30);
-  const [first, second] = [memory.returning(CLEO, 20), memory.returning(CLEO, 50)];
+  const [first, second] = [memory.noteReturning(CLEO, 20), memory.noteReturning(CLEO, 50)];
   take(ADA, 60);
   take(BOB, 10);
   first();
@@ -124,7 +124,7 @@ t.test('memory that is given back at once also serves those who wait', (t) => {
   const { memory, told, take } = start();
   take(ADA, 60);
   take(BOB, 40);
-  memory.returning(ADA, 30);
+  memory.noteReturning(ADA, 30);
   take(CLEO, 30);
   memory.give(BOB, 40);
   t.same(told.slice(2), ['cleo 30']);
@@ -134,7 +134,7 @@ t.test('memory that is given back at once also serves those who wait', (t) => {
 t.test('a request that stops waiting takes nothing', (t) => {
   const { accounts, memory, told, take } = start();
   take(ADA, 80);
-  const give = memory.returning(ADA, 80);
+  const give = memory.noteReturning(ADA, 80);
   const leave = take(BOB, 80);
   take(CLEO, 30);
   leave();
