@@ -35,12 +35,12 @@ import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-st
 export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly isAborted: boolean;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
-  #isTold = false;
+  #isOver = false;
   /** The parts of an answer that is given in parts; `undefined` when it is too large. */
   #parts: Buffer[] | undefined = undefined;
 
   /**
-   * @param request the one that the call came with.
+   * @param request the request that the call came with.
    * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
    * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
    */
@@ -60,11 +60,11 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 
   override respond(status: number, _contentType: string, body: Uint8Array | string): void {
     const message = Buffer.from(body as Uint8Array);
-    this.#tell(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
+    this.#finish(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
   }
 
   override openBody(_contentType: BodyType, bodyBytes: number): void {
-    if (bodyBytes > limits.heldAnswerBytesMax) this.#tell(200, undefined);
+    if (bodyBytes > limits.heldAnswerBytesMax) this.#finish(200, undefined);
     else this.#parts = [];
   }
 
@@ -75,27 +75,27 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 
   override end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
-    this.#tell(200, this.#parts && Buffer.concat(this.#parts));
+    this.#finish(200, this.#parts && Buffer.concat(this.#parts));
   }
 
   /** No answer will come, or no more of it: calls `onAnswer` without a message. */
   override reset(): void {
-    this.#tell(502, undefined);
+    this.#finish(502, undefined);
   }
 
-  #tell(status: number, message: Buffer | undefined): void {
+  #finish(status: number, message: Buffer | undefined): void {
     this.#parts = undefined;
-    if (this.#isTold) return;
-    this.#isTold = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#onAnswer(status, message);
   }
 }
 
-/** Time after a backend's first question in which further ones join the same round. After that, later questions go into the next round. */
+/** Time after a backend's first question in which further questions join its round. After that, later questions go into the next round. */
 const HELD_GATHER_MS = 20;
 
-/** The methods that the result of a request can ask a client for (M22). */
-const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
+/** The methods of the requests that an `input_required` result can contain (M22). */
+const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 
 type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
 
@@ -109,7 +109,7 @@ export interface HeldCallMeans {
   readonly origin: StateOrigin;
   /** For the exchange's watcher. */
   readonly backendName: string;
-  /** Hash of the backend's allow-list of resources that the call obeys. */
+  /** Hash of the backend's allow-list of resources under which the call was allowed. */
   readonly allowList: string | undefined;
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
@@ -180,17 +180,17 @@ export class HeldCall {
 
   /** The backend no longer wants an answer to this question. @param id the gateway's, as JSON. */
   withdraw(id: Buffer): void {
-    this.#forget(id.toString());
+    this.#forgetQuestion(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
     clearTimeout(this.#gathering);
   }
 
-  /** Whether the state is that of the last round, and no retry has continued the call since. */
-  isAt({ round }: HeldCallAddress): boolean {
+  /** Whether the address is of the last round, and no retry has continued the call since. */
+  isHeldAt({ round }: HeldCallAddress): boolean {
     return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
   }
 
-  /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only where `isAt`. */
+  /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only if `isHeldAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: CurrentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
@@ -199,7 +199,7 @@ export class HeldCall {
   }
 
   /**
-   * Continues the call with the client's retry. Only where `isAt`.
+   * Continues the call with the client's retry. Only if `isHeldAt`.
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
   goOn(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
@@ -237,7 +237,7 @@ export class HeldCall {
 
   #endRound(): void {
     const { origin, request } = this.#plan;
-    const present = this.#caller;
+    const current = this.#caller;
     if (!this.#transition('asking', 'held')) return;
     this.#round += 1;
     // The retry's exchange and body are no longer kept.
@@ -245,11 +245,11 @@ export class HeldCall {
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
-    present.exchange.watcher?.onOutcome('ok', '', -1);
+    current.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());
     const { request: first } = this.#caller.exchange;
     request.pauseWith(
-      resultMessage(idSpanOf(present.exchange, present.message), result),
+      resultMessage(idSpanOf(current.exchange, current.message), result),
       new AnswerOnlyExchange(first, (...given) => this.#onAnswer(...given)),
     );
   }
@@ -257,7 +257,7 @@ export class HeldCall {
   /** The backend has answered without waiting for the client's input. */
   #onAnswer(status: number, message: Buffer | undefined): void {
     if (!this.#transition('held', 'answered')) return;
-    this.#forgetAll();
+    this.#forgetQuestions();
     const { requestBytes } = this.#plan.account;
     const kept = message !== undefined && requestBytes.tryTake(message.length) === undefined ? message : undefined;
     this.#keptBytes += kept?.length ?? 0;
@@ -268,35 +268,35 @@ export class HeldCall {
   #giveAnswer(status: number, message: Buffer): void {
     const { exchange } = this.#caller;
     const id = idSpanOf(this.#caller.exchange, this.#caller.message);
-    const own = readBackendMessage(message);
-    if (own === undefined) {
+    const answered = readBackendMessage(message);
+    if (answered === undefined) {
       answerError(exchange, id, rpcErrors.answerTooLargeToHold);
       return;
     }
-    exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
+    exchange.watcher?.onOutcome(answered.isError ? 'rpc-error' : 'ok', '', -1);
     const putIn = id.bytes.subarray(id.start, id.end);
-    const body = edited(message, [{ start: own.idStart, end: own.idEnd, putIn }]);
+    const body = edited(message, [{ start: answered.idStart, end: answered.idEnd, putIn }]);
     if (status === 200) answer(exchange, body);
     else exchange.respond(status, 'application/json', body);
   }
 
   #passAnswer({ id }: Question, result: Buffer): void {
-    this.#forget(id.toString());
+    this.#forgetQuestion(id.toString());
     const body = Buffer.concat([ANSWER_HEAD, id, ANSWER_RESULT, result, ANSWER_TAIL]);
     const start = ANSWER_HEAD.length;
     const message = { idStart: start, idEnd: start + id.length, relatedTaskStart: -1, relatedTaskEnd: -1 };
     this.#plan.backendRequests.onAnswer({ ...this.#caller.exchange.request, body }, message);
   }
 
-  #forget(id: string): void {
+  #forgetQuestion(id: string): void {
     const bytes = this.#questions.get(id)?.text.length ?? 0;
     this.#questions.delete(id);
     this.#questionBytes -= bytes;
     this.#plan.account.requestBytes.give(bytes);
   }
 
-  #forgetAll(): void {
-    for (const id of [...this.#questions.keys()]) this.#forget(id);
+  #forgetQuestions(): void {
+    for (const id of [...this.#questions.keys()]) this.#forgetQuestion(id);
   }
 
   /** Gives the call up as if its client had not come back in time; a call that waits for no client goes on. */
@@ -315,13 +315,13 @@ export class HeldCall {
     this.#transition(this.#state, 'over');
     clearTimeout(this.#gathering);
     this.#deadline?.cancel();
-    this.#forgetAll();
+    this.#forgetQuestions();
     this.#answer = undefined;
     this.#plan.account.requestBytes.give(this.#keptBytes);
     this.#calls.drop(this);
   }
 
-  /** The one writer of the state. */
+  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -332,7 +332,7 @@ export class HeldCall {
 /** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */
 function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
-  if (message === undefined || !KINDS.has(message.method)) return undefined;
+  if (message === undefined || !INPUT_METHODS.has(message.method)) return undefined;
   const { method, paramsStart, paramsEnd } = message;
   // Some clients cannot read a request without params.
   const params = paramsStart === -1 ? '{}' : bytes.toString('utf8', paramsStart, paramsEnd);

@@ -71,9 +71,9 @@ export class HeldCalls {
     if (this.#calls.delete(call.key)) this.#quota.give(call.subject);
   }
 
-  /** For `HeldCall`. */
-  stateOf(origin: StateOrigin, place: Omit<HeldCallAddress, 'slot'>): string {
-    return this.#states.seal(origin, { slot: this.#options.slot, ...place });
+  /** For `HeldCall`: the `requestState` that leads a retry to the call. */
+  stateOf(origin: StateOrigin, address: Omit<HeldCallAddress, 'slot'>): string {
+    return this.#states.seal(origin, { slot: this.#options.slot, ...address });
   }
 
   /** A state for a request without a held call: once its client has answered, any worker makes the call from the start. */
@@ -93,13 +93,13 @@ export class HeldCalls {
     if (state === undefined || !isStateShaped(state)) return false;
     const { subject, virtualHost } = caller;
     const origin = stateOriginOf(subject, virtualHost.id, exchange, message);
-    const place = this.#states.open(origin, state);
-    if (place === undefined) return false;
-    if (place === 'expired') this.#fail(exchange, message);
-    else if (place.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
-    else if (place.slot === this.#options.slot) this.#goOn(caller, exchange, message, place);
+    const address = this.#states.open(origin, state);
+    if (address === undefined) return false;
+    if (address === 'expired') this.#fail(exchange, message);
+    else if (address.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
+    else if (address.slot === this.#options.slot) this.#goOn(caller, exchange, message, address);
     else if (this.#options.passOn === undefined) this.#fail(exchange, message);
-    else this.#options.passOn(place.slot, caller, exchange, () => this.#fail(exchange, message));
+    else this.#options.passOn(address.slot, caller, exchange, () => this.#fail(exchange, message));
     return true;
   }
 
@@ -111,9 +111,9 @@ export class HeldCalls {
     return isDone;
   }
 
-  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, place: HeldCallAddress): void {
-    const call = this.#calls.get(place.call);
-    if (call?.isAt(place) !== true) return this.#fail(exchange, message);
+  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, address: HeldCallAddress): void {
+    const call = this.#calls.get(address.call);
+    if (call?.isHeldAt(address) !== true) return this.#fail(exchange, message);
     const obstacle = call.obstacleFor(virtualHost, { exchange, message });
     if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
@@ -122,7 +122,7 @@ export class HeldCalls {
     readings.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
       // Another retry may have been faster. A retry whose caller has gone does not use up the round.
-      if (!call.isAt(place)) this.#fail(exchange, message);
+      if (!call.isHeldAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
       else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
@@ -157,8 +157,8 @@ export function stateOriginOf(
 function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
   if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
   const { requestStateStart: start, requestStateEnd: end } = envelope;
-  const isText = body[start] === QUOTE && end - start <= STATE_BYTES_MAX;
-  return isText ? stringValue(body, start, end) : undefined;
+  const isString = body[start] === QUOTE && end - start <= STATE_BYTES_MAX;
+  return isString ? stringValue(body, start, end) : undefined;
 }
 
 /** @returns `undefined` unless the bytes are an object of objects. */

@@ -21,7 +21,6 @@ interface Lease {
 
 /** The leases of one subject. */
 interface SubjectLeases {
-  /** Leases by virtual host, headers and capabilities. */
   readonly byKey: Map<string, Lease>;
   /** The lease without headers that was asked for last: a program mostly asks for the same one again. */
   last: Session | undefined;
@@ -39,7 +38,7 @@ export class Leases {
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
-  /** Streams of those that listen, by subject and key of the lease in which their other requests are served. */
+  /** Streams of clients that listen, by subject and key of the lease in which their other requests are served. */
   readonly #listeners = new Map<string, Set<SessionStream>>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
@@ -51,13 +50,14 @@ export class Leases {
   }
 
   /**
+   * The lease for such requests; a new one if there is none.
    * @param capabilities of the client: a JSON object, of which a copy is kept.
    * @param headers as `ExchangeRequest.passthroughHeaders`.
    */
   of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
     const leases = this.#bySubject.get(subject);
-    const isBare = headers.length === 0;
-    const last = isBare ? leases?.last : undefined;
+    const hasNoHeaders = headers.length === 0;
+    const last = hasNoHeaders ? leases?.last : undefined;
     if (last !== undefined && isFor(last, virtualHost.id, capabilities)) {
       this.#sessions.noteUse(last);
       return last;
@@ -66,17 +66,17 @@ export class Leases {
     const key = keyOf(virtualHost.id, hash, capabilities);
     const lease = leases?.byKey.get(key)?.session;
     if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
-    if (leases !== undefined && isBare) leases.last = lease;
+    if (leases !== undefined && hasNoHeaders) leases.last = lease;
     this.#sessions.noteUse(lease);
     return lease;
   }
 
-  /** The way to the process that owns the lease for such requests; `undefined` if it is this one. */
-  wayToOwner({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): PassOn | undefined {
-    return this.#wayToOwner(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
+  /** Passes a request on to the process that owns the lease for such requests; `undefined` if it is this one. */
+  ownerPassOn({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): PassOn | undefined {
+    return this.#ownerPassOn(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
   }
 
-  /** Tells the stream what backends change in the sessions of the lease for such requests, whenever there is one. @returns ends that. */
+  /** Reports list changes in the lease for such requests, whenever there is one, to the stream. @returns a function that ends this. */
   listen(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -84,15 +84,15 @@ export class Leases {
     stream: SessionStream,
   ): () => void {
     const key = keyOf(virtualHost.id, headersHash(request.passthroughHeaders), capabilities);
-    const lease = (): Session | undefined => this.#bySubject.get(subject)?.byKey.get(key)?.session;
+    const findLease = (): Session | undefined => this.#bySubject.get(subject)?.byKey.get(key)?.session;
     const listeners = this.#listeners.get(`${subject}\n${key}`) ?? new Set();
     this.#listeners.set(`${subject}\n${key}`, listeners.add(stream));
-    lease()?.applyConfig(virtualHost, request);
-    lease()?.setListeners(listeners, request);
+    findLease()?.applyConfig(virtualHost, request);
+    findLease()?.setListeners(listeners, request);
     return () => {
       if (!listeners.delete(stream) || listeners.size > 0) return;
       this.#listeners.delete(`${subject}\n${key}`);
-      lease()?.setListeners(undefined);
+      findLease()?.setListeners(undefined);
     };
   }
 
@@ -117,7 +117,7 @@ export class Leases {
     });
     // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
-    lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
+    lease.passOn = this.#ownerPassOn(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
     if (listeners !== undefined) lease.setListeners(listeners);
     else if (lease.acceptsRequests) lease.hear();
@@ -134,7 +134,7 @@ export class Leases {
   }
 
   /** `undefined` if this process is the owner. */
-  #wayToOwner(key: string): PassOn | undefined {
+  #ownerPassOn(key: string): PassOn | undefined {
     const { slot, ownerOf, passOn } = this.#owners;
     const owner = ownerOf?.(key) ?? slot;
     return owner === slot || passOn === undefined ? undefined : (...request) => passOn(owner, ...request);
@@ -146,8 +146,8 @@ export class Leases {
     if (leases === undefined) return true;
     const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
     const busy = [...leases.byKey.values()].filter(({ session }) => session.isBusy);
-    const alike = busy.filter((lease) => lease.headers === headers);
-    if (alike.length >= LEASE_SHARE_OF_FREE * (max - busy.length)) return false;
+    const withSameHeaders = busy.filter((lease) => lease.headers === headers);
+    if (withSameHeaders.length >= LEASE_SHARE_OF_FREE * (max - busy.length)) return false;
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 

@@ -1,5 +1,5 @@
 // A modern client's request in the form that a legacy backend wants: with an id and a progress token of the gateway's, and without the
-// envelope and what a retry brings for the gateway. Servers that know both eras go by the envelope before they look at the session.
+// envelope, `requestState` and `inputResponses`. A server of both eras would take the envelope for a modern request, whatever its session.
 import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
@@ -11,15 +11,15 @@ const COMMA = 0x2c;
 const SPACE = 0x20;
 
 /**
- * @param outgoing the client's message as changed so far. @param own the id, and the progress token if there is one, as JSON.
+ * @param outgoing the client's message as changed so far. @param ownId becomes its id and, if it has one, its progress token; JSON.
  * @returns `undefined` if a large message would have to be changed within a span that was changed already.
  */
 export function legacyMessage(
   outgoing: OutgoingMessage,
   message: ClientMessage,
-  own: Buffer,
+  ownId: Buffer,
 ): OutgoingMessage | undefined {
-  return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, own));
+  return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, ownId));
 }
 
 function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {
@@ -47,9 +47,9 @@ function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): voi
   let cut: ByteRange | undefined;
   for (const value of values) {
     const start = memberStart(body, value.start);
-    const isBeside = cut !== undefined && nextMember(body, cut.end) === start;
-    if (cut !== undefined && !isBeside) edits.push(withComma(body, cut));
-    cut = { start: isBeside && cut !== undefined ? cut.start : start, end: value.end };
+    const isAdjacent = cut !== undefined && nextMember(body, cut.end) === start;
+    if (cut !== undefined && !isAdjacent) edits.push(withComma(body, cut));
+    cut = { start: isAdjacent && cut !== undefined ? cut.start : start, end: value.end };
   }
   if (cut !== undefined) edits.push(withComma(body, cut));
 }
@@ -58,13 +58,13 @@ function addMember(values: ByteRange[], start: number, end: number): void {
   if (start !== -1) addInOrder(values, { start, end });
 }
 
-/** Where the key of the member whose value begins here begins. None of the envelope's keys has a quote in it. */
+/** Where the member whose value begins at `valueStart` begins, with its key. None of the envelope's keys has a quote in it. */
 function memberStart(body: Buffer, valueStart: number): number {
   const keyEnd = body.lastIndexOf(QUOTE, valueStart - 1);
   return body.lastIndexOf(QUOTE, keyEnd - 1);
 }
 
-/** Where the key of the next member begins, after a member that ends here; -1 after the last one. */
+/** Where the member after the one that ends at `end` begins; -1 after the last member. */
 function nextMember(body: Buffer, end: number): number {
   const at = pastBlanks(body, end);
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;

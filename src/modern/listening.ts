@@ -2,8 +2,8 @@
 // that can send notifications is listened to and gets subscriptions to its own resources. The caller hears what a client with a
 // session and an open GET would hear; a backend that becomes available later is heard from then on. Cold path.
 //
-//   opening ── every backend has answered, or the patience is over ──> told
-//   opening, told ── the caller goes away, the session's stream ends, drain ──> over
+//   opening ── every backend has answered, or the patience is over ──> acknowledged
+//   opening, acknowledged ── the caller goes away, the session's stream ends, drain ──> over
 import { readClientMessage, readBackendMessage } from '../mcp/index.js';
 import { type Deadline, wakeScheduler } from '../fair/index.js';
 import { limits } from '../shared/index.js';
@@ -25,10 +25,10 @@ import {
 import { AnswerOnlyExchange } from './held-call.js';
 import { RESULT_META } from './modern-results.js';
 
-/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next one follows when one is answered. */
+/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next follows when one is answered. */
 const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
-type State = 'opening' | 'told' | 'over';
+type State = 'opening' | 'acknowledged' | 'over';
 
 interface ListeningPlan {
   readonly context: UpstreamContext;
@@ -40,7 +40,7 @@ interface ListeningPlan {
   /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
-  /** Tells the stream what backends change in the sessions in which the caller's other requests are served. @returns ends that. */
+  /** Reports list changes in the lease of the caller's other requests to the stream. @returns a function that ends this. */
   readonly listen: (stream: SessionStream) => () => void;
   readonly onOver: () => void;
 }
@@ -49,24 +49,24 @@ export class Listening extends RequestInFlight implements StreamAdapter {
   readonly isCancellable = false;
   readonly #plan: ListeningPlan;
   #state: State = 'opening';
-  /** What the session hears. */
-  #heard: UnsolicitedMessages | undefined;
+  /** The messages that backends send in the session. */
+  #unsolicited: UnsolicitedMessages | undefined;
   #endListening: (() => void) | undefined;
   #patience: Deadline | undefined;
   /** Backends that are not ready yet. */
-  readonly #backends = new Set<CompiledBackend>();
+  readonly #pendingBackends = new Set<CompiledBackend>();
   /** URIs that have not been subscribed to yet. */
-  readonly #left: string[];
+  readonly #urisLeft: string[];
   #askingCount = 0;
-  /** Whether `#confirm` has run: modern backends have been told of the subscriptions, and are waited for once more. */
-  #isConfirmed = false;
+  /** Whether `#awaitModernBackends` has run: modern backends have been sent the subscriptions, and are waited for once more. */
+  #areModernAwaited = false;
   /** URIs whose subscription the backend has accepted. */
-  readonly #taken = new Set<string>();
+  readonly #acceptedUris = new Set<string>();
 
   constructor(plan: ListeningPlan) {
     super();
     this.#plan = plan;
-    this.#left = [...plan.filter.uris];
+    this.#urisLeft = [...plan.filter.uris];
   }
 
   /** Built on demand, so that the request's body need not be kept. */
@@ -80,20 +80,20 @@ export class Listening extends RequestInFlight implements StreamAdapter {
     session.inFlight.begin(this);
     exchange.onAbort = () => wakeScheduler.run(caller.subject, () => this.endWithSession());
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
-    const heard = session.hear(this);
-    if (!(heard instanceof UnsolicitedMessages)) {
+    const unsolicited = session.hear(this);
+    if (!(unsolicited instanceof UnsolicitedMessages)) {
       this.#transition('opening', 'over');
-      refuse(exchange, heard);
+      refuse(exchange, unsolicited);
       this.onEnded();
       return;
     }
-    this.#heard = heard;
-    heard.expect(exchange.request, limits.sessionStreamMsMax);
-    this.#endListening = this.#plan.listen(heard.stream);
+    this.#unsolicited = unsolicited;
+    unsolicited.expect(exchange.request, limits.sessionStreamMsMax);
+    this.#endListening = this.#plan.listen(unsolicited.stream);
     const { backends } = caller.virtualHost;
-    for (const backend of backends.values()) this.#backends.add(backend);
+    for (const backend of backends.values()) this.#pendingBackends.add(backend);
     visitBackends(caller.subject, backends, {
-      visit: (backend) => this.#await(backend),
+      visit: (backend) => this.#awaitBackend(backend),
       onNoRoom: (backend) => this.#onReady(backend),
     });
     this.#subscribeNext();
@@ -101,7 +101,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
   }
 
   /** Waits until the backend is listened to, so that nothing is lost that it says after the acknowledgement. */
-  #await(backend: CompiledBackend): void {
+  #awaitBackend(backend: CompiledBackend): void {
     const { session, exchange, caller } = this.#plan;
     if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
     const metadata = metadataFor(backend, exchange.request);
@@ -109,25 +109,25 @@ export class Listening extends RequestInFlight implements StreamAdapter {
   }
 
   #onReady(backend: CompiledBackend): void {
-    if (this.#backends.delete(backend)) this.#onProgress();
+    if (this.#pendingBackends.delete(backend)) this.#onProgress();
   }
 
   #subscribeNext(): void {
     while (this.#askingCount < LISTEN_RESOURCES_AT_ONCE_MAX && this.#state !== 'over') {
-      const uri = this.#left.shift();
+      const uri = this.#urisLeft.shift();
       if (uri === undefined) return;
       this.#askingCount += 1;
-      this.#subscribe(uri, (isTaken) => {
+      this.#subscribe(uri, (isAccepted) => {
         this.#askingCount -= 1;
-        if (isTaken) this.#taken.add(uri);
+        if (isAccepted) this.#acceptedUris.add(uri);
         this.#subscribeNext();
         this.#onProgress();
       });
     }
   }
 
-  /** Goes through the dispatcher like a legacy client's request: that finds the backend, and checks that the caller may have the URI. */
-  #subscribe(uri: string, done: (isTaken: boolean) => void): void {
+  /** Sent through the dispatcher like a legacy client's request: it finds the backend, and checks that the caller may have the URI. */
+  #subscribe(uri: string, done: (isAccepted: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
     const id = context.ids.next().toString();
@@ -143,50 +143,50 @@ export class Listening extends RequestInFlight implements StreamAdapter {
   }
 
   #onProgress(): void {
-    if (this.#askingCount > 0 || this.#left.length > 0) return;
-    if (!this.#isConfirmed) this.#confirm();
-    if (this.#backends.size === 0) this.#acknowledge();
+    if (this.#askingCount > 0 || this.#urisLeft.length > 0) return;
+    if (!this.#areModernAwaited) this.#awaitModernBackends();
+    if (this.#pendingBackends.size === 0) this.#acknowledge();
   }
 
-  /** Modern backends have been told of all resources by now, and each has an acknowledgement of its own to give. */
-  #confirm(): void {
-    this.#isConfirmed = true;
+  /** Modern backends have been sent all subscriptions by now: waits until each has acknowledged them. */
+  #awaitModernBackends(): void {
+    this.#areModernAwaited = true;
     const { session, caller } = this.#plan;
-    if (this.#taken.size === 0) return;
+    if (this.#acceptedUris.size === 0) return;
     const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstreams.of(each).isModern);
-    const asked = modern.filter((each) => !this.#backends.has(each));
-    for (const backend of asked) this.#backends.add(backend);
-    for (const backend of asked) this.#await(backend);
+    const asked = modern.filter((each) => !this.#pendingBackends.has(each));
+    for (const backend of asked) this.#pendingBackends.add(backend);
+    for (const backend of asked) this.#awaitBackend(backend);
   }
 
   #acknowledge(): void {
-    if (!this.#transition('opening', 'told')) return;
+    if (!this.#transition('opening', 'acknowledged')) return;
     this.#patience?.cancel();
     this.#patience = undefined;
     const { filter, exchange, session, caller } = this.#plan;
     for (const name of caller.virtualHost.backends.keys())
       if (session.upstreams.open(name) === undefined) session.upstreams.listNews.onMissing(name);
-    const changes = filter.changes.filter((change) => this.#isHeard(change));
+    const changes = filter.changes.filter((change) => this.#isReported(change));
     const unhonoured = this.#unhonouredUris;
-    const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));
+    const uris = filter.uris.filter((uri) => this.#acceptedUris.has(uri) && !unhonoured.has(uri));
     const honoured = { changes, uris };
     exchange.watcher?.onOutcome('ok', '', -1);
     const acknowledgement = Buffer.from(
       `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
     );
-    this.#heard?.open(exchange, undefined, encodeEvent(acknowledgement));
+    this.#unsolicited?.open(exchange, undefined, encodeEvent(acknowledgement));
     // A backend that is not open yet may have something to say later.
-    const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
-    const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
-    if (!isAnyMissing && !isAnyTaken) this.endWithSession();
+    const isAnyMissing = this.#pendingBackends.size > 0 || this.#isAnyUnknown;
+    const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
+    if (!isAnyMissing && !isAnyHonoured) this.endWithSession();
   }
 
   /** Whether some backend that is listened to reports changes of this kind. */
-  #isHeard({ bit, member }: ListChange): boolean {
+  #isReported({ bit, member }: ListChange): boolean {
     const { session, caller } = this.#plan;
     return [...caller.virtualHost.backends.values()].some((backend) => {
       const upstream = session.upstreams.of(backend);
-      return upstream.declares(bit) && this.#heard?.unhonouredBy(upstream)?.members.has(member) !== true;
+      return upstream.declares(bit) && this.#unsolicited?.unhonouredBy(upstream)?.members.has(member) !== true;
     });
   }
 
@@ -195,7 +195,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
     const { session, caller } = this.#plan;
     const uris = new Set<string>();
     for (const backend of caller.virtualHost.backends.values())
-      for (const uri of this.#heard?.unhonouredBy(session.upstreams.of(backend))?.uris ?? [])
+      for (const uri of this.#unsolicited?.unhonouredBy(session.upstreams.of(backend))?.uris ?? [])
         uris.add(callersUri(backend.uriName, uri));
     return uris;
   }
@@ -222,7 +222,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
 
   /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
   onEnding(): Buffer | undefined {
-    const hasBegun = this.#state === 'told';
+    const hasBegun = this.#state === 'acknowledged';
     this.#transition(this.#state, 'over');
     const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#plan.idJson}}`);
     const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
@@ -245,7 +245,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
     this.#plan.session.endStream();
   }
 
-  /** The one writer of the state. */
+  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -35,7 +35,7 @@ interface ListeningsParts {
   readonly accounts: Accounts;
   readonly dispatcher: Dispatcher;
   readonly leases: Leases;
-  /** Without them, a stream obeys the config that it began with to its end. */
+  /** `undefined`: a stream keeps the config that it began with. */
   readonly configRounds: ConfigRounds | undefined;
 }
 
@@ -48,7 +48,7 @@ export class Listenings {
     this.#parts = parts;
   }
 
-  /** Accepts no more of them, because this process is about to end. */
+  /** Accepts no more `subscriptions/listen`, because this process is about to end. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -70,7 +70,7 @@ export class Listenings {
     const backends = [...virtualHost.backends.values()];
     const passOn = backends.every(isSessionless)
       ? undefined
-      : leases.wayToOwner(caller, capabilities, passthroughHeaders);
+      : leases.ownerPassOn(caller, capabilities, passthroughHeaders);
     if (passOn === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
     passOn(caller, exchange, (refusal) => {
       // Nobody would end what is opened for a caller that has left meanwhile.

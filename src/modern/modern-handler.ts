@@ -51,7 +51,7 @@ import { RESULT_META } from './modern-results.js';
 // has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
 
 /** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
-const RELAYED = ~TASK_CAPABILITIES;
+const USABLE_CAPABILITIES = ~TASK_CAPABILITIES;
 
 function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
   const { session, virtualHost, exchange, message } = incoming;
@@ -73,7 +73,7 @@ function discoverResult(
   const members = [
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
-    `"capabilities":${capabilitiesJson(capabilities & RELAYED, extensions)}`,
+    `"capabilities":${capabilitiesJson(capabilities & USABLE_CAPABILITIES, extensions)}`,
     // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
@@ -114,15 +114,15 @@ export class ModernHandler {
   }
 
   /**
-   * No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. No
-   * more is listened to, either.
+   * No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once.
+   * Further `subscriptions/listen` are refused.
    */
   drain(): void {
     this.#parts.listenings.drain();
     this.#parts.heldCalls.giveUpAll();
   }
 
-  /** For a message without an envelope: one with a modern header lacks it (`unclaimed`), and a legacy one is not served (M28). */
+  /** Refuses a message without an envelope: with a modern header, it must have one (`unclaimed`); legacy messages are not served (M28). */
   refuse(exchange: Exchange, message: ClientMessage, era: 'legacy' | 'unclaimed'): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     if (message.kind === 'notification') return accept(exchange);
@@ -135,7 +135,7 @@ export class ModernHandler {
     const requested = asked ?? (mirror.protocolVersion || undefined);
     const error =
       era === 'unclaimed'
-        ? rpcErrors.envelopeInvalid(UNCLAIMED)
+        ? rpcErrors.envelopeInvalid(ENVELOPE_MISSING)
         : rpcErrors.versionUnsupported(requested, MODERN_VERSIONS);
     refuseAs(exchange, message, error);
   }
@@ -146,19 +146,19 @@ export class ModernHandler {
     if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
       return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
-      if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));
+      if (typeof call === 'string') answerToolError(exchange, message, call, this.#rulesFor(exchange, message));
       else this.#serve(caller, exchange, call, call.envelope ?? envelope);
     });
   }
 
-  #formOf(exchange: Exchange, message: ClientMessage, isAnew = false): ModernRules {
+  #rulesFor(exchange: Exchange, message: ClientMessage, isAnew = false): ModernRules {
     return new ModernRules(this.#parts, exchange, message, isAnew);
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
-    const goesOn = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
-    if (goesOn === true) return;
+    const continued = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
       this.#parts.listenings.listen(caller, exchange, message, envelope);
       return;
@@ -176,7 +176,7 @@ export class ModernHandler {
     if (logLevelStart !== -1)
       lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
-    const rules = this.#formOf(exchange, message, goesOn === 'anew');
+    const rules = this.#rulesFor(exchange, message, continued === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, rules };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);
@@ -191,7 +191,7 @@ export class ModernHandler {
 
 /** The HTTP status for faults of the envelope; elsewhere their error code, invalid params, is answered with 200. */
 const ENVELOPE_STATUS = 400;
-const UNCLAIMED =
+const ENVELOPE_MISSING =
   'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
 
 function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {

@@ -17,15 +17,15 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** @param error JSON, of a message. @returns what the user must open; `undefined` for another error, and for one that is too large. */
+/** @param error JSON. @returns what the user must open; `undefined` for an error of another kind, and for one that is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
   if (code !== rpcCodes.urlElicitationRequired) return undefined;
   const listed = isObject(data) ? data['elicitations'] : undefined;
   const elicitations = Array.isArray(listed) ? listed.map(readElicitation) : [];
-  const sound = elicitations.filter((each) => each !== undefined);
-  return sound.length === 0 ? undefined : sound.slice(0, limits.backendRequestsOpenMax);
+  const valid = elicitations.filter((each) => each !== undefined);
+  return valid.length === 0 ? undefined : valid.slice(0, limits.backendRequestsOpenMax);
 }
 
 function readElicitation(value: unknown): UrlElicitation | undefined {
@@ -71,13 +71,13 @@ const FIRST_TYPE = Buffer.from('{"resultType":');
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
-const ALWAYS_THERE: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
+const REQUIRED_MEMBERS: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
 /**
  * Only reads need cache hints: lists, which may be cached too, are the gateway's own results. A legacy backend gives none, so these forbid
  * caching (M19).
  */
-const MEMBERS_OF_READ: typeof ALWAYS_THERE = [
-  ...ALWAYS_THERE,
+const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
+  ...REQUIRED_MEMBERS,
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
 ];
@@ -87,10 +87,10 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * Edits that make a backend's result one of 2026-07-28. What it lacks is put before its own members (M18, M19, N06). In the result of a read,
- * any other `cacheScope` becomes `private`: no shared cache may keep it, since allow-lists are per user (M30). In a legacy backend's result
- * any other `resultType` becomes `complete`: the name means nothing in its revision, and it waits for no retry. In a modern one the type
- * stays, even an unknown one.
+ * Edits that make a backend's result one of 2026-07-28. Missing members are put before its own members (M18, M19, N06). In the result of
+ * a read, any other `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy
+ * backend's result, any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry.
+ * In a modern backend's result, the type stays, even an unknown one.
  */
 export function resultEdits(
   bytes: Buffer,
@@ -101,12 +101,12 @@ export function resultEdits(
   if (bytes[bodyStart] !== BRACE) return NO_EDITS;
   const result = bytes.subarray(bodyStart, bodyEnd);
   const isRead = method === 'resources/read';
-  const scopes = isRead ? otherScopes(result, bodyStart) : NO_EDITS;
-  if (era === 'modern' && hasTypeAtAnEnd(result)) return scopes;
+  const scopes = isRead ? privateScopes(result, bodyStart) : NO_EDITS;
+  if (era === 'modern' && hasTypeAtEitherEnd(result)) return scopes;
   // Most results of calls, of which nothing more has to be read.
-  if (!isRead && !mayName(result, RESULT_TYPE_KEY)) return [membersBefore(result, bodyStart, RESULT_TYPE)];
+  if (!isRead && !mayContain(result, RESULT_TYPE_KEY)) return [membersBefore(result, bodyStart, RESULT_TYPE)];
   const edits = [...scopes];
-  const needed = isRead && era === 'legacy' ? MEMBERS_OF_READ : ALWAYS_THERE;
+  const needed = isRead && era === 'legacy' ? REQUIRED_IN_READ : REQUIRED_MEMBERS;
   const missing = needed.filter(([name]) => !mayHaveMember(result, name));
   for (const node of era === 'legacy' ? nodesOf(result, 'resultType') : [])
     if (scanner.kind(node) === jsonKind.string) putInPlace(edits, result, bodyStart, node, COMPLETE);
@@ -119,7 +119,7 @@ function membersBefore(result: Buffer, bodyStart: number, members: string): Edit
   return { start, end: start, putIn: Buffer.from(isEmpty(result) ? members : `${members},`) };
 }
 
-/** Replaces the value, unless it is that already. */
+/** Replaces the value of the node by `putIn`, unless it is the same. */
 function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
   const [start, end] = [scanner.start(node), scanner.end(node)];
   if (!result.subarray(start, end).equals(putIn)) edits.push({ start: bodyStart + start, end: bodyStart + end, putIn });
@@ -129,7 +129,7 @@ function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: numb
  * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the
  * key on, with a brace put before it, is a valid object only if the key is a member of the result itself.
  */
-function hasTypeAtAnEnd(result: Buffer): boolean {
+function hasTypeAtEitherEnd(result: Buffer): boolean {
   if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
   const tail = result.subarray(Math.max(0, result.length - TAIL_BYTES));
   const at = tail.lastIndexOf(RESULT_TYPE_KEY);
@@ -141,7 +141,7 @@ function hasTypeAtAnEnd(result: Buffer): boolean {
  * Puts the scope `private` in place of any other. In a result too large to be read at once, `"public"` scopes are found by their bytes,
  * which no JSON string can contain: only the first `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
  */
-function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
+function privateScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   const edits: Edit[] = [];
   if (result.length <= limits.readAtOnceBytesMax) {
     for (const node of nodesOf(result, 'cacheScope')) putInPlace(edits, result, bodyStart, node, PRIVATE);
@@ -187,13 +187,13 @@ export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendM
   if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return NO_EDITS;
   const node = findMember(scanner, error, 0, 'code');
   const code = node < 0 ? '' : error.toString('latin1', scanner.start(node), scanner.end(node));
-  const putIn = CODES_NOW.get(code);
+  const putIn = MODERN_CODES.get(code);
   return putIn === undefined
     ? NO_EDITS
     : [{ start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn }];
 }
 
-const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
+const MODERN_CODES: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
   // Only where `inputRequestsOf` could not turn the error into questions.
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
@@ -208,14 +208,14 @@ function mayHaveMember(result: Buffer, name: string): boolean {
 /** How the escape of an ASCII letter begins. */
 const ESCAPED = Buffer.from('\\u00');
 
-function mayName(result: Buffer, key: Buffer | string): boolean {
+function mayContain(result: Buffer, key: Buffer | string): boolean {
   return result.includes(key) || result.includes(ESCAPED);
 }
 
 /** The members of a small result with this name, written with escapes or without: clients read both alike. */
 function nodesOf(result: Buffer, name: string): readonly number[] {
   const nodes: number[] = [];
-  if (result.length > limits.readAtOnceBytesMax || !mayName(result, `"${name}"`)) return nodes;
+  if (result.length > limits.readAtOnceBytesMax || !mayContain(result, `"${name}"`)) return nodes;
   if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return nodes;
   const past = scanner.next(0);
   for (let node = 1; node < past; node = scanner.next(node))

@@ -61,7 +61,7 @@ const BRACE = 0x7b;
 /** Longer than any version or log level, even with quotes and escapes. */
 const WORD_BYTES_MAX = 128;
 
-/** @returns what is wrong with it, in words. */
+/** @returns what is wrong with the envelope, in words. */
 export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
   const { capabilitiesStart, capabilitiesEnd, clientInfoStart, clientInfoEnd } = envelope;
   if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
@@ -90,7 +90,7 @@ export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionE
 }
 
 /** The capability that a client must declare to be sent a request of this method. */
-const REQUIRED: ReadonlyMap<string, string> = new Map([
+const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
   ['elicitation/create', 'elicitation'],
@@ -110,11 +110,11 @@ export class ModernRules implements EraRules {
   /** The arguments of a large message, located at once because its tape is valid only now. */
   readonly #args: Buffer | undefined;
   /** The id at a legacy backend, and the progress token if the caller gave one, as JSON. */
-  #own: Buffer | undefined;
+  #ownId: Buffer | undefined;
   /** Set once the backend has asked the client something. */
   #held: HeldCall | undefined;
   /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
-  #lacking: Record<string, unknown> | undefined;
+  #missingCapabilities: Record<string, unknown> | undefined;
 
   /** @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone. */
   constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
@@ -189,7 +189,7 @@ export class ModernRules implements EraRules {
   }
 
   get sentToken(): Buffer | undefined {
-    return this.#own;
+    return this.#ownId;
   }
 
   outgoing(
@@ -203,31 +203,31 @@ export class ModernRules implements EraRules {
     const { onSessionless } = this.#exchange;
     if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
     if (upstream.isModern) {
-      this.#own = undefined;
+      this.#ownId = undefined;
       const { method } = this.#message;
       const { params } = this.#exchange.request.mirror;
-      // As they came, except for arguments that the config fixes.
+      // The headers as they came, except for arguments that the config fixes.
       const sent = paramHeaders(upstream.mirroredBy(method, bareName), message, read, params) ?? params;
       return withModernHead(message, modernHead(method, bareName, sent));
     }
     // A new id for each try: no id is used twice in an upstream session (S32).
-    this.#own = this.#parts.context.ids.next();
-    return legacyMessage(message, this.#message, this.#own) ?? rpcErrors.notConverted;
+    this.#ownId = this.#parts.context.ids.next();
+    return legacyMessage(message, this.#message, this.#ownId) ?? rpcErrors.notConverted;
   }
 
   /** The caller that waits for the answer now: the first one, or that of a retry. */
-  get #present(): CurrentCaller {
+  get #currentCaller(): CurrentCaller {
     return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
 
   sentId(callers: IdSpan): IdSpan {
-    const bytes = this.#own;
+    const bytes = this.#ownId;
     return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
   }
 
   /** The caller hears only logs of at least the level that it asked for (M06, M24); the request's progress is relayed separately. */
-  isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
-    const { exchange, message } = this.#present;
+  isForCaller(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
+    const { exchange, message } = this.#currentCaller;
     const { envelope } = message;
     if (method !== 'notifications/message' || envelope === undefined) return false;
     const wanted = logSeverityIn(exchange.request.body, envelope);
@@ -241,18 +241,18 @@ export class ModernRules implements EraRules {
     bytes: Buffer,
     { progressTokenStart: start, progressTokenEnd: end }: BackendMessage,
   ): Buffer | undefined {
-    if (this.#own === undefined) return bytes;
-    const { exchange, message } = this.#present;
+    if (this.#ownId === undefined) return bytes;
+    const { exchange, message } = this.#currentCaller;
     if (message.progressTokenStart === -1) return undefined;
     const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
     return edited(bytes, [{ start, end, putIn }]);
   }
 
   onUnoffered(method: string, mode: string): void {
-    const lacked = REQUIRED.get(method);
-    if (lacked === undefined) return;
-    this.#lacking ??= {};
-    this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
+    const missing = CAPABILITY_OF_METHOD.get(method);
+    if (missing === undefined) return;
+    this.#missingCapabilities ??= {};
+    this.#missingCapabilities[missing] = missing === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
   }
 
   adaptedAnswer(
@@ -261,8 +261,8 @@ export class ModernRules implements EraRules {
     plan: RelayedRequestPlan,
     era: Era,
   ): RpcError | string | AnswerChanges | undefined {
-    const instead = this.#insteadOf(bytes, message, plan, era);
-    if (instead !== undefined) return instead;
+    const replacement = this.#replacementFor(bytes, message, plan, era);
+    if (replacement !== undefined) return replacement;
     const { method } = this.#message;
     const { isError, bodyStart, bodyEnd } = message;
     const { upstream, taskPlaces } = plan;
@@ -278,7 +278,7 @@ export class ModernRules implements EraRules {
   }
 
   /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
-  #insteadOf(
+  #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
     plan: RelayedRequestPlan,
@@ -286,14 +286,14 @@ export class ModernRules implements EraRules {
   ): RpcError | string | undefined {
     if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
-      if (elicitations !== undefined) return this.#elicited(elicitations, plan);
+      if (elicitations !== undefined) return this.#askForUrls(elicitations, plan);
     }
-    if (this.#lacking === undefined) return undefined;
+    if (this.#missingCapabilities === undefined) return undefined;
     const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
-    return hasFailed ? rpcErrors.capabilityMissing(this.#lacking) : undefined;
+    return hasFailed ? rpcErrors.capabilityMissing(this.#missingCapabilities) : undefined;
   }
 
-  #elicited(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
+  #askForUrls(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
     if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
     const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
     return inputRequiredResult(inputRequestsOf(elicitations), requestState);
@@ -301,9 +301,9 @@ export class ModernRules implements EraRules {
 
   /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
   #taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
-    const later = places & ~taskPlace.created;
-    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
-    return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
+    const otherPlaces = places & ~taskPlace.created;
+    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return otherPlaces;
+    return isTaskHandle(bytes, message) ? otherPlaces | taskPlace.own : otherPlaces;
   }
 
   ownError(error: RpcError): { error: RpcError; status: number } {

@@ -10,12 +10,12 @@ const FORM = 'switchyard request state 1';
 /** Layout: slot (u16), round (u16), expiry in seconds (u32), call. */
 const CALL_AT = 8;
 const CALL_BYTES = 12;
-const PLACE_BYTES = CALL_AT + CALL_BYTES;
-const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
+const ADDRESS_BYTES = CALL_AT + CALL_BYTES;
+const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4) / 3)}}$`);
 
 const HASHED_BYTES_MAX = 1_048_576;
 
-/** The request that a state belongs to: with any other one it does not open. */
+/** The request that a `requestState` was sealed for. With any other request, the state does not open. */
 export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
@@ -74,12 +74,12 @@ export class RequestStates {
   }
 
   seal(origin: StateOrigin, { slot, call, round }: HeldCallAddress): string {
-    const place = Buffer.alloc(PLACE_BYTES);
-    place.writeUInt16BE(slot, 0);
-    place.writeUInt16BE(round, 2);
-    place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.personMsMax) / 1_000), 4);
-    place.write(call, CALL_AT, 'base64url');
-    return seal(this.#key, associatedData(origin), place).toString('base64url');
+    const address = Buffer.alloc(ADDRESS_BYTES);
+    address.writeUInt16BE(slot, 0);
+    address.writeUInt16BE(round, 2);
+    address.writeUInt32BE(Math.ceil((this.#nowMs() + limits.personMsMax) / 1_000), 4);
+    address.write(call, CALL_AT, 'base64url');
+    return seal(this.#key, associatedData(origin), address).toString('base64url');
   }
 
   /**
@@ -91,13 +91,13 @@ export class RequestStates {
     const bytes = Buffer.from(state, 'base64url');
     // Some bits of the last character are unused: one state must not have several spellings.
     if (bytes.toString('base64url') !== state) return undefined;
-    const place = unseal(this.#key, associatedData(origin), bytes);
-    if (place === undefined) return undefined;
-    if (place.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
+    const address = unseal(this.#key, associatedData(origin), bytes);
+    if (address === undefined) return undefined;
+    if (address.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
     return {
-      slot: place.readUInt16BE(0),
-      round: place.readUInt16BE(2),
-      call: place.toString('base64url', CALL_AT),
+      slot: address.readUInt16BE(0),
+      round: address.readUInt16BE(2),
+      call: address.toString('base64url', CALL_AT),
     };
   }
 }
