@@ -22,13 +22,13 @@ const VIEW_NAMES_MAX = 200;
 /** Sessions of a subject that an answer to an operator names per backend. Beyond that, the others are left out. */
 const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
-/** Of `subjectHash`. */
+/** The form of a `subjectHash`. */
 const SUBJECT_HASH = /^[\da-f]{12}$/;
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
-type KnownHere = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
+type RelayView = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
 
-export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: KnownHere): object {
+export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: RelayView): object {
   if (read.kind === 'missing') {
     const hint = SUBJECT_HASH.test(subject)
       ? '. This looks like the hash in the log: give the `sub` of the token instead'
@@ -55,15 +55,15 @@ export function explain({ subject, virtualHost: id, tool }: Question, read: User
   };
 }
 
-interface Place {
+interface ExplainScope {
   readonly subject: string;
   readonly id: string;
-  readonly relay: KnownHere;
+  readonly relay: RelayView;
 }
 
 /** A backend's config without secrets: only the origin of its URL, and only the header names of its credentials. */
-function backendView(backend: CompiledBackend, place: Place): object {
-  const { relay } = place;
+function backendView(backend: CompiledBackend, scope: ExplainScope): object {
+  const { relay } = scope;
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
   const used = relay.origins.find((one) => one.origin === origin);
@@ -78,7 +78,7 @@ function backendView(backend: CompiledBackend, place: Place): object {
     curatedPrompts: curation.prompts?.byBareName.size ?? 0,
     authHeaders: headersSetBy(auth),
     ...circuitView(origin, used, relay),
-    sessions: sessionsWith(name, place),
+    sessions: sessionsWith(name, scope),
   };
 }
 
@@ -99,7 +99,7 @@ export function upstreamView(upstream: ReturnType<Session['upstreams']['used']>)
 }
 
 /** @param backend the backend's name. */
-function sessionsWith(backend: string, { subject, id, relay }: Place): object[] {
+function sessionsWith(backend: string, { subject, id, relay }: ExplainScope): object[] {
   const sessions: object[] = [];
   for (const { identity, upstreams } of relay.sessions) {
     if (identity.subject !== subject || identity.virtualHostId !== id) continue;
@@ -114,7 +114,7 @@ function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'al
 }
 
 /** The outcome that a call of the tool would have, and why the tool is listed in `tools/list` or not. */
-function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownHere): string {
+function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayView): string {
   const { backends, backendsByPrefixLength } = virtualHost;
   // The first match, with the longest prefix, owns the name.
   const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));

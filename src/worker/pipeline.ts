@@ -236,8 +236,8 @@ export class Pipeline implements EdgeHandler {
     const { caller } = outcome;
     const { subject } = caller;
     const { request } = exchange;
-    const forms = checkTransport(request, exchange.head);
-    if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
+    const typesOrRefusal = checkTransport(request, exchange.head);
+    if (typeof typesOrRefusal !== 'string') return this.#refuseByHead(exchange, caller, typesOrRefusal);
     const { overload, loadShedder } = this.#parts;
     const isServing = overload.state === 'serving';
     const refusal = isServing
@@ -246,7 +246,7 @@ export class Pipeline implements EdgeHandler {
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
-    exchange.incoming.admit(subject, forms, typeof headers === 'string' ? [] : headers);
+    exchange.incoming.admit(subject, typesOrRefusal, typeof headers === 'string' ? [] : headers);
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
@@ -292,7 +292,7 @@ export class Pipeline implements EdgeHandler {
       );
   }
 
-  /** Passes on a request that another worker must serve, as has shown only now that it was read. */
+  /** Passes on a request that another worker must serve: that is known only once the request was read. */
   passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
     this.#forward(slot, caller, exchange, (_identity, failure) => {
       this.#parts.figures?.failedHops.count(failure);
@@ -301,7 +301,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** The owner watches the request from here on; this worker may have done so while it waited for its turn, or was read. */
+  /** The owner watches the request from here on; this worker may have done so while the request waited for its turn, or was read. */
   #forward(
     owner: number,
     { subject, virtualHost }: Caller,
@@ -332,12 +332,12 @@ export class Pipeline implements EdgeHandler {
     sinceMs = performance.now(),
   ): void {
     const { hops, ownerWaits, figures } = this.#parts;
-    const isToCome = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
-    const again = (): void =>
+    const isOwnerExpected = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
+    const retry = (): void =>
       hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, identity, exchange, next, sinceMs));
-    if (isToCome && ownerWaits.tryWait(identity.subject, sinceMs, again)) return;
+    if (isOwnerExpected && ownerWaits.tryWait(identity.subject, sinceMs, retry)) return;
     figures?.failedHops.count(failure);
-    const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
+    const refusal = isOwnerExpected ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
     const answer = withRequestId(refusal, exchange.request.body);
     const { subject, virtualHostId } = identity;
     this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal: answer, subject });

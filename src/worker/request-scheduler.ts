@@ -19,22 +19,22 @@ export class RequestScheduler extends TurnScheduler {
   /**
    * Queues a request that `tryPass` did not let through.
    * @param serve called once, later, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
-   * @returns the refusal if it cannot wait, otherwise nothing.
+   * @returns the refusal if the request cannot wait.
    */
   queue(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    /** The account that it counts in; `undefined` when there was no room. */
+    /** The account in which the waiting request counts; `undefined` when there was no room. */
     const counted = account.refusalOfRequest() === undefined ? account : undefined;
-    const place = this.wait(subject, () => {
+    const entry = this.wait(subject, () => {
       this.#leave(exchange, counted);
       serve();
     });
-    if (!(place instanceof FairQueueEntry))
-      return place === 'full' ? refusals.requestsFull : refusals.subjectRequestsFull;
+    if (!(entry instanceof FairQueueEntry))
+      return entry === 'full' ? refusals.requestsFull : refusals.subjectRequestsFull;
     counted?.requests.take(1);
     if (exchange.request.method === 'DELETE') return undefined;
     exchange.onAbort = () => {
-      place.leave();
+      entry.leave();
       this.#leave(exchange, counted);
       exchange.releaseBody();
       // The relay has not seen the request, so its end must be reported here.

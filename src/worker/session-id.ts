@@ -26,8 +26,8 @@ export function ownerOf(sessionId: string, slotCount: number): number {
 }
 
 /**
- * Mints an id that `slot` owns. The random part stays as drawn; only the suffix is searched for. It depends only on the random part
- * and the slot, so it reveals nothing else.
+ * Mints an id that `slot` owns. The random part stays as drawn; only the suffix is searched for. The suffix depends only on the
+ * random part and the slot, so it reveals nothing else.
  */
 export function mintSessionId(slot: number, slotCount: number): string {
   const random = randomPool.next().toString('base64url');

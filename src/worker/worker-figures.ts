@@ -23,7 +23,7 @@ export interface FigureSources {
   };
   /** Connections to backends by purpose. */
   readonly backends: Counts;
-  /** By source of the answer. */
+  /** Reads by source of the answer. */
   readonly storeCounts: { readonly reads: Counts['counts']; readonly invalidations: number };
   /** Verifications by outcome. */
   readonly tokens: Counts;
@@ -74,11 +74,11 @@ export class WorkerFigures {
 
 function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[]): Iterable<Series> {
   const sum = new SeriesSum();
-  const odd = origins.filter(({ forgiven }) => forgiven !== undefined);
-  for (const [place, { origin, forgiven = {} }] of odd.entries()) {
-    const shown = place < limits.metricBackendsMax ? origin : OTHER_LABEL;
+  const withForgiven = origins.filter(({ forgiven }) => forgiven !== undefined);
+  for (const [index, { origin, forgiven = {} }] of withForgiven.entries()) {
+    const label = index < limits.metricBackendsMax ? origin : OTHER_LABEL;
     for (const [kind, value] of Object.entries(forgiven))
-      sum.add({ name: 'switchyard_backend_forgiven_total', labels: [shown, kind], value });
+      sum.add({ name: 'switchyard_backend_forgiven_total', labels: [label, kind], value });
   }
   return sum.all;
 }

@@ -10,7 +10,7 @@ import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-/** One worker's answer to an operator's query. Beyond that, it contains fewer entries, and says so. */
+/** Bytes of one worker's answer to an operator's query. A longer answer contains fewer entries, and says so. */
 const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {
@@ -48,7 +48,7 @@ export class WorkerViews {
   async #answer(question: ViewQuestion): Promise<unknown> {
     switch (question.view) {
       case 'worker':
-        return this.#worker();
+        return this.#workerView();
       case 'sessions':
         return this.#sessions(question);
       case 'backends':
@@ -64,7 +64,7 @@ export class WorkerViews {
     }
   }
 
-  #worker(): object {
+  #workerView(): object {
     const { relay, figures, logger } = this.#sources;
     const { rss, heapUsed, external } = process.memoryUsage();
     return {

@@ -64,7 +64,7 @@ class ForgetAnnouncer {
   }
 }
 
-/** Time that the answers to requests ended by a stop have to reach their callers, also through another worker. After that, they are cut off. */
+/** Time for the answers to requests that a stop has ended, until they reach their callers. After that, they are cut off. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
 type WorkerParts = Awaited<ReturnType<typeof assemble>>;
@@ -82,7 +82,7 @@ export class Worker {
     return new Worker(await assemble(start, primary));
   }
 
-  /** Does what the primary says, and answers it. Resolves when both is done. */
+  /** Does what the primary says, and answers it. Resolves when both are done. */
   async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
     const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
     switch (message.kind) {
@@ -133,10 +133,10 @@ export class Worker {
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
-    const { pipeline, hopListener, passedBack, relay, edge, logger } = this.#parts;
+    const { pipeline, hopListener, successorHops, relay, edge, logger } = this.#parts;
     pipeline.retire();
     relay.retire();
-    passedBack.listen().catch((error: unknown) => {
+    successorHops.listen().catch((error: unknown) => {
       logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
     });
     this.#drained = Promise.all([edge.retire(onLeft), hopListener.leave()]).then(() => undefined);
@@ -145,19 +145,19 @@ export class Worker {
 
   /** Ends every session and tells the backends, which may take at most `farewellsMs`. */
   async #stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, predecessor, passedBack, hopListener, backends, configs, store, directory } =
+    const { overloadWatch, relay, hops, predecessor, successorHops, hopListener, backends, configs, store, directory } =
       this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
     const ended = relay.stop(farewellsMs);
-    // What was in flight was told that its session ended. Such an answer may still have to cross a hop, in either direction.
+    // Requests in flight were answered that their session ended. Such an answer may still have to cross a hop, in either direction.
     const answered = Promise.all([this.#drained, hopListener.leave()]);
     await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX), undefined, { ref: false })]);
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();
     predecessor.close();
-    await Promise.all([hopListener.close(), passedBack.close()]);
+    await Promise.all([hopListener.close(), successorHops.close()]);
     await backends.close();
     await configs.close();
     await directory?.close();
@@ -198,8 +198,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
       isPossibleId: isMintedSessionId,
       logger,
     });
-  const pastPath = predecessorSocketPath(hopDirectory, slot);
-  const predecessor = new Predecessor(pastPath, hopSecret, logger);
+  const predecessorPath = predecessorSocketPath(hopDirectory, slot);
+  const predecessor = new Predecessor(predecessorPath, hopSecret, logger);
   const relay = new Relay({
     http: backends.calls,
     streams: backends.streams,
@@ -253,12 +253,12 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const hopOwner = { secret: hopSecret, bodyBytesMax, answerMemory: memories.answers, logger };
   const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), {
     ...hopOwner,
-    onExchange: (hop, exchange) => pipeline.onHop(hop, exchange),
+    onExchange: (identity, exchange) => pipeline.onHop(identity, exchange),
   });
   // Listens on the predecessor's socket once this worker has a successor.
-  const passedBack = new HopListener(pastPath, {
+  const successorHops = new HopListener(predecessorPath, {
     ...hopOwner,
-    onExchange: (hop, exchange) => pipeline.onPassedBack(hop, exchange),
+    onExchange: (identity, exchange) => pipeline.onPassedBack(identity, exchange),
   });
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
@@ -293,7 +293,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     hopListener,
     hops,
     predecessor,
-    passedBack,
+    successorHops,
     relay,
     backends,
     configs,

@@ -71,8 +71,8 @@ export class HopCall implements HopStream, RoomWaiter {
     this.#inflow = new FlowReceiver(socket, stream);
   }
 
-  start(hop: ForwardedIdentity): void {
-    if (!trySendRequestHead(this.#socket, this.stream, hop, this.#exchange.request)) {
+  start(identity: ForwardedIdentity): void {
+    if (!trySendRequestHead(this.#socket, this.stream, identity, this.#exchange.request)) {
       this.#socket.logger.error('a request does not fit into a hop');
       this.fail();
       return;

@@ -37,7 +37,7 @@ export interface HopOwner {
   /** The memory in which answers count while they wait for the peer. */
   readonly answerMemory: MessageMemory;
   /** Takes each request once its body has arrived; the answer goes back through the exchange. */
-  readonly onExchange: (hop: ForwardedIdentity, exchange: Exchange) => void;
+  readonly onExchange: (identity: ForwardedIdentity, exchange: Exchange) => void;
   readonly logger: Logger;
 }
 
@@ -45,7 +45,7 @@ type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' |
 
 export class HopExchange extends Exchange implements HopStream {
   readonly stream: number;
-  readonly hop: ForwardedIdentity;
+  readonly identity: ForwardedIdentity;
   /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
   #isLeft = false;
   readonly #socket: HopSocket;
@@ -65,11 +65,12 @@ export class HopExchange extends Exchange implements HopStream {
   /** Counts bytes that wait for credit as unread. */
   #room: AnswerRoom | undefined;
 
-  constructor(socket: HopSocket, stream: number, { hop, request, bodyBytes }: ForwardedRequestHead, owner: HopOwner) {
+  constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
     super();
+    const { identity, request, bodyBytes } = head;
     this.#socket = socket;
     this.stream = stream;
-    this.hop = hop;
+    this.identity = identity;
     this.request = request;
     if (bodyBytes > 0) this.#arriving = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
     this.#owner = owner;
@@ -101,7 +102,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#arriving.isComplete) return;
     this.request.body = this.#arriving.bytes;
     this.#arriving = undefined;
-    this.#owner.onExchange(this.hop, this);
+    this.#owner.onExchange(this.identity, this);
     if (this.#isLeft) this.#abort();
   }
 
@@ -218,7 +219,7 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   #roomOfAnswer(): AnswerRoom {
-    return (this.#room ??= new AnswerRoom(this.#owner.answerMemory, this.hop.subject));
+    return (this.#room ??= new AnswerRoom(this.#owner.answerMemory, this.identity.subject));
   }
 
   /** Ends the hop without an answer. */

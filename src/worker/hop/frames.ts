@@ -3,7 +3,7 @@
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
-//   owner → caller   sessionless (a backend's URL) · respond · open-stream · open-body · data (body or stream) · end (the last of it) · cut · credit · reset · leave
+//   owner → caller   sessionless (a URL) · respond · open-stream · open-body · data · end (the last of it) · cut · credit · reset · leave
 //
 // `reset`: the sender found a fault in the stream and has forgotten the stream. `leave`: the owner has a
 // successor at its path, so the link takes no more requests and is closed when those on it are answered.
@@ -59,7 +59,7 @@ const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** The peer sent no valid frame, or one that is never sent in this direction: the link cannot be followed any more and is closed. */
+/** The peer sent an invalid frame, or one that is never sent in this direction: what follows cannot be read, so the link is closed. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
 }
@@ -129,7 +129,7 @@ export class FrameDecoder {
   }
 }
 
-/** The size of the frame whose header stands there. */
+/** The size of the frame whose header begins at `at`. */
 function frameBytesAt(bytes: Buffer, at: number): number {
   const payloadBytes = bytes.readUInt32LE(at);
   const kind = FRAME_KINDS[bytes[at + 4] as number];

@@ -18,7 +18,7 @@ export interface ForwardedIdentity {
 }
 
 export interface ForwardedRequestHead {
-  readonly hop: ForwardedIdentity;
+  readonly identity: ForwardedIdentity;
   readonly bodyBytes: number;
   /** Its body is empty until it has arrived. */
   readonly request: Omit<ExchangeRequest, 'body'> & { body: Buffer };
@@ -44,18 +44,18 @@ const ACCEPTED_TYPES: readonly AcceptedTypes[] = ['json', 'event-stream', 'both'
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /**
- * body bytes (u32) · method (u8) · answer forms (u8) · count of mirror strings (u16) · subject, virtual host, session, last event,
+ * body bytes (u32) · method (u8) · accepted types (u8) · count of mirror strings (u16) · subject, virtual host, session, last event,
  * request id, trace parent and state, mirror strings, header name, value, …
  * @returns false, and sends nothing, when the owner would not take it.
  */
 export function trySendRequestHead(
   socket: HopSocket,
   stream: number,
-  hop: ForwardedIdentity,
+  identity: ForwardedIdentity,
   request: ExchangeRequest,
 ): boolean {
   const { sessionId, lastEventId, requestId, traceparent, tracestate, passthroughHeaders } = request;
-  const { subject, virtualHostId } = hop;
+  const { subject, virtualHostId } = identity;
   const own = [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate];
   const mirror = mirrorStrings(request.mirror);
   const strings = [...own, ...mirror, ...passthroughHeaders];
@@ -106,7 +106,7 @@ export function readRequestHead(payload: Buffer): ForwardedRequestHead {
   const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate] =
     strings as unknown as OwnStrings;
   return {
-    hop: { subject, virtualHostId },
+    identity: { subject, virtualHostId },
     bodyBytes: payload.readUInt32LE(0),
     request: {
       method,
@@ -151,7 +151,7 @@ export function readRespondHead(payload: Buffer): RespondHead {
   };
 }
 
-/** @param text a stream's session id, if it has one, or a URL, of which one that is too long is not sent. */
+/** @param text a stream's session id, if it has one, or a backend's URL; nothing is sent if it is too long for a frame. */
 export function sendText(
   socket: HopSocket,
   kind: 'open-stream' | 'sessionless',

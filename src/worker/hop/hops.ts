@@ -23,14 +23,14 @@ export class RequestsAwaitingOwner {
 
   /**
    * @param sinceMs when the request was first passed on, on the clock of `performance.now()`.
-   * @param again called later to retry.
+   * @param retry called later.
    * @returns false when it has waited long enough, or when too many requests wait, of its subject or in total.
    */
-  tryWait(subject: string, sinceMs: number, again: () => void): boolean {
+  tryWait(subject: string, sinceMs: number, retry: () => void): boolean {
     if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#waiting.tryTake(subject)) return false;
     setTimeout(() => {
       this.#waiting.give(subject);
-      again();
+      retry();
     }, hopBounds.ownerRetryMs);
     return true;
   }
@@ -60,16 +60,20 @@ export class Hops {
   /**
    * Forwards a request to its owner, and the owner's answer to the exchange. From here on the hop sets the exchange's `onDrain`
    * and `onAbort`; it clears both before it reports a failure.
-   * @param onFailure is called when no answer has begun and none will come: the exchange still
-   * needs an answer. An answer that breaks after it began is cut off.
+   * @param onFailure called when no answer has begun and none will come: the exchange still needs one. An answer that breaks later is cut.
    */
-  forward(owner: number, hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+  forward(
+    owner: number,
+    identity: ForwardedIdentity,
+    exchange: Exchange,
+    onFailure: (failure: HopFailure) => void,
+  ): void {
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
       // The owner may be alive: it makes its socket again when the directory is back.
       if (link === undefined) onFailure('owner-lost');
-      else link.forward(hop, exchange, onFailure);
+      else link.forward(identity, exchange, onFailure);
     }
   }
 
@@ -86,13 +90,13 @@ export class Hops {
 
   /** `undefined` while the private directory is missing. A replacement made by someone else must not receive the secret. */
   #linkTo(owner: number): HopLink | undefined {
-    const present = this.#links.get(owner);
-    if (present !== undefined && !present.isLeft) return present;
+    const known = this.#links.get(owner);
+    if (known !== undefined && !known.isLeft) return known;
     if (!isPrivateFolder(this.#directory)) return undefined;
     const link = new HopLink(hopSocketPath(this.#directory, owner), this.#secret, this.#logger);
     this.#links.set(owner, link);
     this.#leftLinks = this.#leftLinks.filter(({ isClosed }) => !isClosed);
-    if (present?.isClosed === false) this.#leftLinks.push(present);
+    if (known?.isClosed === false) this.#leftLinks.push(known);
     return link;
   }
 }
@@ -130,18 +134,18 @@ export class Predecessor {
   }
 
   /** Passes a notification on if there is a predecessor; the response is ignored. */
-  pass(hop: ForwardedIdentity, request: ExchangeRequest): void {
+  pass(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone) return;
     if (this.#link === undefined || this.#link.isLeft) this.#link = new HopLink(this.#path, this.#secret, this.#logger);
-    this.#link.forward(hop, new CallerlessExchange(request), (failure) => {
-      if (failure === 'owner-absent') this.#onAbsent(hop, request);
+    this.#link.forward(identity, new CallerlessExchange(request), (failure) => {
+      if (failure === 'owner-absent') this.#onAbsent(identity, request);
     });
   }
 
   /** The predecessor may not know yet that it has a successor. */
-  #onAbsent(hop: ForwardedIdentity, request: ExchangeRequest): void {
+  #onAbsent(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
-    if (!this.#isGone) this.#waits.tryWait(hop.subject, this.#startedAtMs, () => this.pass(hop, request));
+    if (!this.#isGone) this.#waits.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
   }
 
   close(): void {

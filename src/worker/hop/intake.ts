@@ -38,7 +38,7 @@ export class HopIntake implements HopSocketHandler {
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
-      // They may cross the end of the answer, and the rest of a request that was refused may still arrive.
+      // Ignored: such frames may cross the end of the answer, and the rest of a request that was refused may still arrive.
       case 'data':
       case 'credit':
       case 'abort':
@@ -73,7 +73,7 @@ export class HopIntake implements HopSocketHandler {
     if (head.bodyBytes > this.#owner.bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
     const exchange = new HopExchange(this.#socket, stream, head, this.#owner);
     if (!this.#socket.streams.add(exchange)) throw new HopFault('stream in use');
-    if (head.bodyBytes === 0) this.#owner.onExchange(head.hop, exchange);
+    if (head.bodyBytes === 0) this.#owner.onExchange(head.identity, exchange);
   }
 }
 

@@ -60,15 +60,15 @@ export class HopLink implements HopSocketHandler {
     return this.#state === 'leaving' || this.isClosed;
   }
 
-  forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+  forward(identity: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     if (this.#socket.streams.size >= hopBounds.hopsPerLinkMax) {
       onFailure('owner-lost');
       return;
     }
     const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
     this.#socket.streams.add(call);
-    if (this.#state === 'connecting') this.#unsent.push(() => call.start(hop));
-    else call.start(hop);
+    if (this.#state === 'connecting') this.#unsent.push(() => call.start(identity));
+    else call.start(identity);
   }
 
   /** Closes the link: its hops fail as if the owner were lost. */
@@ -76,7 +76,7 @@ export class HopLink implements HopSocketHandler {
     this.#socket.destroy();
   }
 
-  /** A frame may also cross the end of its hop, for example when the caller went away. */
+  /** Other frames are ignored: their hop has ended meanwhile, for example because the caller went away. */
   onFrame(kind: FrameKind): void {
     if (kind !== 'leave') return;
     this.#transition('open', 'leaving');

@@ -19,13 +19,13 @@ import {
 // The streams of a link: their numbers, and the object behind each. Not a `Map`, because streams come and go with every hop
 // (fair/list-node.ts describes that cost): a number holds an array index, and a use count of that index. Hot path.
 //
-//   stream = use (u16, from 1) · place (u16)
+//   stream = use (u16, from 1) · index (u16)
 
-const PLACE_MASK = 0xffff;
+const INDEX_MASK = 0xffff;
 const USE_MAX = 0xffff;
 
 /** The most streams that can be open at once. */
-export const STREAMS_MAX = PLACE_MASK + 1;
+export const STREAMS_MAX = INDEX_MASK + 1;
 
 /**
  * Hands out stream numbers, never 0. A number is reused only after at least 65,535 others. By then every frame with that number has
@@ -33,19 +33,19 @@ export const STREAMS_MAX = PLACE_MASK + 1;
  */
 export class StreamNumbers {
   /** Last freed, first reused, so that the tables at both ends stay short. */
-  readonly #freePlaces: number[] = [];
-  #placeCount = 0;
+  readonly #freeIndexes: number[] = [];
+  #indexCount = 0;
   #lastUse = 0;
 
   /** At most `STREAMS_MAX` numbers may be in use. */
   take(): number {
-    const place = this.#freePlaces.pop() ?? this.#placeCount++;
+    const index = this.#freeIndexes.pop() ?? this.#indexCount++;
     this.#lastUse = this.#lastUse === USE_MAX ? 1 : this.#lastUse + 1;
-    return ((this.#lastUse << 16) | place) >>> 0;
+    return ((this.#lastUse << 16) | index) >>> 0;
   }
 
   giveBack(stream: number): void {
-    this.#freePlaces.push(stream & PLACE_MASK);
+    this.#freeIndexes.push(stream & INDEX_MASK);
   }
 }
 
@@ -58,24 +58,24 @@ export class StreamTable<Member extends { readonly stream: number }> {
   }
 
   get(stream: number): Member | undefined {
-    const member = this.#members[stream & PLACE_MASK];
+    const member = this.#members[stream & INDEX_MASK];
     return member?.stream === stream ? member : undefined;
   }
 
   /** @returns false when the member's array index is taken. */
   add(member: Member): boolean {
-    const place = member.stream & PLACE_MASK;
-    if (this.#members[place] !== undefined) return false;
+    const index = member.stream & INDEX_MASK;
+    if (this.#members[index] !== undefined) return false;
     // Fills the gap: an array with holes would become a dictionary, as slow as a `Map`.
-    while (this.#members.length < place) this.#members.push(undefined);
-    this.#members[place] = member;
+    while (this.#members.length < index) this.#members.push(undefined);
+    this.#members[index] = member;
     this.#size += 1;
     return true;
   }
 
   delete(stream: number): void {
     if (this.get(stream) === undefined) return;
-    this.#members[stream & PLACE_MASK] = undefined;
+    this.#members[stream & INDEX_MASK] = undefined;
     this.#size -= 1;
   }
 
@@ -93,12 +93,12 @@ export class StreamTable<Member extends { readonly stream: number }> {
 /** The stream number of frames that concern the whole link. */
 export const LINK_STREAM = 0;
 
-/** One hop, as its end here. */
+/** This end of one hop. */
 export interface HopStream {
   readonly stream: number;
   /**
-   * @throws {HopFault} when the peer can no longer be followed: the socket is closed.
-   * @throws {StreamFault} when only this stream ends over it: the peer is told, and `fail` is called.
+   * @throws {HopFault} when further frames of the peer cannot be read: the socket is closed.
+   * @throws {StreamFault} when only this stream is affected: it is reset at the peer, and `fail` is called.
    */
   onFrame(kind: FrameKind, payload: Buffer): void;
   fail(): void;
