@@ -80,7 +80,7 @@ export class AdminServer {
 /** Creates the server without starting to listen. */
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
-  const isAdmitted = admitting(host, allowedHosts);
+  const isAdmitted = hostCheckFor(host, allowedHosts);
   const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: CHECK_MS };
   const server = createServer(bounds, (request, response) => {
     void answer(request, response, isAdmitted, options);
@@ -96,13 +96,13 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   return server;
 }
 
-/** The interval of Node's check for slow requests: its default of 30 s is longer than they may take. */
+/** The interval of Node's check for slow requests: its default of 30 s is longer than a request may take. */
 const CHECK_MS = 1_000;
 
 type AdmitsHost = (host: string, origin: string) => boolean;
 
 /** Decides which `Host` and `Origin` are accepted: a page in an operator's browser must not read what this machine serves. */
-function admitting(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
+function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
   const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
   // DNS names can be rebound to this machine, addresses cannot. A request without `Host` does not come from a browser.
   return (host, origin) => {
@@ -130,11 +130,11 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   isAdmitted: AdmitsHost,
-  offers: Offers,
+  pagesAndChanges: PagesAndChanges,
 ): Promise<void> {
   let page: AdminPage;
   try {
-    page = await pageFor(request, isAdmitted, offers);
+    page = await pageFor(request, isAdmitted, pagesAndChanges);
   } catch (error) {
     page = jsonPage(500, { detail: error instanceof Error ? error.message : String(error) });
   }
@@ -144,24 +144,24 @@ async function answer(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-type Offers = Pick<AdminOptions, 'pages' | 'changes'>;
+type PagesAndChanges = Pick<AdminOptions, 'pages' | 'changes'>;
 
 async function pageFor(
   request: IncomingMessage,
   isAdmitted: AdmitsHost,
-  { pages, changes = {} }: Offers,
+  { pages, changes = {} }: PagesAndChanges,
 ): Promise<AdminPage> {
   const { method, url = '/', headers } = request;
   if (!isAdmitted(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
       detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });
-  const [path = '', query = ''] = partedAt(url, url.indexOf('?'));
+  const [path = '', query = ''] = splitAt(url, url.indexOf('?'));
   const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
   if (change !== undefined)
     return method === 'PUT' ? change(await readBody(request)) : jsonPage(405, { detail: 'use PUT' });
-  const { place, name } = placeOf(path);
-  const page = Object.hasOwn(pages, place) ? pages[place] : undefined;
+  const { pagePath, name } = splitPath(path);
+  const page = Object.hasOwn(pages, pagePath) ? pages[pagePath] : undefined;
   if (page === undefined || name === undefined) {
     return jsonPage(404, {
       detail: `Not found. Available: ${[...Object.keys(pages), ...Object.keys(changes)].join(', ')}`,
@@ -171,15 +171,15 @@ async function pageFor(
   return page(headers.accept ?? '', new URLSearchParams(query), name);
 }
 
-function partedAt(text: string, at: number): readonly string[] {
+function splitAt(text: string, at: number): readonly string[] {
   return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** Splits a path such as /requests/<id> into page and name; the name is `undefined` if it is missing or cannot be decoded. */
-function placeOf(path: string): { readonly place: string; readonly name: string | undefined } {
+function splitPath(path: string): { readonly pagePath: string; readonly name: string | undefined } {
   const slash = path.indexOf('/', 1) + 1;
-  if (slash > 1 && slash < path.length) return { place: path.slice(0, slash), name: decodedName(path.slice(slash)) };
-  return { place: path, name: path.length > 1 && path.endsWith('/') ? undefined : '' };
+  if (slash > 1 && slash < path.length) return { pagePath: path.slice(0, slash), name: decodedName(path.slice(slash)) };
+  return { pagePath: path, name: path.length > 1 && path.endsWith('/') ? undefined : '' };
 }
 
 function decodedName(text: string): string | undefined {

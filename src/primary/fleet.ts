@@ -37,7 +37,7 @@ export class HangWatch<Worker> {
   /** For how long the primary was awake so far. */
   #awakeMs = 0;
   #lookedAtMs: number;
-  /** When each worker was last heard, in awake time. */
+  /** When each worker last sent a heartbeat, in awake time. */
   readonly #heardAtMs = new Map<Worker, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -65,7 +65,7 @@ export class HangWatch<Worker> {
     this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
-  heard(worker: Worker): void {
+  onHeartbeat(worker: Worker): void {
     if (this.#heardAtMs.has(worker)) this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
@@ -146,9 +146,9 @@ export class Fleet {
       },
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.leave(worker);
-        this.#figures.gone(worker);
-        this.#views.gone(worker);
-        this.#forgetting.gone(worker);
+        this.#figures.onGone(worker);
+        this.#views.onGone(worker);
+        this.#forgetting.onGone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -174,7 +174,7 @@ export class Fleet {
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
     return this.#views.ask(
       question,
-      this.#all().map((slot) => slot.asked),
+      this.#all().map((slot) => slot.askedWorker),
     );
   }
 
@@ -184,8 +184,8 @@ export class Fleet {
     for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
   }
 
-  get standings(): readonly SlotReadiness[] {
-    return this.#slots.map((slot) => slot.standing);
+  get slotReadiness(): readonly SlotReadiness[] {
+    return this.#slots.map((slot) => slot.readiness);
   }
 
   /** Calls back after each change of a slot's state, or of what its worker reports about its store or keys. */
@@ -323,7 +323,7 @@ export class Fleet {
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
         return;
       case 'heartbeat':
-        return this.#hangWatch.heard(worker);
+        return this.#hangWatch.onHeartbeat(worker);
       case 'written':
         return void this.#forget(worker, message);
       case 'report':
@@ -342,7 +342,7 @@ export class Fleet {
 
   /** A hung worker may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
-    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.asked.slot;
+    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.askedWorker.slot;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
     worker.kill('SIGKILL');
   }
@@ -359,7 +359,7 @@ export class Fleet {
     return [...this.#slots, ...this.#others];
   }
 
-  /** Before a worker answers the write of a subject's config, every worker drops what it has kept of it, or is too slow. */
+  /** Before a worker answers the write of a subject's config, every worker drops what it has kept of the config, or is too slow. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
     const { silent } = await this.#forgetting.ask(workers, FORGET_MS_MAX, (worker, round) =>
@@ -386,10 +386,10 @@ export class Fleet {
     return this.#until(() => this.#all().every((slot) => states.includes(slot.state)));
   }
 
-  #until(holds: () => boolean): Promise<void> {
+  #until(isMet: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
-        if (!holds()) return;
+        if (!isMet()) return;
         this.#onStateChange.delete(check);
         resolve();
       };

@@ -31,7 +31,7 @@ export interface HopDirectory {
 }
 
 /**
- * Creates it in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
+ * Creates the directory in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
  * @throws {StartFault} when it cannot be created, or when its sockets' paths would be too long.
  */
 export async function makeHopDirectory(slotCount: number, logger: Logger): Promise<HopDirectory> {
@@ -86,7 +86,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Whether a primary held the directory and none does any more. Without the holder's socket it is just being created, or not ours. */
+/** Whether a primary held the directory and none does any more. Without that socket it is just being created, or not ours. */
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {

@@ -23,7 +23,7 @@ const CLAIM_PREFIX = 'switchyard-claim:';
  */
 async function claim(address: ListenAddress): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;
-  if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUse();
+  if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUseError();
   const holder = createServer((socket) => socket.destroy());
   holder.listen(`\0${CLAIM_PREFIX}${address.port}:${address.host}`);
   await once(holder, 'listening');
@@ -53,7 +53,7 @@ function readClaims(): ListenAddress[] {
   return Array.from(claims, ([, port, host]) => ({ port: Number(port), host: host ?? '' }));
 }
 
-function inUse(): Error {
+function inUseError(): Error {
   return Object.assign(new Error('another gateway has claimed the address'), { code: 'EADDRINUSE' });
 }
 
@@ -76,7 +76,7 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   const bound: Bound[] = [];
   const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
   try {
-    // Both are held until both are bound, so that they cannot be the same address.
+    // Both ports are held until both are bound, so that the addresses cannot be the same.
     const address = await bind(options.address, '--address', bound);
     const tls = options.tls && {
       ...options.tls,

@@ -20,8 +20,8 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** What is shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
-  readonly #told = { backend: new Set<string>(), origin: new Set<string>() };
+  /** The label values that are shown, the first ones to arrive: each worker bounds its own, but together they could have more. */
+  readonly #shown = { backend: new Set<string>(), origin: new Set<string>() };
 
   /** @param accept the `accept` header of the request. */
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
@@ -52,16 +52,16 @@ export class MetricsPage {
     const { labels } = metricFamilies[series.name];
     const label = labels.find((each) => each === 'backend' || each === 'origin');
     if (label === undefined) return series;
-    const place = labels.findIndex((each) => each === label);
-    const name = series.labels[place];
-    if (name === undefined || name === '' || name === OTHER_LABEL || this.#isTold(label, name)) return series;
-    return { ...series, labels: series.labels.map((each, at) => (at === place ? OTHER_LABEL : each)) };
+    const index = labels.findIndex((each) => each === label);
+    const name = series.labels[index];
+    if (name === undefined || name === '' || name === OTHER_LABEL || this.#isShown(label, name)) return series;
+    return { ...series, labels: series.labels.map((each, at) => (at === index ? OTHER_LABEL : each)) };
   }
 
-  #isTold(label: 'backend' | 'origin', name: string): boolean {
-    const told = this.#told[label];
-    if (told.size < limits.metricBackendsMax) told.add(name);
-    return told.has(name);
+  #isShown(label: 'backend' | 'origin', name: string): boolean {
+    const shown = this.#shown[label];
+    if (shown.size < limits.metricBackendsMax) shown.add(name);
+    return shown.has(name);
   }
 }
 
@@ -75,7 +75,7 @@ function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: bo
 }
 
 function samplesOf(name: MetricName, family: MetricFamily, series: Series, isOpenMetrics: boolean): Sample[] {
-  const labels = Object.fromEntries(family.labels.map((label, place) => [label, series.labels[place] ?? '']));
+  const labels = Object.fromEntries(family.labels.map((label, index) => [label, series.labels[index] ?? '']));
   if (series.counts === undefined) {
     const metricName = isOpenMetrics && family.type === 'counter' ? name.replace(/_total$/, '') : name;
     return [{ metricName, labels, value: series.value }];

@@ -20,7 +20,7 @@ interface Obstacle {
 export interface SlotReadiness {
   readonly slot: number;
   readonly isListening: boolean;
-  /** So many starts have failed that readiness no longer waits for it. */
+  /** So many starts have failed that readiness no longer waits for the slot. */
   readonly isFailing: boolean;
   /** Why its worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
@@ -43,7 +43,7 @@ export interface ReadinessReport {
 
 interface ReadinessSources {
   readonly hasKeys: boolean;
-  /** The standing of every slot. */
+  /** The readiness of every slot. */
   slots(): readonly SlotReadiness[];
 }
 
@@ -54,7 +54,7 @@ export class Readiness {
   /** Slots that have listened at least once. */
   readonly #settled = new Set<number>();
   #isDraining = false;
-  #told = '';
+  #lastReported = '';
   /** The obstacle codes of the last log line. */
   #loggedCodes: string;
 
@@ -110,9 +110,9 @@ export class Readiness {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;
     const { isReady, obstacles, degraded } = report;
-    const told = JSON.stringify({ isReady, obstacles, degraded });
-    if (told === this.#told) return;
-    this.#told = told;
+    const reported = JSON.stringify({ isReady, obstacles, degraded });
+    if (reported === this.#lastReported) return;
+    this.#lastReported = reported;
     this.#onChange(report);
   }
 
@@ -166,12 +166,12 @@ function absences(slots: readonly SlotReadiness[], { one, several }: Absence): O
 function workerObstacles(
   code: ObstacleCode,
   listening: readonly SlotReadiness[],
-  obstacleOf: (standing: SlotReadiness) => string,
+  obstacleOf: (slot: SlotReadiness) => string,
 ): Obstacle[] {
   const byReason = new Map<string, number[]>();
-  for (const standing of listening) {
-    const obstacle = obstacleOf(standing);
-    if (obstacle !== '') byReason.set(obstacle, [...(byReason.get(obstacle) ?? []), standing.slot]);
+  for (const slot of listening) {
+    const obstacle = obstacleOf(slot);
+    if (obstacle !== '') byReason.set(obstacle, [...(byReason.get(obstacle) ?? []), slot.slot]);
   }
   return Array.from(byReason, ([message, slots]) => ({ code, message, slots }));
 }

@@ -40,7 +40,7 @@ import { workerBounds } from './worker-bounds.js';
 export class Reloads {
   readonly #reload: () => Promise<void>;
   #isRunning = false;
-  #isAsked = false;
+  #isRequested = false;
   #isOver = false;
 
   /** @param reload never rejects. */
@@ -48,8 +48,8 @@ export class Reloads {
     this.#reload = reload;
   }
 
-  ask(): void {
-    this.#isAsked = true;
+  request(): void {
+    this.#isRequested = true;
     if (!this.#isRunning) void this.#run();
   }
 
@@ -64,8 +64,8 @@ export class Reloads {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#isAsked && !this.#isOver) {
-      this.#isAsked = false;
+    while (this.#isRequested && !this.#isOver) {
+      this.#isRequested = false;
       await this.#reload();
     }
     this.#isRunning = false;
@@ -124,9 +124,9 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     // A message about damage already says what to do; other errors come from the file system.
-    const isOfFiles = error instanceof Error && 'code' in error;
+    const isFileError = error instanceof Error && 'code' in error;
     const advice = 'give --store-path a directory that this user may write';
-    const message = isOfFiles ? `the store cannot be opened: ${reason}; ${advice}` : reason;
+    const message = isFileError ? `the store cannot be opened: ${reason}; ${advice}` : reason;
     throw new StartFault(exitStatus.cannotCreate, message, error);
   }
 }
@@ -144,7 +144,7 @@ async function superviseFleet(
   { entry, hopDirectory, signals, logger }: Means,
   onReloadable: (reload: () => void) => void,
 ): Promise<number> {
-  const notice = new ServiceManagerNotifier(entry.serviceManager, entry.workerEnvironment, logger);
+  const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.workerEnvironment, logger);
   const start = {
     slotCount: options.workerCount,
     options,
@@ -160,17 +160,17 @@ async function superviseFleet(
       environment: entry.workerEnvironment,
       start,
       bounds: { ...limits, ...workerBounds },
-      // Slots that need it at once share the one under way.
+      // Slots that need the check at the same time share one.
       checkStore: () => (storeCheck ??= entry.checkStore(options.store).finally(() => (storeCheck = undefined))),
     },
     logger,
   );
   let hasStarted = false;
-  const sources = { hasKeys: hasKeys(options.token), slots: () => fleet.standings };
+  const sources = { hasKeys: hasKeys(options.token), slots: () => fleet.slotReadiness };
   const readiness = new Readiness(sources, logger, (report) => {
     fleet.tellReadiness(isServing(report));
-    notice.status(readinessInWords(report));
-    if (report.isReady) notice.ready();
+    notifier.status(readinessInWords(report));
+    if (report.isReady) notifier.ready();
     if (hasStarted) readiness.log(report);
   });
   fleet.onChange(() => readiness.check());
@@ -186,14 +186,14 @@ async function superviseFleet(
   const reloads = new Reloads(async () => {
     // A reload requested during the start waits for it.
     await fleet.ready;
-    notice.reloading();
+    notifier.reloading();
     const failure = await reload(fleet, options, entry, logger);
     if (reloads.isOver) return;
     const status = readinessInWords(readiness.report);
-    notice.status(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
-    notice.reloaded();
+    notifier.status(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
+    notifier.reloaded();
   });
-  onReloadable(() => reloads.ask());
+  onReloadable(() => reloads.request());
 
   const failed = fleet.failure.then((reason) => {
     logger.fatal({ reason }, `no worker can start: ${reason}`);
@@ -205,7 +205,7 @@ async function superviseFleet(
   });
   const hasFailed = await Promise.race([failed, signalled]);
   reloads.end();
-  notice.stopping();
+  notifier.stopping();
   readiness.drain();
 
   let cutShortBy: keyof typeof constants.signals | undefined;

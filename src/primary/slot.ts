@@ -27,7 +27,7 @@ export interface WorkerPlan {
 interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
-  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, and that a config is forgotten. */
+  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, written and forgotten. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** The worker ended by itself after it had listened. */
   onDeath(): void;
@@ -104,7 +104,7 @@ export class Slot {
     return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
   }
 
-  get standing(): SlotReadiness {
+  get readiness(): SlotReadiness {
     const isListening = this.#state === 'listening';
     return {
       slot: this.number,
@@ -122,7 +122,7 @@ export class Slot {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
 
-  get asked(): AskedWorker {
+  get askedWorker(): AskedWorker {
     const [slot, state, worker] = [this.number, this.#state, this.answeringWorker];
     return { slot, state, worker, storeObstacle: this.#storeObstacle };
   }

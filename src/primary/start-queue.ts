@@ -16,7 +16,7 @@ export class StartQueue {
   readonly #bounds: StartQueueBounds;
   readonly #onGivenUp: (reason: string) => void;
   readonly #queue: (() => boolean)[] = [];
-  #takenCount = 0;
+  #turnsTaken = 0;
   #failureCount = 0;
   #hasListened = false;
   #isGivenUp = false;
@@ -37,11 +37,11 @@ export class StartQueue {
   }
 
   end(ending: StartEnding): void {
-    this.#takenCount--;
+    this.#turnsTaken--;
     if (ending.kind === 'listening') this.#hasListened = true;
     else if (ending.kind === 'failed' && !this.#hasListened) this.#failureCount++;
     this.#grant();
-    if (ending.kind !== 'failed' || !this.#isExhausted || this.#takenCount > 0 || this.#isGivenUp) return;
+    if (ending.kind !== 'failed' || !this.#isExhausted || this.#turnsTaken > 0 || this.#isGivenUp) return;
     this.#isGivenUp = true;
     this.#onGivenUp(ending.reason);
   }
@@ -52,11 +52,11 @@ export class StartQueue {
   }
 
   #grant(): void {
-    while (this.#takenCount < this.#bounds.turnsMax && !this.#isExhausted) {
+    while (this.#turnsTaken < this.#bounds.turnsMax && !this.#isExhausted) {
       const begin = this.#queue.shift();
       if (begin === undefined) return;
-      this.#takenCount++;
-      if (!begin()) this.#takenCount--;
+      this.#turnsTaken++;
+      if (!begin()) this.#turnsTaken--;
     }
   }
 }

@@ -13,7 +13,7 @@ import type { SlotState } from './slot-state.js';
 /** Time for workers to answer an operator's query. After that, a worker that has not answered is reported as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
-/** A slot's process, as it is asked. */
+/** A slot, and the process in it that can be asked. */
 export interface AskedWorker {
   readonly slot: number;
   readonly state: SlotState;
@@ -57,8 +57,8 @@ export class Views {
   }
 
   /** The worker has ended. */
-  gone(worker: ChildProcess): void {
-    this.#rounds.gone(worker);
+  onGone(worker: ChildProcess): void {
+    this.#rounds.onGone(worker);
   }
 }
 
@@ -67,10 +67,10 @@ interface ViewPageSources {
   setLogLevel(level: LogLevel): void;
 }
 
-type Gathered = (answers: readonly WorkerAnswer[]) => AdminPage;
+type PageMaker = (answers: readonly WorkerAnswer[]) => AdminPage;
 
 export function viewPages(sources: ViewPageSources): AdminPages {
-  const ask = async (question: ViewQuestion, gather: Gathered): Promise<AdminPage> => {
+  const ask = async (question: ViewQuestion, gather: PageMaker): Promise<AdminPage> => {
     const answers = await sources.ask(question);
     return answers === undefined ? TOO_MANY : gather(answers);
   };
@@ -139,7 +139,7 @@ function listOf(answer: unknown): readonly object[] {
   return Array.isArray(answer.list) ? (answer.list as object[]) : [];
 }
 
-type Ask = (question: ViewQuestion, gather: Gathered) => Promise<AdminPage>;
+type Ask = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
 
 /** Lists sessions slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
@@ -148,9 +148,9 @@ async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.viewPageMax) {
     return jsonPage(400, { detail: `limit: must be 1 to ${limits.viewPageMax}` });
   }
-  const who = { subject: query.get('subject') ?? '', session: query.get('session') ?? '' };
+  const filter = { subject: query.get('subject') ?? '', session: query.get('session') ?? '' };
   const start = { firstSlot: Number(first), offset: Number(offset) };
-  return ask({ view: 'sessions', ...who, ...start, countMax: limit }, (answers) => {
+  return ask({ view: 'sessions', ...filter, ...start, countMax: limit }, (answers) => {
     const sessions: object[] = [];
     let next: string | undefined;
     let total = 0;

@@ -5,21 +5,21 @@ import type { ToWorker } from '../process/index.js';
 
 export interface WorkerPoll<Answer> {
   readonly answers: ReadonlyMap<ChildProcess, Answer>;
-  /** Those that have neither answered nor ended. */
+  /** The workers that have neither answered nor ended. */
   readonly silent: ReadonlySet<ChildProcess>;
 }
 
-interface OpenRound<Answer> {
+interface OpenPoll<Answer> {
   readonly answers: Map<ChildProcess, Answer>;
   readonly silent: Set<ChildProcess>;
   readonly end: () => void;
 }
 
 export class WorkerPolls<Answer> {
-  readonly #open = new Map<number, OpenRound<Answer>>();
+  readonly #open = new Map<number, OpenPoll<Answer>>();
   #lastTicket = 0;
 
-  /** How many are open. */
+  /** How many polls are open. */
   get count(): number {
     return this.#open.size;
   }
@@ -33,7 +33,7 @@ export class WorkerPolls<Answer> {
     const ticket = ++this.#lastTicket;
     let end = (): void => {};
     const done = new Promise<void>((resolve) => (end = resolve));
-    const round: OpenRound<Answer> = { answers: new Map(), silent: new Set(workers), end };
+    const round: OpenPoll<Answer> = { answers: new Map(), silent: new Set(workers), end };
     this.#open.set(ticket, round);
     const timer = setTimeout(end, answerMsMax);
     for (const worker of round.silent) send(worker, ticket);
@@ -48,15 +48,15 @@ export class WorkerPolls<Answer> {
     const round = this.#open.get(ticket);
     if (round?.silent.has(worker) !== true) return;
     round.answers.set(worker, answer);
-    strike(round, worker);
+    settle(round, worker);
   }
 
-  gone(worker: ChildProcess): void {
-    for (const round of this.#open.values()) strike(round, worker);
+  onGone(worker: ChildProcess): void {
+    for (const round of this.#open.values()) settle(round, worker);
   }
 }
 
-function strike({ silent, end }: OpenRound<unknown>, worker: ChildProcess): void {
+function settle({ silent, end }: OpenPoll<unknown>, worker: ChildProcess): void {
   if (silent.delete(worker) && silent.size === 0) end();
 }
 
@@ -90,7 +90,7 @@ export class FleetFigures {
 
   /**
    * A request made during a gathering, or soon after it, gets the same result, because each gathering costs every worker time.
-   * @param workers returns those that can answer.
+   * @param workers returns the workers that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
     if (this.#gathered === undefined) {
@@ -119,11 +119,11 @@ export class FleetFigures {
   }
 
   /** The worker has ended, and its gauges with it. */
-  gone(worker: ChildProcess): void {
+  onGone(worker: ChildProcess): void {
     for (const series of this.#latest.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);
     }
     this.#latest.delete(worker);
-    this.#rounds.gone(worker);
+    this.#rounds.onGone(worker);
   }
 }

@@ -24,7 +24,7 @@ class Watched {
   pass(ms: number, ...speaking: readonly string[]): void {
     for (let leftMs = ms; leftMs > 0; leftMs -= PERIOD_MS) {
       this.nowMs += PERIOD_MS;
-      for (const worker of speaking) this.watch.heard(worker);
+      for (const worker of speaking) this.watch.onHeartbeat(worker);
       this.watch.look();
     }
   }
@@ -49,7 +49,7 @@ t.test('time that the primary slept through does not count', async (t) => {
     watched.nowMs += sleptMs;
     watched.watch.look();
     t.same(watched.hung, [], 'what the worker sent meanwhile has not been read yet');
-    watched.watch.heard('worker');
+    watched.watch.onHeartbeat('worker');
   }
   watched.pass(HANG_TIMEOUT_MS);
   t.same(watched.hung, ['worker'], 'and it is not forgiven for ever');
@@ -68,7 +68,7 @@ t.test('a worker that has left is not waited for, and no late message brings it 
   const watched = new Watched();
   watched.watch.watch('gone');
   watched.watch.leave('gone');
-  watched.watch.heard('gone');
+  watched.watch.onHeartbeat('gone');
   watched.pass(2 * HANG_TIMEOUT_MS);
   t.same(watched.hung, []);
 });

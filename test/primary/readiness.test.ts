@@ -5,7 +5,7 @@ import type { Logger } from '../../src/shared/logger.js';
 const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
 
 function readinessOf(slots: readonly Partial<SlotReadiness>[], hasKeys = true): Readiness {
-  const standings = slots.map((changes, slot) => {
+  const slotReadiness = slots.map((changes, slot) => {
     return {
       slot,
       isListening: true,
@@ -17,7 +17,7 @@ function readinessOf(slots: readonly Partial<SlotReadiness>[], hasKeys = true): 
       ...changes,
     };
   });
-  return new Readiness({ hasKeys, slots: () => standings }, silent, () => {});
+  return new Readiness({ hasKeys, slots: () => slotReadiness }, silent, () => {});
 }
 
 /** Each obstacle's code with its slots. */
@@ -77,7 +77,7 @@ for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
 
 t.test('a worker that has listened and is gone is an obstacle when no other listens', async (t) => {
   let slots: readonly Partial<SlotReadiness>[] = [{}, absent];
-  const standings = (): SlotReadiness[] =>
+  const slotReadiness = (): SlotReadiness[] =>
     slots.map((changes, slot) => ({
       slot,
       isListening: true,
@@ -88,7 +88,7 @@ t.test('a worker that has listened and is gone is an obstacle when no other list
       isKeyless: false,
       ...changes,
     }));
-  const readiness = new Readiness({ hasKeys: true, slots: standings }, silent, () => {});
+  const readiness = new Readiness({ hasKeys: true, slots: slotReadiness }, silent, () => {});
   const stand = (...next: Partial<SlotReadiness>[]): readonly string[] => {
     slots = next;
     readiness.check();

@@ -19,14 +19,14 @@ class Held {
 
 t.test('requests during a reload cause one more reload after it, and only one', async (t) => {
   const held = new Held();
-  held.reloads.ask();
+  held.reloads.request();
   t.equal(held.begun, 1);
-  for (let ask = 0; ask < 5; ask++) held.reloads.ask();
+  for (let request = 0; request < 5; request++) held.reloads.request();
   t.equal(held.begun, 1, 'never two at once');
   await held.finish();
   await until(() => held.begun === 2, 'the one after it');
   await held.finish();
-  held.reloads.ask();
+  held.reloads.request();
   await until(() => held.begun === 3, 'another one, asked for later');
   await held.finish();
   t.equal(held.begun, 3);
@@ -34,11 +34,11 @@ t.test('requests during a reload cause one more reload after it, and only one', 
 
 t.test('no reload begins when the program ends', async (t) => {
   const held = new Held();
-  held.reloads.ask();
-  held.reloads.ask();
+  held.reloads.request();
+  held.reloads.request();
   held.reloads.end();
   t.ok(held.reloads.isOver);
   await held.finish();
-  held.reloads.ask();
+  held.reloads.request();
   t.equal(held.begun, 1);
 });

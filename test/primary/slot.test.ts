@@ -79,15 +79,15 @@ t.test('a worker’s report about the store is forgotten with the worker', async
     { storeObstacle: 'Redis is on strike', storeStaleness: 'for a day' },
     { workerRestartDelayMsMin: 60_000 },
   ).listening();
-  await until('it says so', () => scene.slot.standing.storeObstacle !== '');
-  t.match(scene.slot.standing, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
-  t.equal(scene.slot.standing.storeStaleness, 'for a day');
-  t.ok(scene.slot.asked.worker, 'it can tell its figures');
+  await until('it says so', () => scene.slot.readiness.storeObstacle !== '');
+  t.match(scene.slot.readiness, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
+  t.equal(scene.slot.readiness.storeStaleness, 'for a day');
+  t.ok(scene.slot.askedWorker.worker, 'it can tell its figures');
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
-  t.match(scene.slot.standing, { isListening: false, storeObstacle: '', storeStaleness: '' });
-  t.equal(scene.slot.asked.worker, undefined, 'one that starts cannot');
+  t.match(scene.slot.readiness, { isListening: false, storeObstacle: '', storeStaleness: '' });
+  t.equal(scene.slot.askedWorker.worker, undefined, 'one that starts cannot');
 });
 
 t.test('a retiring worker has left when it says so, and is told to drain only once', async (t) => {

@@ -39,8 +39,8 @@ t.test('dead workers are not waited for, and the number of questions at once is 
     views.ask({ view: 'backends' }, [asked(0, one), asked(1, other)]),
   );
   t.equal(await views.ask({ view: 'backends' }, [asked(0, one)]), undefined);
-  views.gone(one);
-  views.gone(other);
+  views.onGone(one);
+  views.onGone(other);
   for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
 });
 

@@ -26,8 +26,8 @@ t.test('a round ends when the last worker has answered with its ticket, or has e
     'each round has its own ticket, each worker answers once',
   );
   t.equal(rounds.count, 1, 'the other round goes on');
-  rounds.gone(one);
-  rounds.gone(other);
+  rounds.onGone(one);
+  rounds.onGone(other);
   t.match(await first, { answers: new Map(), silent: new Set() }, 'who has ended is not silent');
   t.equal(rounds.count, 0);
 });
