@@ -37,17 +37,17 @@ export function sendToWorker(worker: ChildProcess, message: ToWorker): void {
 }
 
 /**
- * The primary's end: passes each message of a worker to `onMessage`, and any other value to `onStray`, because one faulty worker
- * must not end the primary.
+ * The primary's end: passes each message of a worker to `onMessage`, and calls `onUnknown` for any other value, because one faulty
+ * worker must not end the primary.
  */
 export function receiveFromWorker(
   worker: ChildProcess,
   onMessage: (message: FromWorker) => void,
-  onStray: () => void,
+  onUnknown: () => void,
 ): void {
   worker.on('message', (value: unknown) => {
     if (isFromWorker(value)) onMessage(value);
-    else onStray();
+    else onUnknown();
   });
 }
 

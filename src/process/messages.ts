@@ -4,7 +4,7 @@ import type { DataplaneOptions } from '../config/index.js';
 import { isSeries, type Series } from '../metrics/index.js';
 import { isLogLevel, type LogLevel } from '../shared/index.js';
 
-/** What members can be. One with a question mark may be absent. */
+/** The types of members, by name. A member whose type has a question mark may be absent. */
 interface Members {
   readonly text: string;
   readonly 'text?': string | undefined;
@@ -18,7 +18,7 @@ interface Members {
   readonly 'nothing?': undefined;
 }
 
-const is: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
+const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
   text: (value) => typeof value === 'string',
   'text?': (value) => value === undefined || typeof value === 'string',
   number: (value) => typeof value === 'number',
@@ -49,7 +49,7 @@ function isOneOf(table: Table, label: string, value: unknown): boolean {
   const kind = fields[label];
   // Only own rows: `toString` is not a message.
   const row = typeof kind === 'string' && Object.hasOwn(table, kind) ? table[kind] : undefined;
-  return row !== undefined && Object.entries(row).every(([name, what]) => is[what](fields[name]));
+  return row !== undefined && Object.entries(row).every(([name, type]) => isValid[type](fields[name]));
 }
 
 /** The questions that an operator may ask a worker. The primary combines the answers, which are JSON text. */
@@ -126,7 +126,7 @@ const fromWorker = {
   drained: {},
   /** The event loop is running: a listening worker that does not send this for too long counts as hung (channel.ts). */
   heartbeat: {},
-  /** Whether this worker can read user configs from now on, as `StoreObstacleListener` says it. Until the first such message, it counts as able to. */
+  /** Whether this worker can read user configs from now on, as for `StoreObstacleListener`; before such a message, it counts as able to. */
   store: { obstacle: 'text', staleness: 'text?' },
   /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
   keys: { obstacle: 'text', isInTheWay: 'flag' },

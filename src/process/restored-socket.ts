@@ -10,9 +10,9 @@ import { dirname } from 'node:path';
 import { makeDirectory } from '../shared/index.js';
 
 /** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
-const STANDING_SOCKET_CHECK_MS = 2_000;
+const SOCKET_CHECK_MS = 2_000;
 
-interface StandingSocketOptions {
+interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;
   /** The socket was gone, and is at its path again. Connections made before continue. */
   readonly onRenewed: () => void;
@@ -26,7 +26,7 @@ interface StandingSocketOptions {
 
 export class RestoredSocket {
   readonly #path: string;
-  readonly #options: StandingSocketOptions;
+  readonly #options: RestoredSocketOptions;
   #server: Server;
   /** Device and inode of the socket's file. */
   #identity: string | undefined;
@@ -34,7 +34,7 @@ export class RestoredSocket {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(path: string, options: StandingSocketOptions) {
+  constructor(path: string, options: RestoredSocketOptions) {
     this.#path = path;
     this.#options = options;
     this.#server = this.#createServer();
@@ -86,7 +86,7 @@ export class RestoredSocket {
 
   #scheduleCheck(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? STANDING_SOCKET_CHECK_MS);
+    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? SOCKET_CHECK_MS);
     this.#timer.unref();
   }
 
@@ -97,7 +97,7 @@ export class RestoredSocket {
       if (isGone && !this.#isClosed) await this.#renew();
       this.#lastFault = undefined;
     } catch (error) {
-      this.#tell(error instanceof Error ? error.message : String(error));
+      this.#reportFault(error instanceof Error ? error.message : String(error));
     }
     if (!this.#isClosed) this.#scheduleCheck();
   }
@@ -116,7 +116,7 @@ export class RestoredSocket {
     this.#options.onRenewed();
   }
 
-  #tell(fault: string): void {
+  #reportFault(fault: string): void {
     if (fault === this.#lastFault) return;
     this.#lastFault = fault;
     this.#options.onFault(fault);
