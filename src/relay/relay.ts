@@ -136,7 +136,6 @@ export class Relay {
     return this.#sessions.count;
   }
 
-  /** For the admin views. */
   get sessions(): Iterable<Session> {
     return this.#sessions.all();
   }
@@ -159,21 +158,21 @@ export class Relay {
   handle(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, mirror } = exchange.request;
     const isPost = method === 'POST';
-    if (isPost && (sessionId === '' || isOtherVersion(mirror.protocolVersion) || this.#eras === 'modern'))
-      this.#readFirst(caller, exchange, (message) => this.#onFirst(caller, exchange, message));
+    if (isPost && (sessionId === '' || isSessionlessVersion(mirror.protocolVersion) || this.#eras === 'modern'))
+      this.#readMessage(caller, exchange, (message) => this.#onOutsideSession(caller, exchange, message));
     else if (!isPost && this.#eras === 'modern') refuse(exchange, postOnly);
     else if (sessionId === '') refuse(exchange, refusals.sessionMissing);
-    else this.#ofSession(caller, exchange);
+    else this.#findSession(caller, exchange);
   }
 
-  #ofSession(caller: Caller, exchange: Exchange): void {
+  #findSession(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, body } = exchange.request;
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
     // A retired process uses even a stale session: the requests in flight here belong to that state.
     if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
       this.#inSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && body.includes(VERSION_WORD)) {
-      this.#readFirst(caller, exchange, (message) => {
+      this.#readMessage(caller, exchange, (message) => {
         if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
       });
     } else this.#adopt(caller, session, exchange);
@@ -233,7 +232,7 @@ export class Relay {
     return count;
   }
 
-  #readFirst({ subject }: Caller, exchange: Exchange, done: (message: ParsedClientMessage) => void): void {
+  #readMessage({ subject }: Caller, exchange: Exchange, done: (message: ParsedClientMessage) => void): void {
     const { body } = exchange.request;
     if (body.length <= limits.readAtOnceBytesMax) done(readClientMessage(body));
     else readLargeClientMessage(subject, body, done);
@@ -243,10 +242,10 @@ export class Relay {
    * Takes a message that is outside any session, or whose header names a version that no session can have; every message where only the
    * modern era is served.
    */
-  #onFirst(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
+  #onOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (this.#tryModern(caller, exchange, message)) return;
     const { sessionId } = exchange.request;
-    if (sessionId === '') this.#onLegacyFirst(caller, exchange, message);
+    if (sessionId === '') this.#onLegacyOutsideSession(caller, exchange, message);
     else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
   }
 
@@ -264,7 +263,7 @@ export class Relay {
     return true;
   }
 
-  #onLegacyFirst(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
+  #onLegacyOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
@@ -305,7 +304,7 @@ export class Relay {
     const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
     this.#dispatcher.request(caller, session, exchange, message);
-    // For a caller that goes away before the answer; one that goes away during it ends the exchange, and `onDone` is called.
+    // If the caller goes away before the answer. If it goes away during the answer, the exchange ends, and `onDone` is called.
     const { onAbort } = exchange;
     exchange.onAbort = () => {
       onAbort?.();
@@ -354,6 +353,6 @@ function ownSiblings(): Omit<HeldCallsOptions, 'deadlines'> {
 }
 
 /** Whether the header names a version that no session can have. */
-function isOtherVersion(version: string): boolean {
+function isSessionlessVersion(version: string): boolean {
   return version !== '' && !PROTOCOL_VERSIONS.has(version);
 }
