@@ -71,8 +71,8 @@ export function authFault(auth: BackendAuth): string | undefined {
   return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);
 }
 
-function userFault({ issuer, client_id: client, client_secret: secret, ...asked }: UserAuth): string | undefined {
-  const { scope, resource } = asked;
+function userFault({ issuer, client_id: client, client_secret: secret, ...requested }: UserAuth): string | undefined {
+  const { scope, resource } = requested;
   for (const [name, value] of Object.entries({ issuer, client_id: client, scope, resource })) {
     if (typeof value === 'string' && (value === '' || value.length > limits.userAuthMemberCharsMax))
       return `.${name} must be 1 to ${limits.userAuthMemberCharsMax} characters, or left out`;
@@ -87,11 +87,11 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...asked 
   return fault === undefined ? undefined : `.client_secret: ${fault}`;
 }
 
-function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...asked }: OAuthAuth) {
+function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...requested }: OAuthAuth) {
   if (!isEndpoint(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
   if (client === '' || client.length > limits.oauthMemberCharsMax)
     return `.client_id must be 1 to ${limits.oauthMemberCharsMax} characters`;
-  const { scope, resource, audience } = asked;
+  const { scope, resource, audience } = requested;
   for (const [name, value] of Object.entries({ scope, resource, audience })) {
     if (typeof value === 'string' && (value === '' || value.length > limits.oauthMemberCharsMax))
       return `.${name} must be 1 to ${limits.oauthMemberCharsMax} characters, or left out`;

@@ -28,25 +28,25 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
       }
     }
   }
-  const told = {
+  const shown = {
     errors: errors.slice(0, CONFIG_CHECK_ISSUES_MAX),
     warnings: warnings.slice(0, CONFIG_CHECK_ISSUES_MAX),
   };
-  const toldCount = told.errors.length + told.warnings.length;
-  return { ...told, untoldCount: errors.length + warnings.length - toldCount };
+  const shownCount = shown.errors.length + shown.warnings.length;
+  return { ...shown, untoldCount: errors.length + warnings.length - shownCount };
 }
 
 const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_names'] as const;
 
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   const warnings = oddNames(name, backend);
-  const { transport, url, exposes, passthrough_headers: passed, auth } = backend;
+  const { transport, url, exposes, passthrough_headers: passthroughHeaders, auth } = backend;
   if (transport === 'STDIO') warnings.push({ path: ['transport'], message: 'is STDIO, which is not supported' });
   else if (url.toLowerCase().startsWith('http:')) {
     const message = 'is plain text: refused unless the dataplane has --upstream-connection-mode plain-text-or-tls';
     warnings.push({ path: ['url'], message });
   }
-  if (auth === undefined && passed.some((header) => header.toLowerCase() === 'authorization')) {
+  if (auth === undefined && passthroughHeaders.some((header) => header.toLowerCase() === 'authorization')) {
     const message = "has authorization: the backend would get the caller's token for the gateway; use `auth` instead";
     warnings.push({ path: ['passthrough_headers'], message });
   }

@@ -31,9 +31,9 @@ function compileVirtualHost(
 ): CompiledVirtualHost {
   const backends = new Map<string, CompiledBackend>();
   const passthroughHeaders = new Set<string>();
-  const inUris = uriNames(configs.keys());
+  const namesInUris = uriNames(configs.keys());
   for (const [name, config] of configs) {
-    const backend = compileBackend(name, inUris.get(name)!, config, upstreamMode);
+    const backend = compileBackend(name, namesInUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
     // The header is sent only to the authorization server that exchanges the token.

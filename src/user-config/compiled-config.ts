@@ -56,7 +56,7 @@ export interface CompiledVirtualHost {
   readonly backendsByNameLength: readonly CompiledBackend[];
   /** The same, ordered by prefix length; the identical array when every prefix is the backend's name. */
   readonly backendsByPrefixLength: readonly CompiledBackend[];
-  /** By their names in URIs. */
+  /** The same backends, by their names in URIs. */
   readonly backendsByUriName: ReadonlyMap<string, CompiledBackend>;
   /** The union of all backends' `passthroughHeaders`, and `authorization` where a backend uses token exchange. */
   readonly passthroughHeaders: ReadonlySet<string>;

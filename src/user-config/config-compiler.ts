@@ -20,7 +20,7 @@ export class ConfigCompiler {
     this.#upstreamMode = upstreamMode;
   }
 
-  /** @returns a promise for a large config; it rejects when compiling failed without an answer about the config. */
+  /** @returns a promise for a large config; it rejects when nothing was found out about the config, for example because the thread died. */
   compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
     // A config that is too large is refused before it is parsed.
     const isLarge = value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax;
@@ -30,7 +30,6 @@ export class ConfigCompiler {
     return found(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities);
   }
 
-  /** Ends the thread. */
   async close(): Promise<void> {
     await this.#thread.close();
   }
@@ -39,7 +38,7 @@ export class ConfigCompiler {
     const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
     if ('issues' in outcome) return undecodable(outcome.issues);
     const { buffer, byteOffset, byteLength } = outcome.rows;
-    const config = await putTogether(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
+    const config = await assemble(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
     return found(config, outcome.oddities);
   }
 }
@@ -53,7 +52,7 @@ function undecodable(issues: string): UserConfigRead {
 }
 
 /** Yields to the event loop after every few rows. */
-async function putTogether(reader: ConfigReader): Promise<CompiledUserConfig> {
+async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
   let endMs = performance.now() + limits.turnMs;
   while (reader.readRow()) {
     if (performance.now() < endMs) continue;

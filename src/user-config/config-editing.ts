@@ -28,7 +28,7 @@ export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
 
 const scanner = new JsonScanner();
 
-/** @returns a text if the config cannot be edited: the dataplane cannot read it either, or may not. */
+/** @returns what is wrong with the config, if it cannot be edited. Mostly the dataplane cannot read such a config either. */
 export function readConfig(bytes: Buffer): EditableConfig | string {
   const decoding = decodeUserConfig(bytes);
   if (!decoding.ok) return decoding.issues;
@@ -48,18 +48,18 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
 }
 
 /**
- * @param removed ids.
- * @param added JSON by id; an id that exists must be among the removed.
+ * @param removed ids of virtual hosts.
+ * @param added virtual hosts as JSON, by id; an id that exists must be among the removed.
  */
 export function editConfig(
   config: EditableConfig,
   removed: ReadonlySet<string>,
   added: ReadonlyMap<string, string>,
 ): Buffer {
-  const kept = config.virtualHosts.filter(({ id }) => !removed.has(id)).map(({ member }) => member);
-  const fresh = Array.from(added, ([id, json]) => Buffer.from(`${JSON.stringify(id)}:${json}`));
+  const keptMembers = config.virtualHosts.filter(({ id }) => !removed.has(id)).map(({ member }) => member);
+  const addedMembers = Array.from(added, ([id, json]) => Buffer.from(`${JSON.stringify(id)}:${json}`));
   const parts: Buffer[] = [config.bytes.subarray(0, config.start), OPEN];
-  for (const [index, member] of [...kept, ...fresh].entries()) {
+  for (const [index, member] of [...keptMembers, ...addedMembers].entries()) {
     if (index > 0) parts.push(COMMA);
     parts.push(member);
   }
@@ -93,14 +93,14 @@ const publicationShape = z.object({
   isConfigOurs: z.boolean(),
 });
 
-/** Written in one swap with the user config, so that it always matches it. */
+/** Written in one swap with the user config, so that the two always match. */
 export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
   return { space: 'publications', key: subject };
 }
 
-/** `undefined` when the control plane has not written it. */
+/** `undefined` for a record that the control plane has not written. */
 export function readPublication(record: Buffer): PublicationRecord | undefined {
   try {
     return publicationShape.parse(JSON.parse(record.toString()));
@@ -111,17 +111,17 @@ export function readPublication(record: Buffer): PublicationRecord | undefined {
 
 /**
  * @param published ids of the control plane's virtual hosts in the stored config.
- * @returns the new config with those of them that it does not have.
+ * @returns the new config, with those of the published virtual hosts that it lacks; and the ids of these (`kept`).
  */
 export function keepPublished(
   stored: Buffer,
   config: Buffer,
   published: readonly string[],
 ): { readonly config: Buffer; readonly kept: readonly string[] } {
-  const [from, to] = [readConfig(stored), readConfig(config)];
-  if (typeof from === 'string' || typeof to === 'string') return { config, kept: [] };
-  const present = new Set(to.virtualHosts.map(({ id }) => id));
-  const missing = from.virtualHosts.filter(({ id }) => published.includes(id) && !present.has(id));
+  const [before, after] = [readConfig(stored), readConfig(config)];
+  if (typeof before === 'string' || typeof after === 'string') return { config, kept: [] };
+  const present = new Set(after.virtualHosts.map(({ id }) => id));
+  const missing = before.virtualHosts.filter(({ id }) => published.includes(id) && !present.has(id));
   const added = new Map(missing.map(({ id, value }) => [id, value.toString()]));
-  return { config: added.size === 0 ? config : editConfig(to, new Set(), added), kept: [...added.keys()] };
+  return { config: added.size === 0 ? config : editConfig(after, new Set(), added), kept: [...added.keys()] };
 }

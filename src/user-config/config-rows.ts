@@ -56,30 +56,30 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
   for (const { id, exposure, backends, ...orders } of virtualHosts.values()) {
     const { backendsByNameLength, backendsByPrefixLength } = orders;
     add(['virtual host', id, exposure]);
-    const places = new Map<CompiledBackend, number>();
+    const indexes = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
       const { name, prefix, uriName, hasTwin, target, transport, obstacle, auth } = backend;
       const { passthroughHeaders, allowedNames } = backend;
-      places.set(backend, places.size);
+      indexes.set(backend, indexes.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
       const { origin, path } = target;
-      const place = [origin, path, transport, obstacle ?? null] as const;
-      add(['backend', name, prefix, uriName, hasTwin, ...place, auth ?? null, restricted]);
-      for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
+      const location = [origin, path, transport, obstacle ?? null] as const;
+      add(['backend', name, prefix, uriName, hasTwin, ...location, auth ?? null, restricted]);
+      for (const names of toRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
-        for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
+        for (const names of toRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
       }
       for (const kind of CURATED) for (const entry of entriesOf(backend.curation[kind])) add(['curated', kind, entry]);
     }
-    const placesOf = (row: readonly CompiledBackend[]): number[] => row.map((backend) => places.get(backend)!);
-    for (const row of inRows(backendsByNameLength)) add(['order', ...placesOf(row)]);
+    const indexesOf = (row: readonly CompiledBackend[]): number[] => row.map((backend) => indexes.get(backend)!);
+    for (const row of toRows(backendsByNameLength)) add(['order', ...indexesOf(row)]);
     if (backendsByPrefixLength === backendsByNameLength) continue;
-    for (const row of inRows(backendsByPrefixLength)) add(['prefix order', ...placesOf(row)]);
+    for (const row of toRows(backendsByPrefixLength)) add(['prefix order', ...indexesOf(row)]);
   }
   return Buffer.from(lines.join('\n'));
 }
 
-function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
+function* toRows<Value>(values: Iterable<Value>): Generator<Value[]> {
   let row: Value[] = [];
   let chars = 0;
   for (const value of values) {
@@ -124,7 +124,7 @@ export class ConfigReader {
     if (this.#at >= this.#rows.length) return false;
     const next = this.#rows.indexOf(LINE_FEED, this.#at);
     const end = next === -1 ? this.#rows.length : next;
-    this.#take(JSON.parse(this.#rows.toString('utf8', this.#at, end)) as ConfigRow);
+    this.#addRow(JSON.parse(this.#rows.toString('utf8', this.#at, end)) as ConfigRow);
     this.#at = end + 1;
     return true;
   }
@@ -134,7 +134,7 @@ export class ConfigReader {
     return { virtualHosts: this.#virtualHosts };
   }
 
-  #take(row: ConfigRow): void {
+  #addRow(row: ConfigRow): void {
     switch (row[0]) {
       case 'virtual host':
         this.#openVirtualHost(row[1], row[2]);
@@ -155,16 +155,16 @@ export class ConfigReader {
         addEntry((this.#curation[row[1]] ??= createGrowingItems()), row[2]);
         break;
       case 'order':
-        for (const place of row.slice(1) as number[]) {
-          this.#virtualHost?.backendsByNameLength.push(this.#backends[place]!);
+        for (const index of row.slice(1) as number[]) {
+          this.#virtualHost?.backendsByNameLength.push(this.#backends[index]!);
         }
         break;
       case 'prefix order':
-        for (const place of row.slice(1) as number[]) this.#takeByPrefix(this.#backends[place]!);
+        for (const index of row.slice(1) as number[]) this.#addToPrefixOrder(this.#backends[index]!);
     }
   }
 
-  #takeByPrefix(backend: CompiledBackend): void {
+  #addToPrefixOrder(backend: CompiledBackend): void {
     const host = this.#virtualHost;
     if (host === undefined) return;
     // Without rows of its own, this order is the same array as the order by name.

@@ -61,9 +61,9 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
   const owners = new Map<string, string>();
   const issues: z.core.$ZodRawIssue[] = [];
   for (const [backend, { prefix }] of backends) {
-    const before = namePrefix(backend, prefix);
-    const other = owners.get(before);
-    if (other === undefined) owners.set(before, backend);
+    const ownPrefix = namePrefix(backend, prefix);
+    const other = owners.get(ownPrefix);
+    if (other === undefined) owners.set(ownPrefix, backend);
     else {
       // At least one of the two has this prefix from its config: report that one.
       const path = [prefix === undefined ? other : backend, 'prefix'];
@@ -93,13 +93,13 @@ export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>)
 
 /** Issues for names that not every client accepts, as far as the config mentions them; the backend's other names are unknown here. */
 export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBackend): ConfigIssue[] {
-  const before = namePrefix(backendName, prefix);
+  const ownPrefix = namePrefix(backendName, prefix);
   const issues: ConfigIssue[] = [];
-  if (prefix !== undefined && !CLIENTS_NAME.test(`${before}x`)) issues.push({ path: ['prefix'], message: ODD_NAME });
+  if (prefix !== undefined && !CLIENTS_NAME.test(`${ownPrefix}x`)) issues.push({ path: ['prefix'], message: ODD_NAME });
   for (const kind of ['tools', 'prompts'] as const) {
-    for (const { name: own, bareName, isHidden } of curatedEntries(kinds[kind])) {
-      const isOwnChoice = prefix !== undefined || own !== bareName;
-      if (!isHidden && isOwnChoice && !CLIENTS_NAME.test(`${before}${own}`))
+    for (const { name: callersName, bareName, isHidden } of curatedEntries(kinds[kind])) {
+      const isOwnChoice = prefix !== undefined || callersName !== bareName;
+      if (!isHidden && isOwnChoice && !CLIENTS_NAME.test(`${ownPrefix}${callersName}`))
         issues.push({ path: [kind, bareName], message: ODD_NAME });
     }
   }
@@ -115,10 +115,10 @@ const ODD_NAME =
 export function repeatedNames(members: CuratedMembers): string[] {
   const names = new Set<string>();
   const repeated: string[] = [];
-  for (const { bareName, name: own, isHidden } of curatedEntries(members)) {
+  for (const { bareName, name: callersName, isHidden } of curatedEntries(members)) {
     if (isHidden) continue;
-    if (names.has(own)) repeated.push(bareName);
-    names.add(own);
+    if (names.has(callersName)) repeated.push(bareName);
+    names.add(callersName);
   }
   return repeated;
 }

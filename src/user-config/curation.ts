@@ -27,7 +27,7 @@ export interface CuratedItem {
   readonly fixedMembers: string;
 }
 
-/** Compiled once for each config. */
+/** The curated tools, or prompts, of one backend. */
 interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
   /** By the name that callers use. */
@@ -53,7 +53,6 @@ export function curatedItems(entries: readonly CuratedEntry[] | undefined): Cura
   return items;
 }
 
-/** Items that are still being added to. */
 export interface GrowingItems extends CuratedItems {
   readonly byBareName: Map<string, CuratedItem>;
   readonly byName: Map<string, CuratedItem>;
@@ -81,7 +80,7 @@ export function hidesAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** @returns `undefined` when the name means nothing to callers. */
+/** The bare name of the item that callers know by this name; `undefined` if they know none. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -89,7 +88,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** @returns `hidden`, or `taken` when it cannot be called: an entry gives its name to another item, or guards a similar name. */
+/** @returns `hidden`; or `taken` if callers cannot have the item, as an entry gives its name to another, or guards a similar name. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);

@@ -81,11 +81,11 @@ function convertMap(map: z.ZodMap): JsonSchema {
   return { type: 'object', propertyNames: name, additionalProperties: value };
 }
 
-/** Adds the meanings to the schema. @param place the path of member names. */
-function addMeanings(schema: JsonSchema, place: readonly string[]): void {
-  Object.assign(schema, memberMeanings[place.join('.')]);
+/** Adds the meanings to the schema. @param path the path of member names. */
+function addMeanings(schema: JsonSchema, path: readonly string[]): void {
+  Object.assign(schema, memberMeanings[path.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))
-    addMeanings(member as JsonSchema, [...place, name]);
+    addMeanings(member as JsonSchema, [...path, name]);
   const { additionalProperties: each } = schema;
-  if (typeof each === 'object' && each !== null) addMeanings(each as JsonSchema, [...place, '*']);
+  if (typeof each === 'object' && each !== null) addMeanings(each as JsonSchema, [...path, '*']);
 }

@@ -1,5 +1,5 @@
 // Derives from its schema which members a user config may have, and where, to find unknown members. Most objects allow them, for the use of
-// other programs, but one that resembles a known member was probably meant to be that one: an allow-list under a misspelt name would
+// other programs, but a member that resembles a known one was probably meant to be that: an allow-list under a misspelt name would
 // restrict nothing. Cold path.
 import { z } from 'zod';
 import { closestName } from '../config/index.js';
@@ -36,9 +36,9 @@ export interface ConfigIssue {
 
 /** One line for a log, or for the response to the config's author; only the first few issues, `''` for none. */
 export function describeIssues(issues: readonly ConfigIssue[]): string {
-  const told = issues.slice(0, USER_CONFIG_ISSUES_MAX).map(describeIssue);
-  const untold = issues.length - told.length;
-  return untold > 0 ? `${told.join('; ')}; and ${untold} more` : told.join('; ');
+  const shown = issues.slice(0, USER_CONFIG_ISSUES_MAX).map(describeIssue);
+  const omitted = issues.length - shown.length;
+  return omitted > 0 ? `${shown.join('; ')}; and ${omitted} more` : shown.join('; ');
 }
 
 export function describeIssue({ path, message }: ConfigIssue): string {
@@ -80,12 +80,12 @@ export class KnownMembers {
         meanings.set(name, closestName(name, this.#openNames));
       return meanings.get(name);
     };
-    const look = (level: Level, members: unknown, path: readonly string[]): void => {
+    const visit = (level: Level, members: unknown, path: readonly string[]): void => {
       if (typeof members !== 'object' || members === null) return;
       for (const [name, member] of Object.entries(members)) {
         if (!level.isOpen || level.members.has(name)) {
           const inner = levelIn(level, name);
-          if (inner !== undefined) look(inner, member, [...path, name]);
+          if (inner !== undefined) visit(inner, member, [...path, name]);
           continue;
         }
         const meant = meaningOf(name);
@@ -94,7 +94,7 @@ export class KnownMembers {
         else issues.push({ path: [...path, name], ...unknownMember(meant) });
       }
     };
-    if (this.#root !== undefined) look(this.#root, value, []);
+    if (this.#root !== undefined) visit(this.#root, value, []);
     return issues;
   }
 
@@ -110,13 +110,13 @@ export class KnownMembers {
   explainMissing(value: unknown, faults: readonly ConfigIssue[]): ConfigIssue[] {
     let judged = 0;
     return faults.map(({ path, message }) => {
-      const [place, missing] = [path.slice(0, -1).map(String), String(path.at(-1))];
-      const known = place.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
-      for (const name of Object.keys(valueAt(value, place) ?? {})) {
+      const [parent, missing] = [path.slice(0, -1).map(String), String(path.at(-1))];
+      const known = parent.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
+      for (const name of Object.keys(valueAt(value, parent) ?? {})) {
         if (known.has(name) || judged++ >= NAMES_JUDGED_MAX) continue;
         if (closestName(name, known.keys(), 1) !== missing) continue;
         const words = `is not known; did you mean ${missing}, which is missing?`;
-        return { path: [...place, name], message: words, meant: missing };
+        return { path: [...parent, name], message: words, meant: missing };
       }
       return { path, message: `is missing (${message})` };
     });

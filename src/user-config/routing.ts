@@ -16,7 +16,7 @@ import {
 // Different names have different encodings.
 
 const BYTE_AS_IS = /^[A-Za-z0-9-]$/;
-const SMALL_AS_IS = /^[a-z0-9-]$/;
+const LOWER_CASE_AS_IS = /^[a-z0-9-]$/;
 const FIRST_AS_IS = /^[A-Za-z]/;
 /** Precedes names that do not begin with a letter. Unambiguous, because otherwise a `.` is always followed by two hexadecimal digits. */
 const NO_LETTER = 'x.-';
@@ -32,17 +32,17 @@ export interface UriName {
  * where names differ only in case, their capitals are encoded as bytes.
  */
 export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, UriName> {
-  const countBySmall = new Map<string, number>();
+  const countByLowerCase = new Map<string, number>();
   const names = [...backendNames];
   for (const name of names) {
-    const small = uriName(name).toLowerCase();
-    countBySmall.set(small, (countBySmall.get(small) ?? 0) + 1);
+    const lowerCase = uriName(name).toLowerCase();
+    countByLowerCase.set(lowerCase, (countByLowerCase.get(lowerCase) ?? 0) + 1);
   }
-  const hasTwin = (name: string): boolean => (countBySmall.get(uriName(name).toLowerCase()) ?? 0) > 1;
+  const hasTwin = (name: string): boolean => (countByLowerCase.get(uriName(name).toLowerCase()) ?? 0) > 1;
   return new Map(
     names.map((name) => [
       name,
-      { uriName: uriName(name, hasTwin(name) ? SMALL_AS_IS : BYTE_AS_IS), hasTwin: hasTwin(name) },
+      { uriName: uriName(name, hasTwin(name) ? LOWER_CASE_AS_IS : BYTE_AS_IS), hasTwin: hasTwin(name) },
     ]),
   );
 }
@@ -153,7 +153,7 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
   return rivals;
 }
 
-/** @param name the name of an item whose key is something else; `undefined` when it has none. */
+/** @param name the name of an item whose key is not its name; `undefined` when it has none. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
   if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];

@@ -1,5 +1,5 @@
 // A thread for the few tasks that would block the event loop for long: started with the first task, ended after some idle time. Unless
-// said otherwise, tasks run one after another, and the number of waiting tasks is bounded. Cold path.
+// its options say otherwise, tasks run one after another, and the number of waiting tasks is bounded. Cold path.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { limits } from '../shared/index.js';
@@ -23,7 +23,7 @@ export class TaskThread<Task, Outcome> {
     return this.#piscina !== undefined;
   }
 
-  /** Rejects when too many tasks wait, when the thread dies during the task, and when the thread is closed before it is done. */
+  /** Rejects when too many tasks wait, when the thread dies during the task, and when the thread is closed before the task is done. */
   async run(task: Task): Promise<Outcome> {
     this.#piscina ??= this.#start();
     return (await this.#piscina.run(task)) as Outcome;
@@ -39,7 +39,6 @@ export class TaskThread<Task, Outcome> {
     return piscina;
   }
 
-  /** Ends the thread. */
   async close(): Promise<void> {
     await this.#piscina?.destroy();
   }

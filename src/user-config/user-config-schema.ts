@@ -109,7 +109,7 @@ interface ParsedUserConfig {
 }
 
 type UserConfigDecoding =
-  /** `oddities`: those of the reading, and names that not every client accepts, as text without values. */
+  /** `oddities`: odd members, and names that not every client accepts, as text without values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
   /** Names the members at fault, never a value: the text is shown to the config's author, and logged. */
   | { readonly ok: false; readonly issues: string };
@@ -117,8 +117,8 @@ type UserConfigDecoding =
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   const { config, faults, oddities } = readUserConfig(bytes);
   if (config === undefined) return { ok: false, issues: describeIssues(faults) };
-  const told = [...oddities, ...findOddNames(config)];
-  return { ok: true, config, ...(told.length > 0 && { oddities: describeIssues(told) }) };
+  const reported = [...oddities, ...findOddNames(config)];
+  return { ok: true, config, ...(reported.length > 0 && { oddities: describeIssues(reported) }) };
 }
 
 function findOddNames({ virtual_hosts: hosts }: UserConfig): ConfigIssue[] {
@@ -162,19 +162,19 @@ function describeFaults(
 ): ParsedUserConfig {
   const missing = knownMembers.explainMissing(
     value,
-    issues.filter((issue) => isOfMissing(value, issue)),
+    issues.filter((issue) => isAboutMissing(value, issue)),
   );
   const misspelt = new Set(missing.map(({ path }) => JSON.stringify(path)));
-  const isUntold = ({ path }: ConfigIssue): boolean => !misspelt.has(JSON.stringify(path));
-  const others = issues.filter((issue) => !isOfMissing(value, issue)).flatMap(faultsOf);
+  const isUnreported = ({ path }: ConfigIssue): boolean => !misspelt.has(JSON.stringify(path));
+  const others = issues.filter((issue) => !isAboutMissing(value, issue)).flatMap(faultsOf);
   return {
     config: undefined,
-    faults: [...missing, ...others.filter(isUntold)],
-    oddities: oddities.filter(isUntold),
+    faults: [...missing, ...others.filter(isUnreported)],
+    oddities: oddities.filter(isUnreported),
   };
 }
 
-function isOfMissing(value: unknown, { code, path }: z.core.$ZodIssue): boolean {
+function isAboutMissing(value: unknown, { code, path }: z.core.$ZodIssue): boolean {
   return path.length > 0 && /^invalid_(?:type|union)$/.test(code) && valueAt(value, path) === undefined;
 }
 

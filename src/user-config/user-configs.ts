@@ -44,7 +44,7 @@ export function numberConfig(config: CompiledUserConfig, number: number): void {
   for (const virtualHost of config.virtualHosts.values()) configNumbers.set(virtualHost, number);
 }
 
-/** Whether the first one's bytes were read before the other's; false when that is not known. */
+/** Whether the bytes of `one` were read before those of `other`; false when that is not known. */
 export function isOlderConfig(one: CompiledVirtualHost, other: CompiledVirtualHost): boolean {
   const number = configNumbers.get(one);
   return number !== undefined && number < (configNumbers.get(other) ?? 0);
@@ -122,17 +122,17 @@ export class UserConfigs {
     }
     if (value.length === 0) return missing;
     // Configs that cannot be decoded are cached too, so that they are not parsed again for every request.
-    const under = this.#compiling.get(subject);
-    if (under?.value.equals(value) === true) return under.read;
+    const pending = this.#compiling.get(subject);
+    if (pending?.value.equals(value) === true) return pending.read;
     const number = nextConfigNumber();
     const read = this.#compiler.compile(value);
     if (read instanceof Promise)
-      return this.#await(
+      return this.#awaitCompilation(
         subject,
         value,
-        read.then((late) => numbered(late, number)),
+        read.then((late) => withNumber(late, number)),
       );
-    this.#remember(subject, value, numbered(read, number));
+    this.#remember(subject, value, withNumber(read, number));
     return read;
   }
 
@@ -141,7 +141,7 @@ export class UserConfigs {
     if (read.kind === 'found' && read.oddities !== undefined) this.#onOddities(subject, read.oddities);
   }
 
-  #await(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
+  #awaitCompilation(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
         // A config written meanwhile is newer, and must not be replaced.
@@ -163,7 +163,7 @@ export class UserConfigs {
   }
 }
 
-function numbered(read: UserConfigRead, number: number): UserConfigRead {
+function withNumber(read: UserConfigRead, number: number): UserConfigRead {
   if (read.kind === 'found') numberConfig(read.config, number);
   return read;
 }
