@@ -11,7 +11,7 @@ export interface IssuerKeyBounds {
   readonly waitingMax: number;
 }
 
-interface IssuerKeyParts {
+interface IssuerKeysMeans {
   /** Rejects with a message for the operator. */
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
   /** How long keys stay in use after the last successful fetch. */
@@ -19,14 +19,14 @@ interface IssuerKeyParts {
   /** Receives the previous keys. */
   readonly onChange: (before: KeySet) => void;
   /** Called when the keys become known, when they are found to be missing, and when they become too old to use. */
-  readonly onStanding: () => void;
+  readonly onAvailability: () => void;
   readonly nowMs?: () => number;
   readonly bounds?: IssuerKeyBounds;
 }
 
 export class IssuerKeys {
   readonly #issuer: string;
-  readonly #parts: Required<IssuerKeyParts>;
+  readonly #means: Required<IssuerKeysMeans>;
   #keys = KeySet.none;
   #areUnknown = true;
   #fetching: Promise<void> | undefined = undefined;
@@ -38,9 +38,9 @@ export class IssuerKeys {
   #logger: Logger | undefined = undefined;
   #isClosed = false;
 
-  constructor({ issuer }: Pick<IssuerKeySource, 'issuer'>, parts: IssuerKeyParts) {
+  constructor({ issuer }: Pick<IssuerKeySource, 'issuer'>, means: IssuerKeysMeans) {
     this.#issuer = issuer;
-    this.#parts = { nowMs: () => performance.now(), bounds: limits, ...parts };
+    this.#means = { nowMs: () => performance.now(), bounds: limits, ...means };
   }
 
   get keys(): KeySet {
@@ -70,7 +70,7 @@ export class IssuerKeys {
 
   /** For a token that matches no key. Resolves after the next fetch; at once when the last try is too recent, or too many wait. */
   async renew(): Promise<void> {
-    const { nowMs, bounds } = this.#parts;
+    const { nowMs, bounds } = this.#means;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
     if (this.#isClosed || this.#waiterCount >= bounds.waitingMax) return;
     if (this.#fetching === undefined && isTooSoon) return;
@@ -86,7 +86,7 @@ export class IssuerKeys {
   }
 
   async #fetchNow(): Promise<void> {
-    const { fetchKeys, nowMs } = this.#parts;
+    const { fetchKeys, nowMs } = this.#means;
     clearTimeout(this.#timer);
     try {
       const keys = new KeySet(await fetchKeys());
@@ -94,7 +94,7 @@ export class IssuerKeys {
       if (this.#failureCount > 0)
         this.#logger?.info({ issuer: this.#issuer }, 'keys of an issuer can be fetched again');
       this.#failureCount = 0;
-      this.#take(keys);
+      this.#onKeys(keys);
     } catch (error) {
       this.#failureCount += 1;
       this.#onFailure(error instanceof Error ? error.message : String(error));
@@ -103,20 +103,20 @@ export class IssuerKeys {
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#fetch(), this.#waitMs()).unref();
   }
 
-  #take(keys: KeySet): void {
+  #onKeys(keys: KeySet): void {
     const before = this.#keys;
     const wereUnknown = this.#areUnknown;
     this.#areUnknown = false;
     const haveChanged = keys.lacksSomeOf(before) || before.lacksSomeOf(keys);
-    if (haveChanged || wereUnknown) this.#tell(keys, before);
+    if (haveChanged || wereUnknown) this.#logChange(keys, before);
     if (haveChanged) {
       this.#keys = keys;
-      this.#parts.onChange(before);
+      this.#means.onChange(before);
     }
-    if (wereUnknown) this.#parts.onStanding();
+    if (wereUnknown) this.#means.onAvailability();
   }
 
-  #tell(keys: KeySet, before: KeySet): void {
+  #logChange(keys: KeySet, before: KeySet): void {
     const fields = { issuer: this.#issuer, keys: keys.size, before: before.size };
     if (!keys.isEmpty) this.#logger?.info(fields, 'keys of an issuer have changed');
     else this.#logger?.warn(fields, 'an issuer publishes no key that can verify tokens: all of its tokens are refused');
@@ -124,28 +124,28 @@ export class IssuerKeys {
 
   #onFailure(reason: string): void {
     const before = this.#keys;
-    const isOver = this.#parts.nowMs() - this.#fetchedAtMs > this.#parts.graceMs;
+    const isGraceOver = this.#means.nowMs() - this.#fetchedAtMs > this.#means.graceMs;
     const fields = { issuer: this.#issuer, reason, keys: before.size };
     // Only the beginning and the end of an outage are logged.
     if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched; retrying');
     if (this.#areUnknown) {
-      if (this.#failureCount === 1) this.#parts.onStanding();
+      if (this.#failureCount === 1) this.#means.onAvailability();
       return;
     }
-    if (!isOver) return;
+    if (!isGraceOver) return;
     this.#keys = KeySet.none;
     this.#areUnknown = true;
     this.#logger?.error(
       fields,
       'keys of an issuer are too old to be used: they could not be fetched within --token-jwks-grace',
     );
-    this.#parts.onChange(before);
-    this.#parts.onStanding();
+    this.#means.onChange(before);
+    this.#means.onAvailability();
   }
 
   /** The delay until the next try. It grows with repeated failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
-    const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#parts.bounds;
+    const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#means.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;
     return delayAfter(this.#failureCount - 1, retryDelayMsMin, keyFetchCooldownMs);
   }

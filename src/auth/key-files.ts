@@ -39,7 +39,7 @@ export class KeyFiles {
 
   /**
    * @param onChange receives the previous keys.
-   * @param onFault called when `fault` is another one, or gone.
+   * @param onFault called when `fault` has changed.
    */
   constructor(
     options: TokenOptions,
@@ -80,17 +80,17 @@ export class KeyFiles {
     this.#seenVersion = version;
     if (!isSettled || version === this.#readVersion) return;
     try {
-      this.#take(keysOf(read(this.#paths)), logger);
+      this.#replace(keysOf(read(this.#paths)), logger);
       this.#noteFault('');
     } catch (error) {
-      this.#complain(error, version, logger);
+      this.#logError(error, version, logger);
       // A read error may be temporary (no free descriptor): the next look tries again. Faulty content is read again only after a change.
       if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
     this.#readVersion = version;
   }
 
-  #complain(error: unknown, version: string, logger: Logger): void {
+  #logError(error: unknown, version: string, logger: Logger): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.fault && version === this.#faultVersion) return;
     this.#faultVersion = version;
@@ -104,7 +104,7 @@ export class KeyFiles {
     this.#onFault();
   }
 
-  #take(keys: KeySet, logger: Logger): void {
+  #replace(keys: KeySet, logger: Logger): void {
     const before = this.#keys;
     if (!keys.lacksSomeOf(before) && !before.lacksSomeOf(keys)) return;
     this.#keys = keys;
@@ -126,13 +126,13 @@ export class KeyFiles {
 function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:
-      publicKey === undefined ? undefined : named('token-verification-public-key', publicKey, readTokenPublicKey).pem,
-    secret: secret === undefined ? undefined : named('token-verification-secret-file', secret, readTokenSecret).secret,
-    jwks: jwks === undefined ? undefined : named('token-jwks-file', jwks, readTokenJwks).text,
+      publicKey === undefined ? undefined : readOf('token-verification-public-key', publicKey, readTokenPublicKey).pem,
+    secret: secret === undefined ? undefined : readOf('token-verification-secret-file', secret, readTokenSecret).secret,
+    jwks: jwks === undefined ? undefined : readOf('token-jwks-file', jwks, readTokenJwks).text,
   };
 }
 
-function named<File>(option: string, path: string, readFile: (path: string) => File): File {
+function readOf<File>(option: string, path: string, readFile: (path: string) => File): File {
   try {
     return readFile(path);
   } catch (error) {

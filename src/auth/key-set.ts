@@ -26,10 +26,10 @@ export class KeySet {
    * @param id the token's `kid`.
    */
   candidates(algorithm: string, id: string | undefined): readonly VerificationKey[] {
-    const fitting = this.#keys.filter(({ algorithms }) => algorithms.includes(algorithm));
-    if (id === undefined) return fitting;
-    const named = fitting.filter((key) => key.id === id);
-    return named.length > 0 ? named : fitting.filter((key) => key.id === undefined);
+    const withAlgorithm = this.#keys.filter(({ algorithms }) => algorithms.includes(algorithm));
+    if (id === undefined) return withAlgorithm;
+    const withId = withAlgorithm.filter((key) => key.id === id);
+    return withId.length > 0 ? withId : withAlgorithm.filter((key) => key.id === undefined);
   }
 
   /** Whether a key of the other set is missing from this one: tokens that it verified are no longer valid. */

@@ -38,14 +38,14 @@ export async function fetchKeys(
 async function discoverKeyUrl(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const places = [
+  const urls = [
     `${origin}${path}/.well-known/openid-configuration`,
     `${origin}/.well-known/oauth-authorization-server${path}`,
   ];
   let failure: unknown;
-  for (const place of places) {
+  for (const url of urls) {
     try {
-      return keyUrlOf(await fetchText(place, signal), issuer, isPlainTextAllowed);
+      return keyUrlOf(await fetchText(url, signal), issuer, isPlainTextAllowed);
     } catch (error) {
       failure ??= error;
     }
@@ -55,9 +55,9 @@ async function discoverKeyUrl(issuer: string, isPlainTextAllowed: boolean, signa
 
 function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): string {
   const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
-  const { issuer: named, jwks_uri: url } = document ?? {};
+  const { issuer: namedIssuer, jwks_uri: url } = document ?? {};
   // Otherwise the author of one issuer's metadata could impersonate another issuer.
-  if (named !== issuer) throw new Error('its metadata names another issuer');
+  if (namedIssuer !== issuer) throw new Error('its metadata names another issuer');
   if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
   throw new Error('its metadata has no https address of its keys');
 }
@@ -111,9 +111,9 @@ export class TokenKeys {
   constructor(options: TokenOptions, bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits) {
     const onChange = (before: KeySet): void => {
       this.#compare(this.#files.keys, before);
-      this.#tellStanding();
+      this.#reportObstacle();
     };
-    this.#files = new KeyFiles(options, onChange, () => this.#tellStanding(), bounds.keyFileCheckMs);
+    this.#files = new KeyFiles(options, onChange, () => this.#reportObstacle(), bounds.keyFileCheckMs);
     for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
     for (const source of options.issuerKeys) {
       const keys: IssuerKeys = new IssuerKeys(source, {
@@ -121,7 +121,7 @@ export class TokenKeys {
         graceMs: options.issuerKeyGraceMs,
         bounds,
         onChange: (before) => this.#compare(keys.keys, before),
-        onStanding: () => this.#tellStanding(),
+        onAvailability: () => this.#reportObstacle(),
       });
       this.#issuers.set(source.issuer, keys);
       this.#sources.set(source.issuer, keys);
@@ -153,12 +153,11 @@ export class TokenKeys {
     if (keys.lacksSomeOf(before)) this.onLoss();
   }
 
-  #tellStanding(): void {
-    this.onObstacle(this.#obstacle(), !this.#hasSome);
+  #reportObstacle(): void {
+    this.onObstacle(this.#obstacle(), !this.#hasAnyKey);
   }
 
-  /** Whether there is at least one key. */
-  get #hasSome(): boolean {
+  get #hasAnyKey(): boolean {
     return !this.#files.keys.isEmpty || Array.from(this.#issuers.values()).some(({ keys }) => !keys.isEmpty);
   }
 
@@ -166,9 +165,9 @@ export class TokenKeys {
     const { fault } = this.#files;
     const ofFiles = fault === '' ? [] : [`a changed key file cannot be used, the previous keys stay in use: ${fault}`];
     const all = Array.from(this.#issuers.values());
-    const without = all.filter(({ areMissing }) => areMissing).length;
-    if (without === 0) return ofFiles.join();
-    const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${without} of ${all.length} issuers`;
+    const missingCount = all.filter(({ areMissing }) => areMissing).length;
+    if (missingCount === 0) return ofFiles.join();
+    const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${missingCount} of ${all.length} issuers`;
     return [`${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`, ...ofFiles].join(
       '; ',
     );

@@ -19,12 +19,12 @@ function mintingKey(pem: string): MintingKey {
 }
 
 export class TokenMinter {
-  readonly #signing: MintingKey;
+  readonly #mintingKey: MintingKey;
   readonly #issuer: string;
   readonly #audience: string;
 
-  private constructor(signing: MintingKey, options: MintingOptions) {
-    this.#signing = signing;
+  private constructor(key: MintingKey, options: MintingOptions) {
+    this.#mintingKey = key;
     this.#issuer = options.issuers[0] ?? '';
     this.#audience = options.audience;
   }
@@ -38,13 +38,13 @@ export class TokenMinter {
   async mint(subject: string, expiresInMs: number): Promise<string> {
     const nowSeconds = Math.floor(Date.now() / 1_000);
     return new SignJWT()
-      .setProtectedHeader({ alg: this.#signing.algorithm, typ: 'JWT' })
+      .setProtectedHeader({ alg: this.#mintingKey.algorithm, typ: 'JWT' })
       .setSubject(subject)
       .setIssuer(this.#issuer)
       .setAudience(this.#audience)
       .setIssuedAt(nowSeconds)
       .setExpirationTime(nowSeconds + Math.floor(expiresInMs / 1_000))
       .setJti(randomUUID())
-      .sign(this.#signing.key);
+      .sign(this.#mintingKey.key);
   }
 }

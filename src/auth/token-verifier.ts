@@ -23,7 +23,7 @@ interface Standing {
 }
 
 /** Claims whose value is a space-separated list (RFC 8693 section 4.2, and the non-standard `scp`). */
-const SPACED = new Set(['scope', 'scp']);
+const SPACE_SEPARATED = new Set(['scope', 'scp']);
 
 export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): Standing {
   const named = new Set(textsAt(payload, role));
@@ -36,9 +36,9 @@ export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: Role
 function textsAt(payload: object, path: readonly string[]): readonly string[] {
   const value = valueAt(payload, path);
   if (typeof value === 'string') {
-    return within(SPACED.has(path.at(-1)!) ? value.split(' ').filter((text) => text !== '') : [value]);
+    return boundedTexts(SPACE_SEPARATED.has(path.at(-1)!) ? value.split(' ').filter((text) => text !== '') : [value]);
   }
-  return Array.isArray(value) ? within(value) : [];
+  return Array.isArray(value) ? boundedTexts(value) : [];
 }
 
 /** Own members only: inherited properties are not claims. */
@@ -54,11 +54,11 @@ function valueAt(payload: object, path: readonly string[]): unknown {
 }
 
 /** All values or none: using part of a malformed list would be a guess. */
-function within(values: readonly unknown[]): readonly string[] {
+function boundedTexts(values: readonly unknown[]): readonly string[] {
   if (values.length > CLAIM_VALUES_MAX) return [];
   const texts = values.filter((value) => typeof value === 'string');
-  const areRight = texts.every((text) => text !== '' && text.length <= limits.claimValueCharsMax);
-  return areRight && texts.length === values.length ? texts : [];
+  const areValid = texts.every((text) => text !== '' && text.length <= limits.claimValueCharsMax);
+  return areValid && texts.length === values.length ? texts : [];
 }
 
 export type Verified =
@@ -79,7 +79,7 @@ export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' |
 export const tokenBounds = {
   entriesMax: limits.cacheEntriesMax as number,
   bytesMax: 64 * MIB,
-  /** Of an `authorization` header. */
+  /** Characters of an `authorization` header. */
   keyCharsMax: 8 * KIB,
   /** Verifications in progress that later requests with the same token can join. */
   sharedMax: 10_000,
@@ -125,10 +125,10 @@ export class TokenVerifier {
   readonly #standing: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
-  /** By the end of the header value. */
+  /** Verified tokens, by the end of the header value. */
   readonly #remembered: RecentMap<Remembered>;
   /** Whole header value, in canonical spelling → the verification under way for it. */
-  readonly #underWay = new Map<string, Promise<Verified>>();
+  readonly #verifying = new Map<string, Promise<Verified>>();
 
   /** Incremented when a key is withdrawn, so that a verification begun before is not remembered. */
   #generation = 0;
@@ -149,7 +149,7 @@ export class TokenVerifier {
     keys.onLoss = () => {
       this.#generation += 1;
       this.#remembered.clear();
-      this.#underWay.clear();
+      this.#verifying.clear();
     };
   }
 
@@ -178,7 +178,7 @@ export class TokenVerifier {
     const spelling = `Bearer ${token}`;
     const recalled = this.#recall(spelling);
     if (recalled !== undefined) return this.#counted(recalled);
-    return this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);
+    return this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
   }
 
   /** Counts an answer that needed no signature verification. */
@@ -201,12 +201,12 @@ export class TokenVerifier {
     const generation = this.#generation;
     const verifying = this.#verifyToken(token).then((verification) => {
       const isCurrent = generation === this.#generation;
-      if (isCurrent) this.#underWay.delete(authorization);
+      if (isCurrent) this.#verifying.delete(authorization);
       this.counts[verification.verified.kind === 'subject' ? 'verified' : verification.verified.reason] += 1;
       if (verification.verified.kind === 'subject' && isCurrent) this.#remember(authorization, verification);
       return verification.verified;
     });
-    if (this.#underWay.size < this.#bounds.sharedMax) this.#underWay.set(authorization, verifying);
+    if (this.#verifying.size < this.#bounds.sharedMax) this.#verifying.set(authorization, verifying);
     return verifying;
   }
 
@@ -291,8 +291,8 @@ function endOf(authorization: string): string {
 
 /** The memory of a remembered token and its map entry. */
 function bytesOf({ authorization, verified }: Remembered): number {
-  const said = verified.kind === 'subject' ? [verified.subject, ...(verified.standing?.teams ?? [])] : [];
-  const chars = said.reduce((sum, { length }) => sum + length, authorization.length);
+  const texts = verified.kind === 'subject' ? [verified.subject, ...(verified.standing?.teams ?? [])] : [];
+  const chars = texts.reduce((sum, { length }) => sum + length, authorization.length);
   return 2 * chars + REMEMBERED_BYTES;
 }
 
