@@ -334,8 +334,6 @@ t.test('the rooms of a package see only those before them', async (t) => {
 
 /** The files that import each other, by value or by type, because none can be said without the others. */
 const MUTUAL: readonly (readonly string[])[] = [
-  // A call and the connection that carries it: each tells the other what happens.
-  ['http-client/http1-call.ts', 'http-client/http1-connection.ts'],
   // A part and its whole.
   ['calls/dispatch/batch-part.ts', 'calls/dispatch/batch.ts'],
   ['modern/held-call.ts', 'modern/held-calls.ts'],

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { TokenVerifier } from '../src/auth/token-verifier.js';
-import { PROGRAM_VERSION } from '../src/shared/program-version.js';
+import { PROGRAM_VERSION } from '../src/shared/program.js';
 import { tokenOptions } from './auth/token-options.js';
 import { createKeyPair, type KeyKind } from './support/keys.js';
 import { createScratchDirectory } from './support/scratch-directory.js';

@@ -1,5 +1,5 @@
 // A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
-import type { IdSpan } from '../upstream/index.js';
+import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { encodeEvent, keepAliveComment } from '../bytes/index.js';
 import type { ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
@@ -18,9 +18,8 @@ import {
 } from '../lists/index.js';
 import { answerOwnError, type EraRules } from './era-rules.js';
 import type { Session } from '../session/index.js';
-import { listChanges, missingBackend, type UnavailableBackend } from '../messages/index.js';
-import type { UpstreamContext } from '../upstream/index.js';
-import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import { listChanges } from '../messages/index.js';
+import { missingBackend, type UnavailableBackend, upstreamFault, type UpstreamFault } from '../http-client/index.js';
 
 const NOT_READY = upstreamFault('not-ready');
 

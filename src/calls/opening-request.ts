@@ -7,7 +7,7 @@ import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { answerError, type Exchange } from '../exchange/index.js';
 import { openUpstreams, type Session } from '../session/index.js';
 import { RequestInFlight } from '../streams/index.js';
-import type { UnavailableBackend } from '../messages/index.js';
+import type { UnavailableBackend } from '../http-client/index.js';
 
 interface OpeningPlan {
   readonly session: Session;

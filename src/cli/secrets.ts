@@ -2,8 +2,8 @@
 // a network interface. They print what was done, and nothing of a secret.
 import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
-import { countInWords, exitStatus, limits } from '../shared/index.js';
-import { CliFault, print, textTable, type CommandResult } from './command-result.js';
+import { exitStatus, limits } from '../shared/index.js';
+import { countInWords, CliFault, print, textTable, type CommandResult } from './command-result.js';
 import { addToAuditTrail, withStore } from './store-use.js';
 
 type InStore = ValuesOf<typeof secretsOptions>;

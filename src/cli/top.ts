@@ -1,11 +1,18 @@
 // `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
 // elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countInWords, figuresShape, workersShape, exitStatus } from '../shared/index.js';
+import { figuresShape, workersShape, exitStatus } from '../shared/index.js';
+import {
+  countInWords,
+  CliFault,
+  printResult,
+  type CommandResult,
+  textTable,
+  parsedResponse,
+} from './command-result.js';
 import { loadOf, type LoadRow, type DataplaneLoad, type WorkerSample, Figures, Interval } from '../metrics/index.js';
 import type { adminClientOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
-import { CliFault, printResult, type CommandResult, textTable, parsedResponse } from './command-result.js';
 import type { Columns } from './views.js';
 
 interface DataplaneSample {

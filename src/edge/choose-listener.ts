@@ -1,11 +1,15 @@
 // Chooses the HTTP library of all workers, once, before any worker starts, so that there is one warning, and all workers use the same
 // library.
+//
+// The only module that loads uWebSockets.js, a native binary for certain Node.js versions that is not in the npm registry under its own
+// name. If it does not load, the error says why and exactly what to do.
+import { createRequire } from 'node:module';
+import type * as uWebSockets from 'uWebSockets.js';
 import type { DataplaneOptions } from '../config/index.js';
 import { StartFault } from '../process/index.js';
 import { exitStatus } from '../shared/index.js';
-import type { HttpLibrary } from './http-library.js';
+import type { HttpLibrary, HttpRouter } from './http-library.js';
 import { canSharePort, nodeLibrary } from './node-server.js';
-import { loadUws, loadUwsLibrary } from './uws.js';
 
 export interface ListenerChoice {
   /** The options with the choice made: `listener` is never `auto`. */
@@ -43,4 +47,90 @@ async function obstacleOfUws(): Promise<string | undefined> {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+type Uws = typeof uWebSockets;
+
+const require = createRequire(import.meta.url);
+
+/** The library's `_cfg`, which its types omit. Some builds have it only on their default export. */
+interface Configurable {
+  _cfg?(setting: 'silent'): void;
+  readonly default?: Configurable;
+}
+
+/** Characters of a load error's text that are reported. */
+const CAUSE_CHARS_MAX = 300;
+
+/** Loads the library and stops it from announcing itself in a response header. Rejects with a message for an operator. */
+export async function loadUws(): Promise<Uws> {
+  try {
+    const uws = await findUws();
+    const exports = uws as Configurable;
+    (exports._cfg === undefined ? exports.default : exports)?._cfg?.('silent');
+    return uws;
+  } catch (cause) {
+    throw new Error(
+      `uWebSockets.js does not load on Node.js ${process.versions.node} (${process.platform}-${process.arch}): ` +
+        `${causeInWords(cause)}. Use --listener node or Node.js 20 or 22, or install a build of uWebSockets.js for this ` +
+        'Node.js under the same name: npm install uWebSockets.js@github:uNetworking/uWebSockets.js#<version>',
+      { cause },
+    );
+  }
+}
+
+/**
+ * A build that supports `require` must be loaded with it: `import` would find only some of its exports, and would end the process if the
+ * build does not load. The build that is shipped with the program supports only `import`.
+ */
+async function findUws(): Promise<Uws> {
+  try {
+    return require('uWebSockets.js') as Uws;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_PACKAGE_PATH_NOT_EXPORTED')) throw error;
+  }
+  return import('uWebSockets.js');
+}
+
+/**
+ * The informative line of a load error, such as `GLIBC_2.38 not found`. It is in the error's cause or, for this package, in the last
+ * paragraph of the message, behind text that is always the same.
+ */
+export function causeInWords(error: unknown): string {
+  const lines: string[] = [];
+  for (let current = error, depth = 0; current instanceof Error && depth < 3; current = current.cause, depth++) {
+    lines.push(
+      current.message
+        .split('\n\n')
+        .at(-1)
+        ?.split('\n')[0]
+        ?.replace(/^Error: /, '') ?? '',
+    );
+  }
+  const text = lines.length > 0 ? lines.join(': ') : String(error);
+  return text.replace(/\.$/, '').slice(0, CAUSE_CHARS_MAX);
+}
+
+async function loadUwsLibrary(): Promise<HttpLibrary> {
+  const uws = await loadUws();
+  return {
+    copiesAtOnce: true,
+    createListener: (tls) => {
+      const app =
+        tls === undefined
+          ? uws.App()
+          : uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
+      const listen = (host: string, port: number): Promise<(() => void) | undefined> =>
+        new Promise((resolve) => {
+          app.listen(host, port, (socket) => {
+            resolve(socket === false ? undefined : () => uws.us_listen_socket_close(socket));
+          });
+        });
+      const onConnection = (onChange: (change: number) => void): void => {
+        app.filter((_, change) => onChange(change));
+      };
+      const router: HttpRouter = { route: (method, pattern, handler) => void app[method](pattern, handler) };
+      return { router, onConnection, listen };
+    },
+  };
 }

@@ -11,6 +11,7 @@
 // The head of a stream, or of a body in parts, is sent with its first bytes. A draining worker waits for `done`: bytes that the library
 // still holds would be lost with the process.
 import assert from 'node:assert';
+import { STATUS_CODES } from 'node:http';
 import { type BodyType, Exchange, type ExchangeEnding, type ExchangeRequest } from '../exchange/index.js';
 import {
   AnswerRoom,
@@ -20,11 +21,10 @@ import {
   type ShareBound,
   REUSED_BUFFER_BYTES,
 } from '../fair/index.js';
-import { NO_HEADERS, statusLine, STREAM_HEADERS, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
-import { forgetHeaders, NO_BODY, type RequestHead } from './request-head.js';
+import { forgetHeaders, NO_BODY, type RequestHead, NO_HEADERS } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 
@@ -93,6 +93,22 @@ export class ReaderWatch {
   #waitMs(): number {
     return Math.min(SLOW_READER_TRY_MS, this.#timeoutMs);
   }
+}
+
+/** Statuses with their reason phrases, as the HTTP library wants them, built once. */
+const statusLines = new Map(
+  Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
+);
+
+export function statusLine(status: number): string {
+  return statusLines.get(status) ?? String(status);
+}
+
+const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
+
+/** Within a `cork`, like every later write. @param headers name, value, name, value, … */
+function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
+  for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
 }
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';

@@ -7,10 +7,9 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
-import { statusLine } from './answer-head.js';
 import type { MessageMemories } from '../fair/index.js';
 import type { EdgeContext } from './edge-context.js';
-import { EdgeExchange } from './edge-exchange.js';
+import { EdgeExchange, statusLine } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 
 /** Time for one `--listener node` request to arrive, from its first byte to its last. After that, the connection is closed. */

@@ -1,10 +1,10 @@
 // The head of a request, copied while the HTTP library's handler runs, since the library's request object is unreadable afterwards. Hot
 // path: one pass over the headers, which also detects duplicates of headers that may occur only once.
 import { type ExchangeRequest, NO_MIRROR, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
-import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
 
 export const NO_BODY = Buffer.alloc(0);
+export const NO_HEADERS: readonly string[] = Object.freeze([]);
 
 export interface RequestHead {
   /** The virtual host id in the path, percent-decoded; `undefined` when it cannot be decoded. */

@@ -7,15 +7,18 @@
 //
 // A call that is assigned while connecting is sent as soon as the connection is free. If the call is aborted before, connecting continues,
 // since the connection can serve another call.
+//
+// Beside it: the call that it carries (`Http1Call`), and the batch that says when calls are written (`WriteBatch`).
 import type { OnReadOpts, Socket } from 'node:net';
-import { noteReturned } from '../fair/index.js';
-import type { UpstreamFaultKind } from './upstream-fault.js';
+import { type FairQueueEntry, noteReturned } from '../fair/index.js';
+import type { PoolUse } from './backend-shares.js';
+import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
+import { requestBytes, type RequestBytes } from './request-bytes.js';
+import { upstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 import { connectFaultKindOf, Dial } from './dial.js';
 import type { ConnectionTarget } from './connection-target.js';
-import type { Http1Call } from './http1-call.js';
 import { ReadPace, type PacedConnection } from './read-scheduler.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
-import type { BatchedWriter, WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
@@ -40,7 +43,7 @@ type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 /** The buffer for every read of every connection: its content is parsed or copied before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
-export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
+export class Http1Connection implements ResponseEvents, PacedConnection {
   /** Set by the pool when the host no longer has the address of this connection. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
@@ -130,6 +133,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
   }
 
+  /** Called when the turn's reads are done. */
   writeNow(): void {
     const call = this.#call;
     const socket = this.#socket;
@@ -381,4 +385,104 @@ function idleMsMax(announcedMs: number): number {
     connectionBounds.upstreamConnectionIdleMsMax,
     announcedMs - connectionBounds.upstreamKeepAliveMarginMs,
   );
+}
+
+/**
+ * A request in progress and its response, as the relay sees it.
+ *
+ *   waiting (for a connection) → sent → over
+ */
+export class Http1Call implements UpstreamCall {
+  readonly subject: string;
+  /** The serialized request, head and body; `undefined` when it cannot be serialized. */
+  readonly bytes: RequestBytes | undefined;
+  /** `undefined` once no more callbacks are wanted. */
+  handler: UpstreamHandler | undefined;
+  connection: Http1Connection | undefined = undefined;
+  isPaused = false;
+  isSent = false;
+  /** How many connections broke before the whole request was sent on them. */
+  unsentCount = 0;
+  /** Set while the call waits for a connection. */
+  queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
+  /** Set while the call has a connection: the use of connections in which it is counted. */
+  use: PoolUse | undefined = undefined;
+
+  constructor(request: UpstreamRequest, handler: UpstreamHandler) {
+    this.subject = request.subject;
+    this.bytes = requestBytes(request);
+    this.handler = handler;
+  }
+
+  abort(): void {
+    if (this.handler === undefined) return;
+    this.handler = undefined;
+    this.queueEntry?.leave();
+    this.connection?.onCallAborted();
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.connection?.pause();
+  }
+
+  resume(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.connection?.resume();
+  }
+
+  /** Fails the unsent call asynchronously: `dispatch` must return it before any callback. */
+  failLater(kind: UpstreamFaultKind): void {
+    process.nextTick(() => this.fail(kind, true));
+  }
+
+  /** @param detail `''` for none; only logged for a failed TLS handshake. */
+  fail(kind: UpstreamFaultKind, isUnsent: boolean, detail = ''): void {
+    const { handler } = this;
+    this.handler = undefined;
+    const more = kind === 'tls-failed' ? { logDetail: detail } : { detail };
+    handler?.onFault(detail === '' ? upstreamFault(kind, isUnsent) : { kind, isUnsent, ...more });
+  }
+}
+
+/**
+ * Holds requests until the event loop has read what has arrived: if the backend has closed a free connection, that read shows it, and the
+ * request goes to another connection instead of being lost. A request on a connection that became free in this turn waits for the reads of
+ * the next turn, since a backend that closes after its answer does so at once. One immediate serves all requests of a turn.
+ */
+export class WriteBatch {
+  #connections: Http1Connection[] = [];
+  /** Those that became free in this turn. */
+  #nextTurnConnections: Http1Connection[] = [];
+  #turn = 0;
+  #isScheduled = false;
+  readonly #flush = (): void => {
+    const connections = this.#connections;
+    this.#turn += 1;
+    this.#isScheduled = false;
+    this.#connections = this.#nextTurnConnections;
+    this.#nextTurnConnections = [];
+    if (this.#connections.length > 0) this.#schedule();
+    for (const connection of connections) connection.writeNow();
+  };
+
+  /** Notes that a connection has become free. @returns the current turn, to pass to `add`. */
+  noteFree(): number {
+    this.#schedule();
+    return this.#turn;
+  }
+
+  /** @param freedAtTurn the result of `noteFree` when the connection became free; -1 for a new one. */
+  add(connection: Http1Connection, freedAtTurn: number): void {
+    if (freedAtTurn === this.#turn) this.#nextTurnConnections.push(connection);
+    else this.#connections.push(connection);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flush);
+  }
 }

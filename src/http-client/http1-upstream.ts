@@ -6,10 +6,9 @@ import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } fro
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { secureContextFor, ConnectionTarget, type ConnectionMeans, TlsSessions } from './connection-target.js';
 import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
-import { Http1Call } from './http1-call.js';
+import { Http1Call, WriteBatch } from './http1-connection.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
 import { ReadScheduler } from './read-scheduler.js';
-import { WriteBatch } from './write-batch.js';
 import { connectionBounds } from './connection-bounds.js';
 
 interface Http1UpstreamOptions {

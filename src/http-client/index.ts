@@ -22,6 +22,7 @@ export { type FileRead, WatchedFile } from './names/watched-file.js';
 export { OneWayRequests } from './one-way-requests.js';
 export {
   type BackendRefusal,
+  type UnavailableBackend,
   type UpstreamFault,
   type UpstreamFaultKind,
   faultReason,
@@ -33,7 +34,9 @@ export {
   isUnauthorized,
   listRefusedFault,
   loggedReason,
+  missingBackend,
   redirectFault,
+  unavailableMeta,
   upstreamFault,
   versionsFault,
   movedTarget,

@@ -8,10 +8,8 @@
 import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
-import type { Http1Call } from './http1-call.js';
 import type { ConnectionTarget } from './connection-target.js';
-import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
-import type { WriteBatch } from './write-batch.js';
+import { Http1Connection, type ConnectionOwner, type Http1Call, type WriteBatch } from './http1-connection.js';
 import { connectionBounds } from './connection-bounds.js';
 
 /**

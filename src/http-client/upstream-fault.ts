@@ -1,4 +1,5 @@
-// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (decisions 2.6).
+// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (decisions 2.6),
+// and how a result names the backends that are missing from it.
 import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
@@ -156,6 +157,26 @@ export function faultReason({ kind, detail }: UpstreamFault): string {
 /** The text for the log. */
 export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
+}
+
+/** A backend that is missing from a result (decisions 2.3). */
+export interface UnavailableBackend {
+  readonly backend: string;
+  readonly reason: string;
+}
+
+/** The missing backend, with the reason, and the URL where its user can fix that, if there is one. */
+export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
+  const url = fault.connect?.();
+  const reason = faultReason(fault);
+  return { backend, reason: url === undefined ? reason : `${reason}: open ${url} in your browser` };
+}
+
+/** The `_meta` member of a result, or nothing when every backend took part. Sorted by name, so that answers are reproducible. */
+export function unavailableMeta(unavailable: readonly UnavailableBackend[]): { _meta?: Record<string, unknown> } {
+  if (unavailable.length === 0) return {};
+  const sorted = [...unavailable].sort((one, other) => (one.backend < other.backend ? -1 : 1));
+  return { _meta: { 'switchyard/unavailable': sorted } };
 }
 
 /** Characters of a path that a backend redirects to, in the log and in a server's record. The rest is cut off. */

@@ -26,15 +26,8 @@ import {
   type ListRules,
   type RuledBackend,
 } from '../user-config/index.js';
-import {
-  isSearchTool,
-  unavailableMeta,
-  type UnavailableBackend,
-  callersUri,
-  uriInsertion,
-  uriPrefix,
-  type UriPrefix,
-} from '../messages/index.js';
+import { isSearchTool, callersUri, uriInsertion, uriPrefix, type UriPrefix } from '../messages/index.js';
+import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { writeItems, type MergedItem } from './item-writer.js';
 
 // A tool or prompt in a list as a config shows it: with another name, title or description, and without the arguments that callers may

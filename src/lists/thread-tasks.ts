@@ -1,7 +1,7 @@
 // The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
 // keeps between tasks has a key, which the event loop assigns.
 import type { ListAnswer, ListEra, ListKindName, ListPage } from '../mcp/index.js';
-import type { UnavailableBackend } from '../messages/index.js';
+import type { UnavailableBackend } from '../http-client/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
 /** Append pieces of a response to a list request, which is kept under the key. */

@@ -5,7 +5,7 @@ import MiniSearch from 'minisearch';
 import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { KIB, MIB } from '../shared/index.js';
 import { TOOL_BYTES_EACH } from './list-memory.js';
-import { unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/index.js';
 

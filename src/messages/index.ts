@@ -18,7 +18,6 @@ export { callersParts } from './rewriting.js';
 export { SUBSCRIPTION_ID_KEY, taggedNotification, untaggedNotification } from './tagged-notification.js';
 export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
 export { tracedMessage } from './trace-passing.js';
-export { type UnavailableBackend, missingBackend, unavailableMeta } from './unavailable.js';
 export {
   MatchedUri,
   type UriPrefix,

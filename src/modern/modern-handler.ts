@@ -38,7 +38,8 @@ import {
   whenOpened,
 } from '../calls/index.js';
 import { lowerLogLevel, Session, mergeGreetings, tryAdmit } from '../session/index.js';
-import { CALL_TOOL, unwrapCall, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
+import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
+import { CALL_TOOL, unwrapCall } from '../messages/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
 import { declaresTasksExtension, TASKS_REQUIRED, type Listenings } from './listenings.js';
 import type { HeldCalls } from './held-calls.js';

@@ -25,8 +25,13 @@ import { limits, PROGRAM_VERSION, rpcErrors } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isLimited } from '../user-config/index.js';
 import { visitBackends } from '../streams/index.js';
 import { Session } from './session.js';
-import { missingBackend, unavailableMeta, type UnavailableBackend } from '../messages/index.js';
-import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
+import {
+  missingBackend,
+  unavailableMeta,
+  type UnavailableBackend,
+  upstreamFault,
+  type UpstreamFault,
+} from '../http-client/index.js';
 import type { SessionUpstreams } from './session-upstreams.js';
 import type { Accounts } from '../fair/index.js';
 import type { Sessions } from './sessions.js';

@@ -12,7 +12,7 @@ export {
   workersShape,
 } from './dataplane-answers.js';
 export type { Endpoint, EndpointAnswer, FeatureModule } from './endpoint.js';
-export { type ExitStatus, exitStatus } from './exit-status.js';
+export { type ExitStatus, exitStatus, PROGRAM_VERSION } from './program.js';
 export { HostPolicy, REMEMBERED_HEADER_CHARS_MAX, refusedHost } from './host-policy.js';
 export { HTTP_TOKEN, bearerToken, headerIn, isHttpToken, isOwnHeader } from './http-token.js';
 export { limits, perSubject } from './limits.js';
@@ -31,7 +31,6 @@ export {
   subjectHash,
 } from './logger.js';
 export { makeDirectory } from './make-directory.js';
-export { PROGRAM_VERSION } from './program-version.js';
 export { RecentMap } from './recent-map.js';
 export {
   type Refusal,
@@ -44,4 +43,4 @@ export {
 } from './refusals.js';
 export { type RpcError, errorsToBackends, refusalAsError, rpcErrors } from './rpc-errors.js';
 export { RandomPool, SEAL_BYTES, SEAL_KEY_BYTES, joinedParts, seal, sealParts, unseal } from './sealing.js';
-export { KIB, MIB, countInWords, isObject } from './values.js';
+export { KIB, MIB, isObject } from './values.js';

@@ -1,4 +1,4 @@
-// Byte units, and what is asked of any value or number.
+// Byte units, and what is asked of any value.
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
@@ -6,9 +6,4 @@ export const MIB = 1024 * KIB;
 /** False for arrays and `null`, although JavaScript calls them objects. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** @param thing a noun that takes an s in the plural. */
-export function countInWords(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }

@@ -10,7 +10,7 @@ import {
   operandAsWritten,
   type CommandDeclaration,
 } from '../../src/config/option.js';
-import { exitStatus } from '../../src/shared/exit-status.js';
+import { exitStatus } from '../../src/shared/program.js';
 import { storeOptions } from '../../src/config/table/store-options.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');

@@ -3,7 +3,7 @@ import { commands } from '../../src/commands.js';
 import * as commandLine from '../../src/config/command-line.js';
 import type { CommandWords } from '../../src/config/option.js';
 import { OptionFaults } from '../../src/config/values.js';
-import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
+import { PROGRAM_VERSION } from '../../src/shared/program.js';
 
 const readCommandLine = (args: readonly string[]) => commandLine.readCommandLine(args, commands, {});
 

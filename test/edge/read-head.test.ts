@@ -1,7 +1,7 @@
 // What is read of a request's head, whichever library delivers it; and the words for a library that does not load.
 import t from 'tap';
 import { forgetHeaders, readHead, type RequestHead } from '../../src/edge/request-head.js';
-import { causeInWords } from '../../src/edge/uws.js';
+import { causeInWords } from '../../src/edge/choose-listener.js';
 
 function read(headers: readonly (readonly [name: string, value: string])[], parameter?: string): RequestHead {
   const request = {

@@ -3,7 +3,7 @@
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
 import { StreamWriter } from '../../src/edge/stream-writer.js';
-import { loadUws } from '../../src/edge/uws.js';
+import { loadUws } from '../../src/edge/choose-listener.js';
 import { RawConnection } from '../support/raw-http.js';
 import { Random } from '../support/random.js';
 

@@ -9,7 +9,7 @@ import { killWithProcess } from '../support/leftovers.js';
 import { findFreePort } from '../support/free-port.js';
 import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
-import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
+import { PROGRAM_VERSION } from '../../src/shared/program.js';
 import { until } from '../support/until.js';
 import { AdminConnection } from '../../src/cli/admin-commands.js';
 import { watchDataplane } from '../../src/cli/top.js';

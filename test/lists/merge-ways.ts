@@ -6,7 +6,7 @@ import { ListPool, type OutcomeOf, type TaskName, type TaskOf, type ThreadFailur
 import { encodeRules, type ListRules, type RuledBackend } from '../../src/user-config/routing.js';
 import { mergeLists, type MergeResult } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
-import type { UnavailableBackend } from '../../src/messages/unavailable.js';
+import type { UnavailableBackend } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { logInto } from '../support/log-lines.js';
 

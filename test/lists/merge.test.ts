@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { MergeResult } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
-import type { UnavailableBackend } from '../../src/messages/unavailable.js';
+import type { UnavailableBackend } from '../../src/http-client/upstream-fault.js';
 import type { BackendConfig } from '../../src/user-config/user-config-schema.js';
 import { largeMemory } from '../../src/fair/large-memory.js';
 import { printable } from '../support/printable.js';

@@ -15,7 +15,7 @@ import {
 import { Tracer } from '../../src/observation/tracer.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
-import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
+import { PROGRAM_VERSION } from '../../src/shared/program.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';

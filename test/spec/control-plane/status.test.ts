@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import type { RedisLocation } from '../../../src/config/table/store-options.js';
-import { PROGRAM_VERSION } from '../../../src/shared/program-version.js';
+import { PROGRAM_VERSION } from '../../../src/shared/program.js';
 import { forEachStore, newName, startControlPlane } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
 import { startRedis } from '../../support/redis.js';

@@ -1,5 +1,9 @@
-// The program's exit statuses, as in sysexits(3), so that supervisors and scripts can tell reasons apart. Cold path.
+// What the program says of itself wherever it runs: its version and its exit statuses. Cold path.
 
+/** As reported by `--version` and MCP's `serverInfo`. A test compares it with package.json. */
+export const PROGRAM_VERSION = '0.1.0';
+
+/** As in sysexits(3), so that supervisors and scripts can tell reasons apart. */
 export const exitStatus = {
   ok: 0,
   /** `servers refresh`: the server could not be read; the report says why. */
