@@ -92,7 +92,7 @@ function kind<Others extends Schema, Does>(
 const asking = kind(
   controlPlaneClientOptions,
   async (request, perform: (way: CommandContext) => Promise<CommandResult>) => {
-    return (await import('./cli/run-cli.js')).runCli(request, perform);
+    return (await import('./cli/control-plane-connection.js')).runCli(request, perform);
   },
 );
 
@@ -302,7 +302,7 @@ export const commands = {
   }),
   whoami: asking({
     summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
-    load: async () => (await import('./cli/run-cli.js')).whoami,
+    load: async () => (await import('./cli/control-plane-connection.js')).whoami,
   }),
   'config list': printing({
     summary: 'list the subjects that have a user config',

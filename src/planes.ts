@@ -20,7 +20,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
   const { chooseListener } = await import('./edge/choose-listener.js');
-  const { endWithParent } = await import('./primary/end-with-parent.js');
+  const { endWithParent } = await import('./primary/slot.js');
   return runPrimary(options, {
     readOptions: () => readRequest({ options: dataplaneOptions }, words),
     isOnTerminal: isOnTerminal(),

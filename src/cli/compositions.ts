@@ -1,9 +1,8 @@
 // `switchyard compositions …`: the compositions of a running control plane.
 import { z } from 'zod';
 import { toolsByServer, type NamedTools } from '../config/index.js';
-import { pathOf } from './control-plane-connection.js';
+import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
-import type { CommandContext } from './run-cli.js';
 import { compositionsView, compositionView } from './views.js';
 
 // A composition's servers as they are sent back when something else in it changes, or when its tools change: the settings that people have

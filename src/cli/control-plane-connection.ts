@@ -1,8 +1,11 @@
-// Requests to a running control plane, with refusals in words for people.
+// Requests to a running control plane, with refusals in words for people; and the commands that make them, each of which prints the
+// response as a table or as JSON.
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
 import { bodyText, exitStatus, refusals } from '../shared/index.js';
-import { CliFault, exitStatusOf } from './command-result.js';
+import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
+import { callerView, type Columns } from './views.js';
 
 // What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (decisions 2.2), but a token's
 // claims can be read without a key, and what they do not explain is most likely its signature. Cold path.
@@ -187,4 +190,34 @@ function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (!(cause instanceof Error)) return String(cause);
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+}
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly connection: ControlPlaneConnection;
+  readonly columns: Columns;
+  /** Prints a part of the text before the command is done; nothing if JSON is wanted, which is one document. */
+  readonly print: (text: string) => Promise<void>;
+}
+
+/** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
+export async function runCli(
+  { controlPlaneUrl, token, isJson }: ValuesOf<typeof controlPlaneClientOptions>,
+  perform: (way: CommandContext) => Promise<CommandResult>,
+): Promise<number> {
+  const connection = new ControlPlaneConnection(controlPlaneUrl, token);
+  const { columns } = process.stdout;
+  const printPart = async (text: string): Promise<void> => (isJson ? undefined : print(process.stdout, text));
+  const status = await printResult(isJson, () => perform({ connection, columns, print: printPart }));
+  const { unpublishedCount } = connection;
+  if (unpublishedCount > 0) {
+    const words = `done, but ${unpublishedCount} user configs are still being written`;
+    await print(process.stderr, `switchyard: ${words}\n`);
+  }
+  return status;
+}
+
+export async function whoami(_action: object, { connection }: CommandContext): Promise<CommandResult> {
+  const answer = await connection.request('GET', '/whoami');
+  return { answer, text: callerView(answer) };
 }

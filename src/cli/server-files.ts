@@ -3,10 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
 import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
-import type { ControlPlaneConnection } from './control-plane-connection.js';
+import type { ControlPlaneConnection, CommandContext } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type ServerInFile, type ImportOptions, type NeededSecret } from './mcp-file.js';
-import type { CommandContext } from './run-cli.js';
 import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;

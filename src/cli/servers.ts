@@ -2,8 +2,7 @@
 import type { ServerProperties } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
-import { pathOf } from './control-plane-connection.js';
-import type { CommandContext } from './run-cli.js';
+import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { refreshView, serversView, serverView, toolsView } from './views.js';
 
 interface Named {

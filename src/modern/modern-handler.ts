@@ -37,7 +37,7 @@ import {
   mayAskForInput,
   whenOpened,
 } from '../calls/index.js';
-import { lowerLogLevel, Session, mergeGreetings, tryAdmit } from '../session/index.js';
+import { lowerLogLevel, Session, mergeGreetings } from '../session/index.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { CALL_TOOL, unwrapCall } from '../messages/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
@@ -57,7 +57,7 @@ const USABLE_CAPABILITIES = ~TASK_CAPABILITIES;
 function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
   const { session, virtualHost, exchange, message } = incoming;
   const id = idSpanOf(exchange, message);
-  if (!tryAdmit(session, exchange, id)) return;
+  if (!session.tryAdmit(exchange, id)) return;
   const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
   whenOpened(context, plan, (unavailable) =>
     answer(exchange, resultMessage(id, discoverResult(context, incoming, eras, unavailable))),

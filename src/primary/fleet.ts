@@ -6,8 +6,7 @@ import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } f
 import { subjectHash, type Logger, type LogLevel } from '../shared/index.js';
 import { WorkerPolls, FleetFigures, type GatheredFigures } from './worker-polls.js';
 import type { SlotReadiness } from './readiness.js';
-import type { SlotState } from './slot-state.js';
-import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
+import { Slot, type FleetBounds, type WorkerPlan, type SlotState } from './slot.js';
 import { StartQueue } from './start-queue.js';
 import { Views, type WorkerAnswer } from './view-pages.js';
 

@@ -1,13 +1,74 @@
 // One slot and its worker process: forks, restarts, drains and stops it. The slot's number outlives its processes, because
 // sessions are owned by slots. Cold path.
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, spawnSync, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
 import { delayAfter, withJitter, type Logger } from '../shared/index.js';
 import type { SlotReadiness } from './readiness.js';
-import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
-import type { AskedWorker } from './view-pages.js';
 import type { StartEnding, StartQueue } from './start-queue.js';
 import type { workerBounds } from './worker-bounds.js';
+
+// The states of one slot, and the only function that defines their transitions.
+//
+//   state     | fork      listening  exit     drain     drained  stop
+//   ----------+----------------------------------------------------------
+//   waiting   | starting  .          .        stopped   .        stopped
+//   starting  | .         listening  waiting  stopping  .        stopping
+//   listening | .         .          waiting  draining  .        stopping
+//   draining  | .         .          stopped  .         drained  stopping
+//   drained   | .         .          stopped  .         .        stopping
+//   stopping  | .         .          stopped  .         .        .
+//   stopped   | .         .          .        .         .        .
+//
+// A dot: the event is too early or too late, and changes nothing. `waiting` has no process but will get one; `stopped` has none and
+// never will. A worker that has not listened yet has nothing in flight, so `drain` stops it.
+
+export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
+
+/** `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from either. */
+export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
+
+const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {
+  waiting: { fork: 'starting', drain: 'stopped', stop: 'stopped' },
+  starting: { listening: 'listening', exit: 'waiting', drain: 'stopping', stop: 'stopping' },
+  listening: { exit: 'waiting', drain: 'draining', stop: 'stopping' },
+  draining: { exit: 'stopped', drained: 'drained', stop: 'stopping' },
+  drained: { exit: 'stopped', stop: 'stopping' },
+  stopping: { exit: 'stopped' },
+  stopped: {},
+};
+
+/** The state after `event`; `undefined` when the event changes nothing in this state. */
+export function slotStateAfter(state: SlotState, event: SlotEvent): SlotState | undefined {
+  return transitions[state][event];
+}
+
+// Starts processes that end with their parent, whatever they are doing: a hung or stopped process does not notice that its channel
+// has closed, and would keep its port from the next gateway. On Linux a process can ask the kernel for this before its program
+// begins; Node.js has no API for it, but setpriv(1) of util-linux does.
+
+/**
+ * Time to find out whether `setpriv` can make workers end with their primary. After that, workers are started without it, and one that hangs
+ * may outlive the primary.
+ */
+const LAUNCHER_TRY_MS_MAX = 2_000;
+
+const SETPRIV = '/usr/bin/setpriv';
+const SETPRIV_WORDS = ['--pdeathsig', 'KILL', '--'];
+
+/**
+ * The words to put before a command, so that its process gets SIGKILL when the thread that started it ends. The process id stays.
+ * @returns nothing where that is unavailable: there, a process ends when it sees its channel close.
+ */
+export function endWithParent(): readonly string[] {
+  if (process.platform !== 'linux' || !existsSync(SETPRIV)) return [];
+  // Another implementation of setpriv may not know the option.
+  const { status } = spawnSync(SETPRIV, [...SETPRIV_WORDS, SETPRIV, '--version'], {
+    stdio: 'ignore',
+    timeout: LAUNCHER_TRY_MS_MAX,
+  });
+  return status === 0 ? [SETPRIV, ...SETPRIV_WORDS] : [];
+}
 
 /** `workerBounds`, and how long a question to workers may take. */
 export type FleetBounds = Readonly<Record<keyof typeof workerBounds | 'peerAnswerMsMax', number>>;
@@ -17,11 +78,20 @@ export interface WorkerPlan {
   /** Rejects, with a message for an operator, when workers should not open the store. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** The words before Node.js in a worker's command. */
+  /** The words before Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
   readonly bounds: FleetBounds;
+}
+
+/** A slot, and the process in it that can be asked. */
+export interface AskedWorker {
+  readonly slot: number;
+  readonly state: SlotState;
+  /** `undefined` when no process can answer. */
+  readonly worker: ChildProcess | undefined;
+  readonly storeObstacle: string;
 }
 
 interface SlotObserver {

@@ -5,22 +5,13 @@ import type { ViewQuestion, ToWorker } from '../process/index.js';
 import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import { WorkerPolls } from './worker-polls.js';
-import type { SlotState } from './slot-state.js';
+import type { AskedWorker } from './slot.js';
 
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
 // hangs is shown as silent, so that the answers of the others still appear.
 
 /** Time for workers to answer an operator's query. After that, a worker that has not answered is reported as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
-
-/** A slot, and the process in it that can be asked. */
-export interface AskedWorker {
-  readonly slot: number;
-  readonly state: SlotState;
-  /** `undefined` when no process can answer. */
-  readonly worker: ChildProcess | undefined;
-  readonly storeObstacle: string;
-}
 
 export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
   readonly pid: number | undefined;

@@ -15,9 +15,7 @@ export {
 export { lowerLogLevel, trySetLogLevel } from './log-level.js';
 export { openStream } from './open-stream.js';
 export { cancelRequest, tellPeersAnswered } from './peer-messages.js';
-export { LEASE_SHARE_OF_FREE, tryAdmit } from './request-room.js';
 export type { PassOn, SessionMeans } from './session-plan.js';
-export { Session } from './session.js';
+export { LEASE_SHARE_OF_FREE, Session } from './session.js';
 export { Sessions } from './sessions.js';
-export { onSubscribing } from './subscribing.js';
 export { UnsolicitedMessages } from './unsolicited-messages.js';

@@ -2,7 +2,7 @@
 // (session/directory/session-record.ts) can be lost without harm.
 import { ANY_TASK_CAPABILITY, LIST_CHANGES, canResume } from '../mcp/index.js';
 import { type Account, type Deadline } from '../fair/index.js';
-import { limits, KIB, type Refusal } from '../shared/index.js';
+import { limits, KIB, refusals, type Refusal, rpcErrors } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import { Subscriptions, allowListHashes, allowListHash } from './subscriptions.js';
@@ -17,8 +17,8 @@ import {
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
 import { SessionUpstreams } from './session-upstreams.js';
-import { OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
-import { type ExchangeRequest, metadataFor } from '../exchange/index.js';
+import { type IdSpan, OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
+import { answerError, type Exchange, type ExchangeRequest, metadataFor, refuse } from '../exchange/index.js';
 import { needsLogLevel, sendLogLevel } from './own-requests.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
@@ -28,6 +28,13 @@ import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
+
+/**
+ * Requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
+ * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond that, 429
+ * `lease-requests-full`, `subject-leases-full`.
+ */
+export const LEASE_SHARE_OF_FREE = 3;
 
 export class Session {
   readonly identity: SessionIdentity;
@@ -150,8 +157,32 @@ export class Session {
     return this.#subscriptions;
   }
 
+  /**
+   * A backend is asked for a `resources/subscribe` or `resources/unsubscribe`; does nothing for other methods.
+   * @returns a callback for the outcome, which may be called more than once; `full` when there is no room for another subscription.
+   */
+  onSubscribing(
+    method: string,
+    upstream: UpstreamSession,
+    uri: string | undefined,
+    metadata: RequestMetadata,
+  ): ((isDone: boolean) => void) | 'full' | undefined {
+    const { backend } = upstream;
+    const { name } = backend;
+    if (uri === undefined) return undefined;
+    if (method === 'resources/unsubscribe') return (isDone) => isDone && this.subscriptions.delete(name, uri);
+    if (method !== 'resources/subscribe') return undefined;
+    const giveBack = this.subscriptions.tryReserve(name, uri);
+    if (giveBack === undefined) return 'full';
+    return (isDone) => {
+      giveBack();
+      // While it was asked, the backend may have moved, or its allow-list may have changed.
+      if (isDone && this.upstreams.used(name) === upstream) this.#onSubscribed(upstream, backend, uri, metadata);
+    };
+  }
+
   /** The backend has accepted a subscription. @param before the backend as configured when it was asked. */
-  onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
+  #onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
     this.subscriptions.add(before.name, uri);
     this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
     this.#unsolicited?.onSubscribed(upstream, metadata);
@@ -342,6 +373,24 @@ export class Session {
   /** Ends the client's stream and those of the backends. @param isForGood false if the client may open its stream again. */
   endStream(isForGood = true): void {
     this.#unsolicited?.end(isForGood);
+  }
+
+  /** Whether another request may be in flight; if not, it has been refused. Hot path. */
+  tryAdmit(exchange: Exchange, id: IdSpan): boolean {
+    const isLease = this.identity.era === 'modern';
+    if (this.inFlight.isFull && !isLease) {
+      answerError(exchange, id, rpcErrors.sessionRequestsFull);
+      return false;
+    }
+    const refusal =
+      this.account.refusalOfRequest() ?? (isLease && this.#isLeaseFull ? refusals.leaseRequestsFull : undefined);
+    if (refusal !== undefined) refuse(exchange, refusal);
+    return refusal === undefined;
+  }
+
+  /** A lease may hold only a multiple of its subject's free room, so that a busy lease always leaves room for the others. */
+  get #isLeaseFull(): boolean {
+    return this.inFlight.isFull || this.inFlight.count >= LEASE_SHARE_OF_FREE * this.account.requests.room;
   }
 
   finish(work: RequestInFlight): void {

@@ -16,7 +16,6 @@ export type {
   UpstreamTarget,
   UserConfigRead,
 } from './compiled-config.js';
-export { CONFIG_INLINE_BYTES_MAX } from './config-compiler.js';
 export {
   EMPTY_CONFIG,
   type EditableConfig,
@@ -65,4 +64,5 @@ export {
   isOlderConfig,
   nextConfigNumber,
   numberConfig,
+  CONFIG_INLINE_BYTES_MAX,
 } from './user-configs.js';

@@ -6,8 +6,7 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import * as compositions from '../../src/cli/compositions.js';
 import { CliFault, printResult, type CommandResult } from '../../src/cli/command-result.js';
-import { ControlPlaneConnection, pathOf } from '../../src/cli/control-plane-connection.js';
-import { whoami, type CommandContext } from '../../src/cli/run-cli.js';
+import { ControlPlaneConnection, pathOf, whoami, type CommandContext } from '../../src/cli/control-plane-connection.js';
 import * as servers from '../../src/cli/servers.js';
 
 interface Asked {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import t from 'tap';
-import { endWithParent } from '../../src/primary/end-with-parent.js';
+import { endWithParent } from '../../src/primary/slot.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { until } from '../support/until.js';
 

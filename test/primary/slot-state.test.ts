@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { slotStateAfter, type SlotEvent, type SlotState } from '../../src/primary/slot-state.js';
+import { slotStateAfter, type SlotEvent, type SlotState } from '../../src/primary/slot.js';
 
-// The table drawn in the source's header is the expectation, so the drawing cannot go stale.
-const source = readFileSync(new URL('../../../src/primary/slot-state.ts', import.meta.url), 'utf8');
+// The table drawn in the source is the expectation, so the drawing cannot go stale.
+const source = readFileSync(new URL('../../../src/primary/slot.ts', import.meta.url), 'utf8');
 const rows = source
   .split('\n')
   .filter((line) => line.startsWith('//') && line.includes('|'))

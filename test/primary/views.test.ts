@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
 import type { ToWorker, ViewQuestion } from '../../src/process/messages.js';
-import { viewChanges, viewPages, Views, type AskedWorker, type WorkerAnswer } from '../../src/primary/view-pages.js';
+import type { AskedWorker } from '../../src/primary/slot.js';
+import { viewChanges, viewPages, Views, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { limits } from '../../src/shared/limits.js';
 
 function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {

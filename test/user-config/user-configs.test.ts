@@ -1,11 +1,10 @@
 import t from 'tap';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
-import { CONFIG_INLINE_BYTES_MAX } from '../../src/user-config/config-compiler.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
-import { hostReader, UserConfigs } from '../../src/user-config/user-configs.js';
+import { hostReader, UserConfigs, CONFIG_INLINE_BYTES_MAX } from '../../src/user-config/user-configs.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { configsOf, ScriptedStore } from './scripted-store.js';
 

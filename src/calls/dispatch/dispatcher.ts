@@ -32,8 +32,6 @@ import {
   backendOfMethod,
   backendsWithUnknownMethods,
   trySetLogLevel,
-  onSubscribing,
-  tryAdmit,
   type Session,
   cancelRequest,
   tellPeersAnswered,
@@ -214,7 +212,7 @@ export class Dispatcher {
     } else if (isRefused || isSearched || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
-    } else if (tryAdmit(session, exchange, id)) {
+    } else if (session.tryAdmit(exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's config may have changed by now.
@@ -226,7 +224,7 @@ export class Dispatcher {
   #setLogLevel({ virtualHost, session, exchange, message }: ServedRequest): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
-    if (!tryAdmit(session, exchange, id)) return;
+    if (!session.tryAdmit(exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
     if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
@@ -249,7 +247,7 @@ export class Dispatcher {
       return;
     }
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
-    if (!tryAdmit(session, exchange, id)) return;
+    if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
     readAndMergeLists(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
@@ -307,7 +305,7 @@ export class Dispatcher {
     const question = readToolQuery(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, rules);
     if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
-    if (!tryAdmit(session, exchange, id)) return;
+    if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
     const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
@@ -320,10 +318,10 @@ export class Dispatcher {
     const { method } = message;
     const id = idSpanOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
-    if (!tryAdmit(session, exchange, id)) return;
+    if (!session.tryAdmit(exchange, id)) return;
     const upstream = session.upstreams.of(backend);
     const metadata = metadataFor(backend, exchange.request);
-    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
+    const onSettled = gate && session.onSubscribing(method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
     const request = new RelayedRequest({
       context: this.#context,

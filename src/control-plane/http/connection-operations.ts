@@ -6,8 +6,7 @@ import { refuseUnowned } from '../common/principal.js';
 import type { Connect, Revocation } from '../connect/connect.js';
 import type { ServerRecord } from '../records/server-record.js';
 import { roleRefusal } from './control-plane-admission.js';
-import { operationsOf } from './operation.js';
-import { jsonAnswer, jsonListAnswer, pageAnswer, parameterOf } from './operation-parts.js';
+import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, parameterOf } from './operation.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 

@@ -7,8 +7,15 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
 import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../user-config/index.js';
-import { parameterOf } from './operation-parts.js';
-import { pathParameters, roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
+import {
+  pathParameters,
+  roleOf,
+  routePath,
+  type Handle,
+  type Operation,
+  type OperationParts,
+  parameterOf,
+} from './operation.js';
 import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { shapes } from './schemas.js';

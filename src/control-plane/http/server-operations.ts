@@ -2,8 +2,9 @@
 import type { ServerInput, ServerRecord, ListName } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
 import { serverETag } from '../registry/server-state.js';
-import { operationsOf, type Operation } from './operation.js';
 import {
+  operationsOf,
+  type Operation,
   unpublishedChange,
   itemsOf,
   jsonAnswer,
@@ -11,7 +12,7 @@ import {
   pageHeaders,
   pageQuery,
   parameterOf,
-} from './operation-parts.js';
+} from './operation.js';
 import { thingOperations } from './thing-operations.js';
 import type { SchemaName } from './schemas.js';
 

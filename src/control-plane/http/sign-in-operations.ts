@@ -5,8 +5,7 @@ import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cookieIn, setCookie } from './browser-parts.js';
-import { operationsOf } from './operation.js';
-import { jsonAnswer } from './operation-parts.js';
+import { operationsOf, jsonAnswer } from './operation.js';
 
 const COOKIE = 'switchyard-sign-in';
 const KEPT = /^[\w-]{1,2048}$/;

@@ -3,8 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
 import { MERGE_PATCH, patched } from './merge-patch.js';
-import { type AnswerDescription, type Operation, type OperationParts, operationsOf } from './operation.js';
 import {
+  type AnswerDescription,
+  type Operation,
+  type OperationParts,
+  operationsOf,
   unpublishedChange,
   jsonAnswer,
   locationHeader,
@@ -15,7 +18,7 @@ import {
   jsonListAnswer,
   pageHeaders,
   pageQuery,
-} from './operation-parts.js';
+} from './operation.js';
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 

@@ -8,8 +8,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
 import type { AdminListener } from '../dataplane/admin-listener.js';
-import { operationsOf } from './operation.js';
-import { itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation-parts.js';
+import { operationsOf, itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation.js';
 
 const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { nextLink } from '../../../src/control-plane/http/operation-parts.js';
+import { nextLink } from '../../../src/control-plane/http/operation.js';
 import { rowsOf } from '../mirror/rows.js';
 
 const rows = rowsOf(['Alpha', 'beta', 'Gamma', 'delta 2']);

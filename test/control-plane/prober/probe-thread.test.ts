@@ -1,12 +1,11 @@
 import t, { type Test } from 'tap';
 import { ProbeThread } from '../../../src/control-plane/prober/probe-thread.js';
-import { Prober, type Probe } from '../../../src/control-plane/prober/prober.js';
+import { Prober, type Probe, PROBE_VALUES_MAX } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { dearestTurnMs } from '../../support/turn-cost.js';
-import { PROBE_VALUES_MAX } from '../../../src/control-plane/prober/bounded-http.js';
 
 const AMPLE_MS = 60_000;
 
