@@ -18,7 +18,7 @@ export {
   readClientOffers,
 } from './capabilities.js';
 export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
-export { type InputRequest, type InputRequired, readInputRequired } from './input-required.js';
+export { type InputRequest, type InputRequired, readInputRequired, readResultType } from './input-required.js';
 export {
   type BackendMessage,
   type ClientBatch,
@@ -29,11 +29,10 @@ export {
   readBackendMessage,
   readClientMessage,
   readLargeClientMessage,
+  readLargeBackendMessage,
 } from './json-rpc.js';
-export { readLargeBackendMessage } from './large-backend-message.js';
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
 export { type ListAnswer, type ListEra, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
-export { type RefusedSubscriptions, readUnhonoured } from './listen-acknowledgement.js';
 export { isMcpMethod } from './method-name.js';
 export {
   CLIENT_CAPABILITIES_KEY,
@@ -59,6 +58,5 @@ export {
   versionRefusalOf,
   severityOf,
 } from './protocol-versions.js';
-export { readResultType } from './result-type.js';
 export { NO_SPANS, NUMBERS_PER_PLACE, type PlaceSpans, uriPlace, uris, taskIds, taskPlace } from './uri-places.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';

@@ -19,7 +19,7 @@ import {
 } from '../bytes/index.js';
 import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
+import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK, taskIds } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
@@ -100,7 +100,7 @@ export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'no
 /** The deepest values read are members of `params._meta`. */
 const CLIENT_DEPTH = 3;
 /** The deepest values read of a backend's message are members of `params`. */
-export const BACKEND_MESSAGE_DEPTH = 2;
+const BACKEND_MESSAGE_DEPTH = 2;
 
 /** Bytes in which a response's `result` begins: backends write at most `jsonrpc` and `id` before it. */
 const BEGINNING_BYTES = 256;
@@ -218,8 +218,65 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   return readBackendMessage(bytes);
 }
 
+/**
+ * Like `readBackendMessage`, in slices, between which the event loop serves others. A message that may contain resource URIs or task ids is
+ * read a second time, to find these. Cold path except for large messages.
+ * @param subject the subject to whose session the message belongs.
+ * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
+ * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
+ */
+export function readLargeBackendMessage(
+  subject: string,
+  bytes: Buffer,
+  done: (message: BackendMessage | undefined) => void,
+  hasTasks = false,
+  isLater = false,
+): Scan {
+  const searched = hasTasks ? [uriPlaces, taskIds] : [uriPlaces];
+  const seen = new Set<typeof uriPlaces>();
+  const onSlice = (from: number, to: number): void => {
+    for (const places of searched)
+      if (!seen.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to))) seen.add(places);
+  };
+  let second: Scan | undefined;
+  const first = readings[isLater ? 'read' : 'readNow'](
+    subject,
+    bytes,
+    BACKEND_MESSAGE_DEPTH,
+    (tape) => {
+      const message = tape && backendMessageIn(tape, bytes);
+      if (message?.kind !== 'response') seen.delete(uriPlaces);
+      if (message === undefined || seen.size === 0) {
+        // Set explicitly, or the whole message would be searched for them again at once.
+        done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
+        return;
+      }
+      const found = [...seen];
+      const filter = filterOf(
+        bytes,
+        found.flatMap(({ containers }) => containers),
+      );
+      const depth = Math.max(...found.map((places) => places.depth));
+      second = readings.read(
+        subject,
+        bytes,
+        depth,
+        (uriTape) => {
+          const spansOf = (places: typeof uriPlaces) =>
+            uriTape && seen.has(places) ? places.in(uriTape, bytes) : NO_SPANS;
+          // The text is known to be JSON, so the second reading fails only because of too many values.
+          done(uriTape && { ...message, uris: spansOf(uriPlaces), taskIds: spansOf(taskIds) });
+        },
+        { filter },
+      );
+    },
+    { onSlice },
+  );
+  return { cancel: () => (second ?? first).cancel() };
+}
+
 /** The message on the tape of a scanned text; `undefined` for anything but a JSON-RPC message. */
-export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
+function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
   if (!readTopLevel(tape, bytes)) return undefined;
   const { method, error } = topLevel;
   const isAnswer = method === MEMBER_ABSENT;

@@ -1,6 +1,15 @@
 export { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
 export { curatedArguments } from './curated-call.js';
-export { type ListChange, type ListenFilter, filterJson, listChanges, readListenFilter } from './listen-filter.js';
+export {
+  type ListChange,
+  type ListenFilter,
+  filterJson,
+  listChanges,
+  readListenFilter,
+  SUBSCRIPTION_ID_KEY,
+  taggedNotification,
+  untaggedNotification,
+} from './listening.js';
 export {
   type KeyText,
   MirroredPaths,
@@ -15,7 +24,6 @@ export {
 } from './mirrored-params.js';
 export { modernMessage, withEditsFor } from './modern-message.js';
 export { callersParts } from './rewriting.js';
-export { SUBSCRIPTION_ID_KEY, taggedNotification, untaggedNotification } from './tagged-notification.js';
 export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
 export { tracedMessage } from './trace-passing.js';
 export {

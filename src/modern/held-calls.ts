@@ -8,7 +8,6 @@ import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/i
 import { argumentsIn } from '../messages/index.js';
 import type { PassOn } from '../session/index.js';
 import { HeldCall, type HeldCallMeans } from './held-call.js';
-import { modernError } from './modern-errors.js';
 import {
   argumentsHash,
   headersHash,
@@ -18,7 +17,7 @@ import {
   type HeldCallAddress,
   type StateOrigin,
 } from './request-state.js';
-import { hasOpenedUrls } from './modern-results.js';
+import { hasOpenedUrls, modernError } from './modern-results.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;

@@ -12,7 +12,7 @@ import type { SessionStream } from '../streams/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { Leases } from './leases.js';
 import { Listening } from './listening.js';
-import { httpStatusOf } from './modern-errors.js';
+import { httpStatusOf } from './modern-results.js';
 
 // Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
 // call may become a task; the client asks for the task's state, answers its questions, and cancels it.

@@ -41,7 +41,6 @@ import { legacyMessage } from './legacy-message.js';
 import type { HeldCall, CurrentCaller } from './held-call.js';
 import { stateOriginOf, type HeldCalls } from './held-calls.js';
 import type { StateOrigin } from './request-state.js';
-import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
   isTaskHandle,
@@ -51,6 +50,9 @@ import {
   readUrlElicitations,
   RESULT_META,
   RESULT_TYPE,
+  httpStatusOf,
+  modernError,
+  statusOfBackends,
 } from './modern-results.js';
 
 // Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot

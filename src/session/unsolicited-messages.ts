@@ -1,19 +1,9 @@
 // The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
 // for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
 // client has a session stream: only requests that backends send during a call are heard, and list changes if clients listen. Cold path.
+import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage } from '../mcp/index.js';
 import {
-  capability,
-  LIST_CHANGES,
-  readBackendMessage,
-  type BackendMessage,
   type RefusedSubscriptions,
-} from '../mcp/index.js';
-import type { Deadline, DeadlineWheel } from '../fair/index.js';
-import { clientsNotification } from './backend-notifications.js';
-import { type AskingStream, visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
-import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
-import { probeSession } from './own-requests.js';
-import {
   type SessionShare,
   BackendStream,
   type BackendStreamPlan,
@@ -22,6 +12,11 @@ import {
   type UpstreamContext,
   type UpstreamSession,
 } from '../upstream/index.js';
+import type { Deadline, DeadlineWheel } from '../fair/index.js';
+import { clientsNotification } from './backend-notifications.js';
+import { type AskingStream, visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
+import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
+import { probeSession } from './own-requests.js';
 import type { Session } from './session.js';
 import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '../http-client/index.js';
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';

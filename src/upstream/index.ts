@@ -13,7 +13,7 @@ export {
 } from './session/client-introduction.js';
 export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
 export { Discovery } from './session/modern-handshake.js';
-export { ModernListening, type ModernListeningPlan } from './session/modern-listening.js';
+export { ModernListening, type ModernListeningPlan, type RefusedSubscriptions } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { SessionShare, UpstreamSessionRecord } from './session/known-mirrors.js';
 export { type UpstreamOwner, UpstreamSession } from './session/upstream-session.js';

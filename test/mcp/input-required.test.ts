@@ -1,6 +1,7 @@
-// What a backend of MCP 2026-07-28 asks for before it continues a request: all bytes that go to the client and back are kept.
+// What a backend of MCP 2026-07-28 asks for before it continues a request: all bytes that go to the client and back are kept. And whether
+// its result is complete, asks for input, or is of a type that nobody knows.
 import t from 'tap';
-import { readInputRequired } from '../../src/mcp/input-required.js';
+import { readInputRequired, readResultType } from '../../src/mcp/input-required.js';
 import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/method-name.js';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
@@ -89,4 +90,40 @@ t.test('a large result is read as well', async (t) => {
   const padding = 'x'.repeat(2 * limits.readAtOnceBytesMax);
   t.same(await read(`{"padding":"${padding}","requestState":"s"}`), { requests: [], requestState: '"s"' });
   t.equal(await read(`{"padding":"${padding}"`), 'not asked');
+});
+
+async function readType(result: string): Promise<string> {
+  let told = '';
+  readResultType('ada', Buffer.from(result), (type) => void (told = type));
+  await until(() => told !== '', 'the reading');
+  return told;
+}
+
+t.test('the type of a result is a member of the result itself, however it is written', async (t) => {
+  const many = '{"resultType":"complete"},'.repeat(100);
+  const padding = `"x":"${'x'.repeat(2 * limits.readAtOnceBytesMax)}"`;
+  for (const [result, type] of [
+    ['{}', 'complete'],
+    ['{"content":[]}', 'complete'],
+    ['{"resultType":"complete"}', 'complete'],
+    ['{"resultType": "complete"}', 'complete'],
+    ['{"resultType"  :\n"complete"}', 'complete'],
+    ['{"resultType":"c\\u006fmplete"}', 'complete'],
+    ['{"resultType":"input_required"}', 'input_required'],
+    ['{"x":{"resultType":"complete"},"resultType":"input_required"}', 'input_required'],
+    ['{"x":{"resultType":"input_required"}}', 'complete'],
+    ['{"content":[{"text":"\\"resultType\\":\\"input_required\\""}]}', 'complete'],
+    ['{"resultType":"completed"}', 'other'],
+    ['{"resultType":"task"}', 'other'],
+    ['{"resultType":7}', 'other'],
+    ['{"resultType":null}', 'other'],
+    ['{"resultType":"input_required","resultType":"complete"}', 'other'],
+    ['["resultType"]', 'other'],
+    [`{"x":[${many}0],"resultType":"input_required"}`, 'input_required'],
+    [`{"x":[${many}0],"resultType":"complete"}`, 'complete'],
+    [`{${padding},"resultType":"input_required"}`, 'input_required'],
+    [`{${padding},"y":{"resultType":"task"}}`, 'complete'],
+    [`{${padding},"resultType":"task"}`, 'other'],
+  ] as const)
+    t.equal(await readType(result), type, result.length < 100 ? result : `${result.slice(0, 20)}…${result.slice(-40)}`);
 });

@@ -1,11 +1,15 @@
 // URIs of resources in answers: rewritten to the caller's form at the places that MCP names, with every other byte as it came.
 // Random messages are in `rewriting-fuzz.test.ts`.
 import t from 'tap';
-import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
-import { readLargeBackendMessage } from '../../src/mcp/large-backend-message.js';
+import {
+  readBackendAnswer,
+  readBackendMessage,
+  type BackendMessage,
+  readLargeBackendMessage,
+} from '../../src/mcp/json-rpc.js';
 import { uriPlace, URI_NODES_MAX } from '../../src/mcp/uri-places.js';
 import { callersParts } from '../../src/messages/rewriting.js';
-import { taggedNotification, untaggedNotification } from '../../src/messages/tagged-notification.js';
+import { taggedNotification, untaggedNotification } from '../../src/messages/listening.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 

@@ -3,6 +3,9 @@
 import t from 'tap';
 import { backendFor } from '../support/deployment.js';
 import { eraOfMessage, newSessionOrRequest } from '../../src/exchange/transport.js';
+import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
+import { headerText } from '../../src/messages/mirrored-params.js';
+import { mirrorFault } from '../../src/modern/modern-handler.js';
 import { NO_MIRROR } from '../../src/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
 import { modernBackendFor, RefusedWith } from '../support/modern-backend.js';
@@ -14,6 +17,15 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 const CLAIM = 'io.modelcontextprotocol/protocolVersion';
 const OWN_META = { 'io.modelcontextprotocol/serverInfo': { name: 'switchyard' } };
+
+const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString('base64')}?=`;
+
+/** @param name of the tool, as JSON. @param header what the caller says in `mcp-name`. */
+function faultOf(name: string, header: string): string | undefined {
+  const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${name}}}`);
+  const mirror = { protocolVersion: VERSION, method: 'tools/call', name: header, params: [] };
+  return mirrorFault(body, readClientMessage(body) as ClientMessage, mirror);
+}
 
 t.test('envelope and mirror of a request are checked in order, before any backend is asked', async (t) => {
   const backend = await backendFor(t);
@@ -96,7 +108,6 @@ t.test('when headers and body disagree, in whatever pair, nothing is carried out
   for (const name of ['m-echo', 'l-echo']) t.equal((await answerOf(call(name))).error, undefined);
   const asked = (): number => modern.raw.requests.length + legacy.raw.requests.length;
   const before = asked();
-  const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString('base64')}?=`;
   const methods = { 'tools/call': 'echo', 'prompts/get': 'p', 'resources/read': 'x://y' };
   for (const [method, bare] of Object.entries(methods)) {
     for (const backend of ['m', 'l']) {
@@ -393,4 +404,43 @@ t.test('a request of an era that is not served is refused', async (t) => {
     const exchange = caller.request({ method, sessionId: 'x' });
     t.match([exchange.answer?.status, exchange.answer?.headers], [405, ['allow', 'POST, OPTIONS']]);
   }
+});
+
+t.test('a name is the same however the body and the header spell it', async (t) => {
+  for (const [name, header] of [
+    ['"abc"', 'abc'],
+    ['"\\u0061\\u0062\\u0063"', 'abc'],
+    ['"\\u00fc"', base64('ü')],
+    ['"ab"', base64('ab')],
+  ] as const)
+    t.equal(faultOf(name, header), undefined, name);
+});
+
+t.test('another name is another, whatever its length', async (t) => {
+  for (const name of [
+    '"abd"',
+    '"ABC"',
+    '"ab"',
+    '"abcd"',
+    '"abc "',
+    '""',
+    `"abc${'x'.repeat(100)}"`,
+    `"${'\\u0061'.repeat(4)}"`,
+  ])
+    t.equal(faultOf(name, 'abc'), 'mcp-name differs from the body', name);
+});
+
+t.test('a value marked as base64 is read as that alone, in one spelling', async (t) => {
+  t.equal(headerText('=?base64?YWI=?='), 'ab');
+  t.equal(headerText('=?base64??='), '');
+  for (const value of [
+    '=?base64?YWI?=',
+    '=?base64?YWJ=?=',
+    '=?base64?Y WI=?=',
+    '=?base64?/w==?=',
+    '=?base64?YQ==YQ==?=',
+  ])
+    t.equal(headerText(value), undefined, value);
+  for (const value of ['YWI=', '=?base64?YWI=', 'YWI=?=', '=?BASE64?YWI=?=', ''])
+    t.equal(headerText(value), value, 'not marked');
 });

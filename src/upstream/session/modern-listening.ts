@@ -4,12 +4,45 @@
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
-import { type BackendMessage, readUnhonoured, type RefusedSubscriptions } from '../../mcp/index.js';
+import type { BackendMessage } from '../../mcp/index.js';
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
-import { limits } from '../../shared/index.js';
+import { isObject, limits } from '../../shared/index.js';
 import { BackendStream } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import type { SessionShare } from './known-mirrors.js';
+
+/** What of a `subscriptions/listen` a backend does not honour, according to its acknowledgement (M25). */
+export interface RefusedSubscriptions {
+  /** Members of the filter, such as `toolsListChanged`. */
+  readonly members: ReadonlySet<string>;
+  /** The backend's own URIs. */
+  readonly uris: ReadonlySet<string>;
+}
+
+/**
+ * @param asked the filter that the backend was sent, as JSON.
+ * @returns `undefined` when it honours all of it, does not say, or says too much to be read at once.
+ */
+export function readUnhonoured(
+  asked: string,
+  bytes: Buffer,
+  { paramsStart, paramsEnd }: BackendMessage,
+): RefusedSubscriptions | undefined {
+  const bytesMax = limits.readAtOnceBytesMax;
+  if (paramsStart === -1 || paramsEnd - paramsStart > bytesMax || asked.length > bytesMax) return undefined;
+  const params: unknown = JSON.parse(bytes.toString('utf8', paramsStart, paramsEnd));
+  const honoured = isObject(params) ? params['notifications'] : undefined;
+  if (!isObject(honoured)) return undefined;
+  const wanted = JSON.parse(asked) as Readonly<Record<string, unknown>>;
+  const taken = new Set(urisOf(honoured));
+  const members = Object.keys(wanted).filter((member) => wanted[member] === true && honoured[member] !== true);
+  const uris = urisOf(wanted).filter((uri) => !taken.has(uri));
+  return members.length === 0 && uris.length === 0 ? undefined : { members: new Set(members), uris: new Set(uris) };
+}
+
+function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown>>): string[] {
+  return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : [];
+}
 
 export interface ModernListeningPlan {
   readonly deadlines: DeadlineWheel;

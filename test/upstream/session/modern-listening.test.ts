@@ -1,8 +1,8 @@
 // What a backend of MCP 2026-07-28 does not honour of what it was asked to tell.
 import t from 'tap';
-import { readBackendMessage } from '../../src/mcp/json-rpc.js';
-import { readUnhonoured } from '../../src/mcp/listen-acknowledgement.js';
-import { limits } from '../../src/shared/limits.js';
+import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
+import { readUnhonoured } from '../../../src/upstream/session/modern-listening.js';
+import { limits } from '../../../src/shared/limits.js';
 
 const URIS = ['a:1', 'a:2', 'a:3'];
 const ASKED = { toolsListChanged: true, promptsListChanged: true, x: false, resourceSubscriptions: URIS };
