@@ -137,7 +137,7 @@ export function openUpstreams(
 interface MergedGreeting {
   /** Bits of `capability`. */
   readonly capabilities: number;
-  /** As JSON; `''` for none. */
+  /** The extensions as JSON; `''` for none. */
   readonly extensions: string;
   /** JSON, with a comma before it; `''` for none. */
   readonly instructionsMember: string;

@@ -12,7 +12,7 @@ import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../stream
 export function openStream(session: Session, exchange: Exchange): void {
   const id = parseEventId(exchange.request.lastEventId);
   const outcome = id === undefined ? 'other' : resumeStream(session, exchange, id);
-  // If an event stream brought no further event, clients would reconnect for ever; a 204 stops them.
+  // Clients would reconnect endlessly if the event stream brought no further event; a 204 stops them.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
   // Events of a session stream that another process had are not kept here: the client receives what is sent from now on.

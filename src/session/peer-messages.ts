@@ -71,7 +71,7 @@ export function onPeerMessage(session: Session, bytes: Buffer): void {
   const peerMessage = JSON.parse(bytes.toString()) as PeerMessage;
   if (peerMessage.kind === 'stream-opened') return session.endStream(false);
   if (peerMessage.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(peerMessage.key);
-  // A worker that was replaced hears of cancellations from its successor. Unknown kinds come from later versions.
+  // A worker that was replaced gets cancellations from its successor. Unknown kinds come from later versions.
   if (peerMessage.kind === 'cancelled' && !session.isRetired) cancel(session, peerMessage);
 }
 

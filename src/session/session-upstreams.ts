@@ -38,7 +38,7 @@ export function endUpstreamSession(
  * backend declares. Cold path: the lists themselves are not compared.
  */
 class ListNews {
-  /** By backend: the kinds of lists that the client has without it, as bits of `LIST_CHANGES`. Made for the first one. */
+  /** By backend: the kinds of lists that the client has without the backend's items, as bits of `LIST_CHANGES`. */
   #missing: Map<string, number> | undefined;
   /** Changes not yet reported, because the client has had no open stream: bits of `LIST_CHANGES`. */
   #unreported = 0;
@@ -269,7 +269,7 @@ export class SessionUpstreams {
       const upstream = this.of(backend);
       const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
       if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-      // Both have opened a new session, and the other process was first to record its own: this one is ended.
+      // Both have opened a new session, and the other process was first to record its own: the session opened here is ended.
       if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
         endUpstreamSession(this.#context, subject, { origin, path }, upstream.record);
       }

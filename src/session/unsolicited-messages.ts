@@ -244,10 +244,10 @@ export class UnsolicitedMessages {
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (this.#isOver || !(this.#isLease ? this.#isHeardInLease(upstream) : this.stream.isOpenOrExpected)) return;
-    const before = this.#heard?.get(upstream);
-    // A live stream uses the credentials of the new GET from now on; one that was refused is tried again with them.
-    if (before?.stream?.isOver === false) {
-      before.metadata = metadata;
+    const known = this.#heard?.get(upstream);
+    // A live stream uses the credentials of the new GET from now on; a stream that was refused is tried again with them.
+    if (known?.stream?.isOver === false) {
+      known.metadata = metadata;
       return;
     }
     const maySpeak = this.#maySpeak(upstream);
@@ -306,7 +306,7 @@ export class UnsolicitedMessages {
       this.onOpened(upstream, metadata);
   }
 
-  /** Whether the backend may send anything unasked that the client would hear of. */
+  /** Whether the backend may send anything unasked that the client would be sent. */
   #maySpeak(upstream: UpstreamSession): boolean {
     const { acceptsRequests, madeSubscriptions } = this.#session;
     return (

@@ -19,9 +19,9 @@ import {
  * removes them later. Beyond that, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Notices (peer-messages.ts) that a worker is passing on to other processes at once. Beyond that, further ones are not passed on. */
+/** Notices (peer-messages.ts) that a worker is passing on to other processes at once. Beyond that, further notices are dropped. */
 const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
-/** Notices for sessions of one subject that a worker is passing on at once. Beyond that, further ones are not passed on. */
+/** Notices for sessions of one subject that a worker is passing on at once. Beyond that, further notices are dropped. */
 export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait for their turn. */
 export const SESSION_LOOK_UPS_MAX = 256;

@@ -43,7 +43,7 @@ export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer
   return sealBytes(keys.seal, associatedData(owner), bytes);
 }
 
-/** @returns `undefined` for a record of another owner, of another format, or one that was tampered with. */
+/** @returns `undefined` for a record of another owner or format, or a record that was tampered with. */
 export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
   return unsealBytes(keys.seal, associatedData(owner), sealed);
 }
@@ -73,7 +73,7 @@ export interface SessionRecord {
   readonly allowLists: Readonly<Record<string, string>>;
   /** Seals the ids of requests from backends without sessions; absent if there can be none, or if an earlier version wrote the record. */
   readonly askingSecret?: string | undefined;
-  /** The processes that have the session, if several machines share it: the one that ends it notifies them. Absent as above. */
+  /** The processes that have the session, if several machines share it: the process that ends it notifies the others. Absent as above. */
   readonly listeners?: readonly string[] | undefined;
 }
 
