@@ -172,7 +172,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   /**
-   * Continues on another exchange, not answered yet; the previous one is ended if it is still open.
+   * Continues on another exchange, not answered yet; the previous exchange is ended if it is still open.
    * @param position of the last event that arrived, which must have been emitted; `undefined` if the client does not resume the stream.
    * @param priming what is written first.
    */

@@ -93,7 +93,7 @@ export class KeptEvent {
   /** The data of a large event. */
   readonly parts: readonly Buffer[] | undefined;
   readonly onLost: (() => void) | undefined;
-  /** In bytes. */
+  /** The size of text and data, in bytes. */
   readonly length: number;
 
   constructor(text: string, parts: readonly Buffer[] | undefined, onLost: (() => void) | undefined) {
@@ -224,9 +224,9 @@ export abstract class ReplayBuffer extends ListNode {
 
   /** Skips events that were dropped before they were written. @returns how many. */
   protected skipDropped(): number {
-    const before = this.#next;
-    this.#next = Math.max(before, this.#first);
-    return this.#next - before;
+    const unskipped = this.#next;
+    this.#next = Math.max(unskipped, this.#first);
+    return this.#next - unskipped;
   }
 
   /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
@@ -261,16 +261,16 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   #takeCallbacks(): readonly (() => void)[] {
-    const taken: (() => void)[] = [];
+    const callbacks: (() => void)[] = [];
     for (let position = Math.max(this.#next, this.#first); position <= this.#position; position += 1) {
       const kept = this.#at(position);
       const onLost = onLostOf(kept);
       if (onLost === undefined) continue;
-      taken.push(onLost);
+      callbacks.push(onLost);
       if (position < this.#counted) this.#countedBytes -= kept.length;
       this.#kept.replace(position - this.#first, WITHDRAWN);
     }
-    return taken;
+    return callbacks;
   }
 
   #at(position: number): KeptEventBytes {

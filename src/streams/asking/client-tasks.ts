@@ -2,7 +2,7 @@
 // owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend.
 import type { SessionShare, UpstreamSession } from '../../upstream/index.js';
 
-/** Tasks that a session's client runs for backends, whose ids are kept. Beyond that, the oldest is forgotten when one is added. */
+/** Kept ids of the tasks that a session's client runs for backends. Beyond that, the oldest is forgotten when another is added. */
 export const CLIENT_TASKS_MAX = 256;
 /** What each of these tasks adds to the subject's share of session bytes, beside its id. Without room for it, the task is not kept. */
 export const CLIENT_TASK_BYTES_EACH = 192;
@@ -16,7 +16,7 @@ interface ClientTask {
 
 export class ClientTasks {
   readonly #memory: SessionShare;
-  /** By the client's task ids, oldest first. */
+  /** The kept tasks by the client's task ids, oldest first. */
   readonly #tasks = new Map<string, ClientTask>();
 
   constructor(memory: SessionShare) {

@@ -238,12 +238,12 @@ export class RequestsInFlight extends ListNode {
     for (const work of this.#chosen(() => true)) work.onRetired?.();
   }
 
-  /** For `SlowRequests`. @param turn requests that began in this turn or before are slow. */
+  /** Calls `onSlow` of slow requests. @param turn requests that began in this turn or before are slow. */
   notifySlow(turn: number): void {
     for (const work of this.#chosen((each) => each.begunInTurn <= turn)) work.onSlow?.();
   }
 
-  /** The chosen requests, for work that may end any of them: one that has ended by its turn is left out. */
+  /** The chosen requests, for work that may end any of them: a request that has ended by its turn is left out. */
   *#chosen(isChosen: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
     const chosen: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
@@ -270,9 +270,9 @@ export class RequestsInFlight extends ListNode {
   }
 
   #takeAll(): ListNode {
-    const taken = new ListNode();
-    taken.takeAll(this.#head);
-    return taken;
+    const all = new ListNode();
+    all.takeAll(this.#head);
+    return all;
   }
 
   #end(work: RequestInFlight): void {
@@ -322,7 +322,7 @@ export class SlowRequests {
   #onTurn(): void {
     this.#turn += 1;
     const turn = this.#turn - TURNS - 1;
-    // A notified session may unlink itself and others, and new ones may be added: those are notified in the next turn.
+    // A notified session may unlink itself and others, and new sessions may be added: these are notified in the next turn.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);
     for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {
