@@ -81,7 +81,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onSent(request);
   }
 
-  /** For `BackendRequests`. */
+  /** As in `AskingStream`. */
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
     const { rules } = this.plan;
@@ -164,7 +164,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   /**
    * In the legacy era, disconnecting is not a cancellation (S12): the call goes on unheard, and its answer is dropped unless a stream
-   * keeps it. But not for ever, because the call holds a connection to the backend.
+   * keeps it. It goes on for a limited time, because it holds a connection to the backend.
    */
   protected onCallerGone(): void {
     if (this.isDone) {
@@ -279,7 +279,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else answerWithStatus(exchange, joined(parts), status);
   }
 
-  /** Whether the answer is the last event of a stream: of one that is open, or of one to open so that the client can resume it. */
+  /** Whether the answer is sent as the last event of a stream, which is open already or is opened so that the client can resume it. */
   get #isEventDue(): boolean {
     if (this.#stream !== undefined) return true;
     const { session } = this.plan;

@@ -74,7 +74,7 @@ export interface EraRules {
 
 /** A request that is being served. */
 export interface ServedRequest {
-  /** By the config that the session has applied. */
+  /** The virtual host by the config that the session has applied. */
   readonly virtualHost: CompiledVirtualHost;
   /** The client's session, or its lease. */
   readonly session: Session;

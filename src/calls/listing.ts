@@ -137,7 +137,7 @@ export function readAndMergeLists(
   });
 }
 
-/** As `readAndMergeLists`, without merging: the receiver of the lists must merge their pages, or drop them. */
+/** Like `readAndMergeLists`, without merging: the receiver of the lists must merge their pages, or drop them. */
 export function readLists(
   context: UpstreamContext,
   merger: ListMerger,

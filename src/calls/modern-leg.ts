@@ -70,7 +70,7 @@ export class ModernLeg {
   #countedBytes = 0;
   /** The parameter headers that were sent. */
   #sentParams = NO_PARAMS;
-  /** Of a large call: the parameters with headers, as they were known when it was sent. */
+  /** For a large call: the parameters with headers that were known when it was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
   /** The reading of the backend's tools after it has refused the headers. */
   #refresh: ListPages | undefined;

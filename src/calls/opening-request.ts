@@ -1,5 +1,5 @@
-// A request that is answered when backends have opened or failed: `server/discover`, and one whose method the gateway does not know. A
-// backend that is not open may declare the method: one that could not be opened so far, or that another process had lost before this one
+// A request that is answered when backends have opened or failed: `server/discover`, or a request whose method the gateway does not know.
+// A backend that is not open may declare the method: it could not be opened so far, or another process had lost it before this process
 // adopted the session. Cold path.
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
@@ -11,7 +11,7 @@ import type { UnavailableBackend } from '../http-client/index.js';
 
 interface OpeningPlan {
   readonly session: Session;
-  /** By the config that the session has applied. */
+  /** The virtual host by the config that the session has applied. */
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
   readonly id: IdSpan;

@@ -251,7 +251,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
-  /** For `BackendRequests`. */
+  /** As in `AskingStream`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { rules } = this.plan;
     if (rules.hasSession) return this.tell(parts, onLost);
@@ -259,19 +259,19 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (error !== undefined) onLost(error);
   }
 
-  /** For `BackendRequests`. */
+  /** As in `AskingStream`. */
   onUnoffered(method: string, mode: string): void {
     this.plan.rules.onUnoffered(method, mode);
   }
 
-  /** For `BackendRequests`. */
+  /** As in `AskingStream`. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
     const { rules } = this.plan;
     if (rules.hasSession) this.tell(parts);
     else rules.withdraw(id);
   }
 
-  /** For `BackendRequests`: while the backend waits for the client, where a person may have to decide, its silence does not count. */
+  /** While the backend waits for the client, where a person may have to decide, its silence does not count. */
   onAsking(isAsking: boolean): void {
     this.#isAsking = isAsking;
     this.#countSilence();

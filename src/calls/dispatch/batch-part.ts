@@ -1,5 +1,5 @@
-// One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
-// the answer as whole events. The batch bounds and counts what its members send. Cold path.
+// One member of a batch, as an exchange of its own. The exchange passes its answer to the batch as one whole message, and what
+// precedes the answer as whole events. The batch bounds and counts what its members send. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
