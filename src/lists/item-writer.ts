@@ -13,7 +13,7 @@ export interface MergedItem {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
-  /** In order of their positions. */
+  /** One insertion, or several in order of their positions. */
   readonly insertions: Insertion | readonly Insertion[];
 }
 

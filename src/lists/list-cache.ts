@@ -28,7 +28,7 @@ function numberOf(thing: object): number {
 /** What identifies a kept list. */
 export interface ListIdentity {
   readonly subject: string;
-  /** As it was compiled last: another config has other objects. */
+  /** The backend as compiled last: another config has other objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
   /** What the backend gets to see of the caller (`UpstreamSession.shown`): a caller that differs in this may get another list. */

@@ -63,9 +63,9 @@ export class ListKeeper {
 
   append({ key, pieces }: AppendTask): void {
     this.#tidy();
-    const before = this.#answers.get(key);
-    if (before === undefined) this.#answers.set(key, [...pieces]);
-    else before.push(...pieces);
+    const known = this.#answers.get(key);
+    if (known === undefined) this.#answers.set(key, [...pieces]);
+    else known.push(...pieces);
   }
 
   read(task: ReadTask): ReadOutcome {
@@ -217,7 +217,7 @@ export class KnownLists {
   readonly #answers = new RecentMap<PageAnswer>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
   readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
-  /** As `readListAnswer`, for an answer in pieces; the page may be shared with others. */
+  /** Like `readListAnswer`, for an answer in pieces; the page may be shared with others. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
     const key = `${kind.name} ${era} ${length}`;
@@ -230,7 +230,7 @@ export class KnownLists {
     return answer;
   }
 
-  /** As `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
+  /** Like `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
   merge(job: MergeJob, rulesText: string): MergeResult {
     const { kind, rules, parts, unavailable, frame, searchTools } = job;
     const pages = parts.flatMap((part) => part.pages);

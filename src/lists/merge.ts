@@ -79,13 +79,13 @@ function setText(edits: Edit[], item: Buffer, name: string, text: string | undef
   // An item has a name, so another member follows the comma.
   const at = tape.start(0) + 1;
   const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
-  const before = edits.findIndex(({ start, end }) => start === at && end === at);
+  const same = edits.findIndex(({ start, end }) => start === at && end === at);
   // Two insertions in one place become one edit.
-  if (before === -1) edits.push({ start: at, end: at, putIn });
-  else edits[before] = { start: at, end: at, putIn: Buffer.concat([edits[before]!.putIn, putIn]) };
+  if (same === -1) edits.push({ start: at, end: at, putIn });
+  else edits[same] = { start: at, end: at, putIn: Buffer.concat([edits[same]!.putIn, putIn]) };
 }
 
-/** The nodes of an object's members of this name, of one kind if one is given. @param name ASCII. */
+/** The nodes of the object's members with this name (ASCII). @param kind of the values; any kind if absent. */
 function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
   const nodes: number[] = [];
   if (tape.kind(object) !== jsonKind.object) return nodes;
@@ -103,7 +103,7 @@ function isString(node: number): boolean {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Tools that a log line names as unreachable. Beyond that, further ones are not named. */
+/** Tools that a log line names as unreachable. Beyond that, further tools are not named. */
 const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
 
 /** One backend's part of the list. */
