@@ -107,7 +107,7 @@ export interface CurrentCaller {
 
 export interface HeldCallMeans {
   readonly origin: StateOrigin;
-  /** For the exchange's watcher. */
+  /** The backend's name, for logs and metrics. */
   readonly backendName: string;
   /** Hash of the backend's allow-list of resources under which the call was allowed. */
   readonly allowList: string | undefined;
@@ -144,7 +144,7 @@ export class HeldCall {
   /** The backend's answer, as a whole message, and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
-  /** For `HeldCalls`. */
+  /** Called by `HeldCalls` only. */
   constructor(calls: HeldCalls, plan: HeldCallMeans) {
     this.#calls = calls;
     this.#plan = plan;
@@ -329,7 +329,7 @@ export class HeldCall {
   }
 }
 
-/** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */
+/** A backend's request in the form of an input request; `undefined` if no modern client can be asked for it. */
 function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !INPUT_METHODS.has(message.method)) return undefined;

@@ -152,7 +152,7 @@ export function stateOriginOf(
   return { subject, virtualHostId, method, name, argsHash: argumentsHash(args), headersHash: headers };
 }
 
-/** The request's state; `undefined` if it has none, or one that is no string or longer than any of the gateway's. */
+/** The request's state; `undefined` if it has none, or if the state is not a string or is longer than any of the gateway's. */
 function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
   if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
   const { requestStateStart: start, requestStateEnd: end } = envelope;

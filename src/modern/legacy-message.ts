@@ -64,7 +64,7 @@ function memberStart(body: Buffer, valueStart: number): number {
   return body.lastIndexOf(QUOTE, keyEnd - 1);
 }
 
-/** Where the member after the one that ends at `end` begins; -1 after the last member. */
+/** Where the next member begins, after a member that ends at `end`; -1 after the last member. */
 function nextMember(body: Buffer, end: number): number {
   const at = pastBlanks(body, end);
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;

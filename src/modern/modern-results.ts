@@ -17,7 +17,7 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** @param error JSON. @returns what the user must open; `undefined` for an error of another kind, and for one that is too large. */
+/** @param error JSON. @returns what the user must open; `undefined` for an error of another kind, or if it is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };

@@ -279,7 +279,7 @@ export class ModernRules implements EraRules {
     };
   }
 
-  /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
+  /** A call that succeeds without a refused capability keeps its result; a call that fails is answered with what was missing (M15). */
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,

@@ -83,7 +83,7 @@ export class RequestStates {
   }
 
   /**
-   * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for one that has run out.
+   * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for a state that has run out.
    * Whether a state was used already is known only to the worker that holds the call.
    */
   open(origin: StateOrigin, state: string): HeldCallAddress | 'expired' | undefined {
