@@ -60,7 +60,7 @@ const ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * @param headers lower-case name, value, …
- * @returns the listed headers in the form that goes on the wire; or the name of one whose original bytes are lost.
+ * @returns the listed headers in the form that goes on the wire; or the name of a header whose original bytes are lost.
  */
 export function selectHeaders(headers: readonly string[], names: ReadonlySet<string>): readonly string[] | string {
   if (names.size === 0) return NO_HEADERS;
@@ -411,7 +411,7 @@ export class Pipeline implements EdgeHandler {
   }
 }
 
-/** In whose turn a request goes on after it has waited for a token's key or a config; `''`, one turn for all, without a valid token. */
+/** The subject in whose turn a request goes on that has waited for a key or a config; `''`, for all together, without a valid token. */
 function subjectOf(outcome: AdmissionOutcome): string {
   return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }

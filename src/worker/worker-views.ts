@@ -158,7 +158,7 @@ function clientName(clientInfo: Buffer): string {
     .slice(0, limits.quotedCharsMax);
 }
 
-/** As many items as fit, and the count of all. */
+/** As many items as fit into an answer, and the count of all. */
 function bounded(all: readonly object[]): object {
   let bytes = 0;
   const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= ADMIN_VIEW_BYTES_MAX);
