@@ -33,7 +33,7 @@ export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
   readonly #nowMs: () => number;
   readonly #periodMs: number;
-  /** For how long the primary was awake so far. */
+  /** How long the primary has been awake so far, in ms. */
   #awakeMs = 0;
   #lookedAtMs: number;
   /** When each worker last sent a heartbeat, in awake time. */
