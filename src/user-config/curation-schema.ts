@@ -41,7 +41,7 @@ export const curationMembers = {
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
 };
 
-/** For a backend that is described elsewhere: only its curation. */
+/** The schema for a backend that is described elsewhere: it has only the curation. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
 /** The curation of a backend. */

@@ -30,7 +30,7 @@ export interface CuratedItem {
 /** The curated tools, or prompts, of one backend. */
 interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
-  /** By the name that callers use. */
+  /** The items by the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
   /** Bare names, normalized with `caseFolded`, of items that are hidden or have arguments that callers do not give. */
   readonly guardedNames: ReadonlySet<string>;
