@@ -68,7 +68,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** For a token that matches no key. Resolves after the next fetch; at once when the last try is too recent, or too many wait. */
+  /** Fetches again, for a token that matches no key. Resolves after that; at once when the last try is too recent, or too many wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#means;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;

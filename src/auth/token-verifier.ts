@@ -120,7 +120,7 @@ export class TokenVerifier {
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
-  /** In seconds, in which tokens count. */
+  /** In seconds, the unit of times in tokens. */
   readonly #leeway: number;
   readonly #standing: RoleClaims | undefined;
   readonly #nowMs: () => number;
