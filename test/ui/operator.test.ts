@@ -199,11 +199,11 @@ t.test('the pages for operators', async (t) => {
 
   await t.test('the overview is live, says when it is not, and recovers without a reload', async (t) => {
     await open('/');
-    const live = page.getByRole('region', { name: 'The gateway now' });
+    const live = page.getByRole('region', { name: 'Live figures of the gateway' });
     await live.getByText('all of them respond').waitFor();
     await until(async () => {
       await callOnce();
-      return /Median time[\d.]+ m?s/.test((await live.textContent()) ?? '');
+      return /Median latency[\d.]+ m?s/.test((await live.textContent()) ?? '');
     }, 'calls are seen');
     await page.evaluate('globalThis.mark = 1');
     await gateway.stop();

@@ -67,7 +67,7 @@ t.test('what is gone comes back', async (t) => {
 
   /** The link to click, the page's title, and what it shows once it can read. */
   const pages = [
-    ['Overview', 'Overview', 'What there is'],
+    ['Overview', 'Overview', 'Inventory'],
     ['Servers', 'Servers', 'wordsmith'],
     ['Playground', 'Playground', 'wordsmith-reverse'],
     ['Compose', 'Compositions', 'desk'],

@@ -32,7 +32,7 @@ export function concernsOf(
   const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
   const concernOf = ({ id, name, lastError }: Server, fact: string, isGrave: boolean): Concern => ({
     ...{ what: `${name} ${fact}`, why: lastError ?? 'it was never reached', isGrave },
-    ...{ page: `/servers/${id}`, remedy: 'See the server' },
+    ...{ page: `/servers/${id}`, remedy: 'Open the server' },
   });
   return [
     ...storeConcerns(version),
@@ -49,7 +49,7 @@ export function calmWords({ reading, isUnnamed }: Watched): { readonly isWell: b
   if (reading !== undefined && !isUnnamed) return { isWell: true, words };
   const unknown = isUnnamed
     ? 'Whether the gateway serves clients, and reaches these servers, is not known here: the control plane was not told where to ask it.'
-    : 'The gateway has not been heard from yet.';
+    : 'The gateway has not reported yet.';
   return { isWell: false, words: `${words} ${unknown}` };
 }
 
@@ -102,7 +102,7 @@ function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern
   if (unpublishedChanges === null || unpublishedChanges === 0) return [];
   const what = `${unpublishedChanges} ${unpublishedChanges === 1 ? 'change is' : 'changes are'} not published to everybody`;
   const why = 'some clients see the previous state until then; this continues automatically';
-  return [{ what, why, page: '/compose', remedy: 'See the compositions', isGrave: false }];
+  return [{ what, why, page: '/compose', remedy: 'Open the compositions', isGrave: false }];
 }
 
 function missingConcern({ id, name, missingTools }: Composition): Concern {
@@ -110,5 +110,5 @@ function missingConcern({ id, name, missingTools }: Composition): Concern {
   const others = missingTools.length > 1 ? ` and ${missingTools.length - 1} more` : '';
   const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: removed, renamed, or of a server that is not in service`;
   const what = `${name} refers to tools that do not exist`;
-  return { what, why, page: `/compose/${id}`, remedy: 'Mend the composition', isGrave: true };
+  return { what, why, page: `/compose/${id}`, remedy: 'Fix the composition', isGrave: true };
 }

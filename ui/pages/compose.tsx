@@ -174,7 +174,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         )}
       </div>
       <section class="card itself" aria-labelledby="itself">
-        <h2 id="itself">What it is, and for whom</h2>
+        <h2 id="itself">Details and access</h2>
         <div class="columns fields">
           <div>
             <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />

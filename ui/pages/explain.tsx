@@ -164,7 +164,7 @@ function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
             onInput={(event) => setId(event.currentTarget.value)}
           />
         </label>
-        <button type="submit">Find it</button>
+        <button type="submit">Look it up</button>
       </div>
       <p id="request-help" class="note">
         In the x-request-id header of its response, and in the log.

@@ -64,7 +64,7 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
               <FirstSteps />
             ) : concerns.length === 0 ? (
               <div class={calm.isWell ? 'empty all-well' : 'empty'}>
-                <strong>{calm.isWell ? 'Nothing' : 'Nothing that is known'}</strong>
+                <strong>{calm.isWell ? 'Nothing' : 'Nothing known'}</strong>
                 <p>{calm.words}</p>
               </div>
             ) : (
@@ -79,7 +79,7 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
           {live.isUnnamed && <LiveSection live={live} />}
           {live.reading !== undefined && <LiveTables reading={live.reading} />}
         </div>
-        <WhatThereIs {...{ version, servers, compositions }} />
+        <Inventory {...{ version, servers, compositions }} />
       </div>
     </>
   );
@@ -88,9 +88,9 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
 function FirstSteps(): JSX.Element {
   const isMaker = mayMake(useCaller());
   return (
-    <Empty icon="servers" title="There is no server yet">
+    <Empty icon="servers" title="No servers yet">
       <p>
-        Register the servers of your tools, compose what each team may use, and give its clients the address of the
+        Register your MCP servers, compose the tools that each team may use, and give its clients the address of the
         composition.
       </p>
       {isMaker && (
@@ -102,13 +102,13 @@ function FirstSteps(): JSX.Element {
   );
 }
 
-function WhatThereIs({ version, servers, compositions }: Overview): JSX.Element {
+function Inventory({ version, servers, compositions }: Overview): JSX.Element {
   const counts = serverStates.map(
     (state) => [state, servers.filter((server) => stateOf(server) === state).length] as const,
   );
   return (
-    <section class="card" aria-labelledby="there">
-      <h2 id="there">What there is</h2>
+    <section class="card" aria-labelledby="inventory">
+      <h2 id="inventory">Inventory</h2>
       {servers.length > 0 && (
         <div class="shares" aria-hidden="true">
           {counts
@@ -158,7 +158,7 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
 function ConcernItem({ concern: { what, why, page, remedy, isGrave } }: { readonly concern: Concern }): JSX.Element {
   return (
     <li class="concern">
-      <span class={`status ${isGrave ? 'inactive' : 'failing'}`}>{isGrave ? 'out' : 'at risk'}</span>
+      <span class={`status ${isGrave ? 'inactive' : 'failing'}`}>{isGrave ? 'down' : 'at risk'}</span>
       <div>
         <strong>{what}</strong>
         <p class="note">

@@ -12,8 +12,8 @@ export function ServerPreview({ preview }: { readonly preview: Preview | undefin
   return (
     <section class="card preview" aria-live="polite">
       {preview === undefined ? (
-        <Empty icon="search" title="Look at it first">
-          <p>The gateway connects to it, and this shows its name, its tools, and what would be wrong.</p>
+        <Empty icon="search" title="Preview before you save">
+          <p>The gateway connects to the server and shows its name, its tools, and any problem here.</p>
         </Empty>
       ) : (
         <Found preview={preview} />

@@ -81,7 +81,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <section class="card folded" aria-labelledby="itself">
             <details>
               <summary>
-                <h2 id="itself">Its own description</h2>
+                <h2 id="itself">Reported by the server</h2>
               </summary>
               <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
               <h3>Capabilities</h3>
@@ -133,7 +133,7 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
     run('remove', async () => {
       await ask(path, { method: 'DELETE', ifMatch: read.etag });
       navigate('/servers');
-      return `${server.name} is gone`;
+      return `${server.name} was deleted`;
     });
   const isBusy = underway !== '';
   const isWell = server.status === 'active' && server.reachable;

@@ -20,7 +20,7 @@ export function PaletteButton(): JSX.Element {
   return (
     <button type="button" class="find" aria-keyshortcuts="Control+K Meta+K" onClick={openPalette}>
       <Icon name="search" />
-      <span>Find or do</span>
+      <span>Search</span>
       <kbd aria-hidden="true">{KEYS}</kbd>
     </button>
   );
@@ -90,7 +90,7 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
     <dialog
       ref={dialog}
       class="palette"
-      aria-label="Find or do"
+      aria-label="Search"
       onCancel={close}
       onClick={(event) => event.target === dialog.current && close()}
     >
@@ -98,13 +98,13 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
         <input
           type="search"
           role="combobox"
-          aria-label="Find a page, a server or a composition, or do something"
+          aria-label="Search pages, servers, compositions and actions"
           aria-expanded="true"
           aria-controls="choices"
           aria-activedescendant={found.length > 0 ? `choice-${at}` : undefined}
           autocomplete="off"
           spellcheck={false}
-          placeholder="Find a page, a server, a composition …"
+          placeholder="Search pages, servers, compositions …"
           value={text}
           autofocus
           onInput={({ currentTarget: { value } }) => {

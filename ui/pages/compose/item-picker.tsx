@@ -75,7 +75,7 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
   return (
     <fieldset aria-describedby={hintId}>
       <legend>
-        <h2>What there is</h2>
+        <h2>Available</h2>
       </legend>
       <label class="inline">
         Search servers, tools, prompts and resources
@@ -266,7 +266,7 @@ function PatternForm({ servers, draft, onChange }: Omit<PickerProps, 'lists'>): 
   return (
     <details class="by-pattern">
       <summary>Choose by a pattern</summary>
-      <p class="note">It chooses the tools that a server has now, and those that it will have.</p>
+      <p class="note">Includes the matching tools that a server has now, and any that it adds later.</p>
       <div class="filters">
         <label>
           Server

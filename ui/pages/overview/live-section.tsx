@@ -13,7 +13,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
   if (isUnnamed) {
     return (
       <section class="card" aria-labelledby="live">
-        <h2 id="live">The gateway now</h2>
+        <h2 id="live">Live figures of the gateway</h2>
         <div class="notice">
           <p>{fault}</p>
         </div>
@@ -23,7 +23,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
   return (
     <section aria-labelledby="live">
       <h2 id="live" class="unseen">
-        The gateway now
+        Live figures of the gateway
       </h2>
       {/* Without figures, it is what needs attention that says so. */}
       {fault !== '' && reading !== undefined && (
@@ -81,10 +81,10 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
       <Tile name="Failures" figure={shareWords(share)} isBad={share >= FAILING_SHARE} values={past.map(failingShare)}>
         {perSecondWords(failuresPerSecond)} failed, {perSecondWords(reading.refusalsPerSecond)} refused
       </Tile>
-      <Tile name="Median time" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
-        {callP50Ms === null ? 'no calls lately' : 'half of them are faster'}
+      <Tile name="Median latency" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
+        {callP50Ms === null ? 'no calls lately' : 'half of all calls are faster'}
       </Tile>
-      <Tile name="99th percentile" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
+      <Tile name="p99 latency" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
         {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway itself`}
       </Tile>
       <Tile name="Sessions" figure={reading.sessions.toLocaleString()} values={past.map(({ sessions }) => sessions)}>
@@ -145,9 +145,9 @@ function Spark({ values }: { readonly values: readonly number[] }): JSX.Element 
 
 const BACKEND_COLUMNS = [
   { name: 'Backend' },
-  { name: 'Requests a second', isNumber: true },
-  { name: 'Failed a second', isNumber: true },
-  { name: '99th percentile', isNumber: true },
+  { name: 'Requests/s', isNumber: true },
+  { name: 'Failures/s', isNumber: true },
+  { name: 'p99 latency', isNumber: true },
 ] as const;
 
 const WORKER_COLUMNS = [
@@ -155,7 +155,7 @@ const WORKER_COLUMNS = [
   { name: 'State' },
   { name: 'Sessions', isNumber: true },
   { name: 'In flight', isNumber: true },
-  { name: 'Of a core', isNumber: true },
+  { name: 'CPU', isNumber: true },
   { name: 'Memory', isNumber: true },
 ] as const;
 

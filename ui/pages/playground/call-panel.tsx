@@ -55,7 +55,7 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
         </h2>
         <LongSaid text={offer.description} />
         <form onSubmit={submit} aria-label="Arguments" noValidate>
-          <div class="segments" role="group" aria-label="How to write the arguments">
+          <div class="segments" role="group" aria-label="Form or JSON">
             <button type="button" aria-pressed={!isJson} onClick={showForm} disabled={!isJson}>
               Form
             </button>

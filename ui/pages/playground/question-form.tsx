@@ -77,7 +77,7 @@ function Sampling({ run, question, onReply }: QuestionProps): JSX.Element {
     <form class="card question" aria-label="The server asks a model" onSubmit={answer}>
       <h3>The server asks a model</h3>
       <p class="note">There is no model here: answer in its place, or decline.</p>
-      <CodeBlock label="What it asks" text={question.params} />
+      <CodeBlock label="Request of the server" text={question.params} />
       <div class="field">
         <label for="sampled">Answer</label>
         <textarea id="sampled" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} />

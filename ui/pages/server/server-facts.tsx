@@ -45,7 +45,7 @@ export function ServerHealth({ server }: { readonly server: Server }): JSX.Eleme
         <Fact name="Last reached">
           <Since time={server.lastSeen} />
         </Fact>
-        <Fact name="Lists last read">
+        <Fact name="Last refreshed">
           <Since time={server.lastRefreshAt} />
         </Fact>
       </dl>
@@ -59,13 +59,13 @@ export function ServerFacts({ server }: { readonly server: Server }): JSX.Elemen
   const owner = ownerWords(server);
   return (
     <section class="card" aria-labelledby="about">
-      <h2 id="about">About it</h2>
+      <h2 id="about">Details</h2>
       <dl>
         <Fact name="Address">
           <Said text={server.url} max={2_000} />
         </Fact>
-        <Fact name="Offers">{offerWords(server)}</Fact>
-        <Fact name="Speaks">
+        <Fact name="Provides">{offerWords(server)}</Fact>
+        <Fact name="Protocol">
           {ERA_WORDS[(server.eras?.length ?? 0) > 1 ? 'both' : (server.era ?? 'unknown')]}
           {server.transport === 'SSE' && ', over the older transport (SSE)'}
         </Fact>
