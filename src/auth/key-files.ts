@@ -126,13 +126,18 @@ export class KeyFiles {
 function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:
-      publicKey === undefined ? undefined : readOf('token-verification-public-key', publicKey, readTokenPublicKey).pem,
-    secret: secret === undefined ? undefined : readOf('token-verification-secret-file', secret, readTokenSecret).secret,
-    jwks: jwks === undefined ? undefined : readOf('token-jwks-file', jwks, readTokenJwks).text,
+      publicKey === undefined
+        ? undefined
+        : readOptionFile('token-verification-public-key', publicKey, readTokenPublicKey).pem,
+    secret:
+      secret === undefined
+        ? undefined
+        : readOptionFile('token-verification-secret-file', secret, readTokenSecret).secret,
+    jwks: jwks === undefined ? undefined : readOptionFile('token-jwks-file', jwks, readTokenJwks).text,
   };
 }
 
-function readOf<File>(option: string, path: string, readFile: (path: string) => File): File {
+function readOptionFile<Content>(option: string, path: string, readFile: (path: string) => Content): Content {
   try {
     return readFile(path);
   } catch (error) {

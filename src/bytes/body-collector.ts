@@ -9,8 +9,8 @@ import { MIB } from '../shared/index.js';
 
 /** After this many pieces, they are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** From this size on, so many pieces are not joined: the overhead of an object per piece no longer matters. */
-const NOT_JOINED_FROM_BYTES = 64 * 1024;
+/** Pieces that together have at least this size are not joined: the overhead of an object per piece no longer matters. */
+const JOIN_BELOW_BYTES = 64 * 1024;
 
 /** Appends a copy of the piece. */
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
@@ -21,7 +21,7 @@ function joinLast(pieces: Buffer[]): void {
   const first = pieces.length - PIECES_TO_JOIN;
   let bytes = 0;
   for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
-  if (bytes < NOT_JOINED_FROM_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
+  if (bytes < JOIN_BELOW_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
 // The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.

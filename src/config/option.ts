@@ -21,7 +21,7 @@ interface Derived<Value> {
   readonly from?: (reader: OptionReader) => Value;
 }
 
-/** What the rules of options ask of the options that are being read. */
+/** What the rules of one option can look up about the others while all are being read. */
 export interface OptionReader {
   /** The token for commands, which the environment gives; `''` when there is none. */
   readonly token: string;

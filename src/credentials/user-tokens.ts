@@ -128,12 +128,12 @@ export class UserTokens {
     const isGood = nowMs < token.goodUntilMs;
     const isDue = !isGood || token.isRefused || nowMs >= token.renewAtMs;
     if (!isDue) return token.headers;
-    const isWaitedFor = !isGood || token.isRefused;
-    if (read.grant.refreshToken === undefined) return isWaitedFor ? wanted.consent : token.headers;
+    const mustAwaitRenewal = !isGood || token.isRefused;
+    if (read.grant.refreshToken === undefined) return mustAwaitRenewal ? wanted.consent : token.headers;
     const { fault, retryAtMs } = this.#renewalsOf(wanted.key);
     if (fault !== undefined && nowMs < retryAtMs) return isGood ? token.headers : fault;
     const renewed = this.#renew(grants, wanted, read);
-    return isWaitedFor ? renewed : token.headers;
+    return mustAwaitRenewal ? renewed : token.headers;
   }
 
   /** One renewal at a time in this process; the lease ensures the same across processes. Never rejects. */

@@ -73,16 +73,16 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
   const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
   if (paramsStart === -1) return [...edits, insertAt(idEnd, PARAMS, envelope, CLOSE_BOTH)];
   if (hasRoundMembers(body.subarray(paramsStart, paramsEnd))) return undefined;
-  const first: Buffer[] = round === undefined ? [] : [round.members];
-  if (metaStart === -1) first.push(...(first.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
+  const leadingMembers: Buffer[] = round === undefined ? [] : [round.members];
+  if (metaStart === -1) leadingMembers.push(...(leadingMembers.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
   else if (body[metaStart] === BRACE) {
     const edit = metaEdit(body, metaStart, metaEnd, envelope);
     if (edit === undefined) return undefined;
     edits.push(edit);
   } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
-  if (first.length > 0) {
-    if (!isEmpty(body, paramsStart)) first.push(COMMA);
-    edits.push(insertAt(paramsStart + 1, ...first));
+  if (leadingMembers.length > 0) {
+    if (!isEmpty(body, paramsStart)) leadingMembers.push(COMMA);
+    edits.push(insertAt(paramsStart + 1, ...leadingMembers));
   }
   return edits;
 }

@@ -105,7 +105,7 @@ export class Readiness {
     this.check();
   }
 
-  /** Call when something may have changed. */
+  /** Reports and logs a change. Call it after a slot, the store or the keys may have changed. */
   check(): void {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;

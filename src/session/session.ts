@@ -110,7 +110,7 @@ export class Session {
 
   /** Passes on a cancellation of a request that is not in flight here: the process that this one replaced may have it. */
   passBack(request: ExchangeRequest): void {
-    // A larger body is in memory that is reused.
+    // A large body cannot be kept for that: its memory is reused after the exchange.
     if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
   }
 

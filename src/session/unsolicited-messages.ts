@@ -375,7 +375,7 @@ export class UnsolicitedMessages {
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.takeProgress(upstream, bytes, message)
     ) {
-      // Progress may arrive after the answer of its call. In a lease, its token is not one that the client chose.
+      // Progress that comes after its call's answer is sent here, but not in a lease: there its token is the gateway's, not the client's.
       const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }

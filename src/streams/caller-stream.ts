@@ -40,8 +40,8 @@ export interface StreamOwner {
 }
 
 export class CallerStream extends ReplayBuffer {
-  /** For `StreamKeeper`: since when the stream is in its present list, on the deadline wheel's clock. */
-  keptSinceMs = 0;
+  /** When `StreamKeeper` put the stream into its present list, on the deadline wheel's clock. */
+  listedSinceMs = 0;
   isDelivered = false;
   /** The stream's number in its session; 0 when it cannot be resumed. */
   readonly number: number;

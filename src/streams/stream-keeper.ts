@@ -122,7 +122,7 @@ export class StreamKeeper implements EventRoom {
   }
 
   #file(stream: CallerStream, list: ListNode): void {
-    stream.keptSinceMs = this.#deadlines.recentMs;
+    stream.listedSinceMs = this.#deadlines.recentMs;
     list.append(stream);
   }
 
@@ -167,7 +167,7 @@ export class StreamKeeper implements EventRoom {
 
   #releaseUntil(list: ListNode, sinceMs: number): void {
     for (let stream = list.next; stream instanceof CallerStream; stream = list.next) {
-      if (stream.keptSinceMs > sinceMs) return;
+      if (stream.listedSinceMs > sinceMs) return;
       this.#releaseFirst(list);
     }
   }

@@ -11,7 +11,7 @@ export interface ConfigTask {
   readonly upstreamMode: UpstreamOptions['mode'];
 }
 
-/** `rows`: as `ConfigReader` takes them. */
+/** A compiled config, encoded for `ConfigReader`, with warnings about it (`oddities`), or why it was rejected (`issues`). */
 export type ConfigOutcome = { readonly rows: Uint8Array; readonly oddities: string } | { readonly issues: string };
 
 export default function compile({ value, upstreamMode }: ConfigTask): unknown {

@@ -15,11 +15,11 @@ import { sessionHash } from '../shared/index.js';
 import type { OriginView } from '../upstream/index.js';
 import { faultReason } from '../http-client/index.js';
 
-/** Backends, and virtual hosts, that an answer to an operator names. Beyond that, the others are left out. */
+/** The most backends, or virtual hosts, that an answer to an operator lists; the rest are omitted. */
 export const VIEW_BACKENDS_MAX = 100;
-/** Names of an allow-list in an answer to an operator. Beyond that, the others are left out. */
+/** The most names of an allow-list that an answer to an operator lists; the rest are omitted. */
 const VIEW_NAMES_MAX = 200;
-/** Sessions of a subject that an answer to an operator names per backend. Beyond that, the others are left out. */
+/** The most sessions of one subject that an explanation lists for each backend; the rest are omitted. */
 const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
 /** The form of a `subjectHash`. */

@@ -65,7 +65,7 @@ export const schemas = {
   },
   SignIn: exactObject({ issuer: orNull(textSchema, 'Its host; null where people sign in with a token alone.') }),
   SignInBeginning: exactObject({ url: { ...textSchema, description: 'To be opened in the same browser.' } }),
-  SignInAnswer: exactObject({
+  SignInCallback: exactObject({
     query: { ...textSchema, description: 'Query string of the URL to which the issuer sent the browser back.' },
   }),
   SignedIn: exactObject({

@@ -54,7 +54,7 @@ export const signInOperations = operationsOf('documentation', {
     summary: 'End a sign-in with what the issuer has sent the browser back with',
     description: 'From the browser that has begun it, with the cookie.',
     isOpen: true,
-    body: 'SignInAnswer',
+    body: 'SignInCallback',
     answers: [jsonAnswer(200, 'A token of the issuer, for this interface.', 'SignedIn')],
     refusals: [403, 404, 422, 503],
     handle: async ({ signIn }, request, reply) => {

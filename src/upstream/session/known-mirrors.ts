@@ -22,7 +22,7 @@ export interface UpstreamSessionRecord {
 }
 
 /** The memory that texts from a backend count against: that of a session. */
-export interface TextMemory {
+export interface TextBudget {
   /** @returns the counted bytes, to be passed to `drop` later; `undefined` when there is no room for the text. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
@@ -43,14 +43,14 @@ export const MIRRORS_CHARS_MAX = 32 * KIB;
 
 /** The mirrored parameters of each tool, and the names that apps use. */
 export class KnownMirrors {
-  readonly #memory: TextMemory;
+  readonly #memory: TextBudget;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
   /** The tool that was last given to `miss`; `''` for none. */
   #missed = '';
 
-  constructor(memory: TextMemory) {
+  constructor(memory: TextBudget) {
     this.#memory = memory;
   }
 

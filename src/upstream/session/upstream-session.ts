@@ -34,7 +34,7 @@ import {
 } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
-import { KnownMirrors, type UpstreamSessionRecord, type TextMemory } from './known-mirrors.js';
+import { KnownMirrors, type UpstreamSessionRecord, type TextBudget } from './known-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
@@ -68,10 +68,10 @@ export interface UpstreamOwner {
 export class UpstreamSession extends UpstreamOpening {
   /** The client's session; `undefined` where there is none. */
   owner: UpstreamOwner | undefined = undefined;
-  readonly #memory: TextMemory;
+  readonly #memory: TextBudget;
   /** What the backend declared at the opening, as far as the session's memory has room for its texts. */
   #record: OwnRecord | undefined;
-  /** Capabilities, kept also when the record is dropped: a request that relies on them opens the session again. */
+  /** The backend's capabilities, as bits and by name. They outlive the record, so that a request that needs them opens the session again. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
   /** Counted bytes of the record's session id and instructions, of the named capabilities, and of cookies. */
@@ -95,7 +95,7 @@ export class UpstreamSession extends UpstreamOpening {
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,
-    memory: TextMemory,
+    memory: TextBudget,
     protocolVersion = LATEST_PROTOCOL_VERSION,
   ) {
     super(context, subject, backend, introduction, protocolVersion);
@@ -281,7 +281,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.send({ body: cancelledNotification(id, reason) }, metadata);
   }
 
-  /** Answers a request of the backend where no client can be asked: `ping` (C18), and any other as not offered (C19). */
+  /** Answers a backend's request when no client can be asked: `ping` with an empty result (C18), any other with an error (C19). */
   answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
@@ -482,13 +482,13 @@ export class UpstreamSession extends UpstreamOpening {
     this.#stream = stream;
     const lost = this.record ?? record;
     stream.owner = {
-      onWithoutListener: (bytes, message) => this.#onWithoutListener(bytes, message),
+      onWithoutListener: (bytes, message) => this.#handleWithoutListener(bytes, message),
       onWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
   }
 
-  #onWithoutListener(bytes: Buffer, message: BackendMessage): boolean {
+  #handleWithoutListener(bytes: Buffer, message: BackendMessage): boolean {
     this.noteListChange(message.method);
     return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
   }

@@ -97,7 +97,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
 const BODIES: Readonly<Record<string, object>> = {
   ServerInput: { name: 'x', url: 'http://127.0.0.1:1/mcp' },
   ConnectionLinkInput: {},
-  SignInAnswer: { query: '' },
+  SignInCallback: { query: '' },
   CompositionInput: { name: 'x', servers: [{ name: 'x', tools: ['y'] }] },
   ServerPatch: {},
   CompositionPatch: {},

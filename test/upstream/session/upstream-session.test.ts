@@ -10,7 +10,7 @@ import {
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
-import { MIRRORS_CHARS_MAX, type TextMemory } from '../../../src/upstream/session/known-mirrors.js';
+import { MIRRORS_CHARS_MAX, type TextBudget } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext, SILENT_OWNER } from '../scripted-context.js';
@@ -36,7 +36,7 @@ function initializeResult(parts: ResultParts = {}): string {
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
 
-const ROOMY: TextMemory = { tryKeepText: ({ length }) => length, drop: () => undefined };
+const ROOMY: TextBudget = { tryKeepText: ({ length }) => length, drop: () => undefined };
 
 /** An upstream session, with what its waiters were told: `open` or the fault's kind, in order. */
 class Scene {
@@ -44,7 +44,7 @@ class Scene {
   readonly session: UpstreamSession;
   readonly told: (UpstreamFaultKind | 'open')[] = [];
 
-  constructor(t: Test, backend = BACKEND, memory: TextMemory = ROOMY) {
+  constructor(t: Test, backend = BACKEND, memory: TextBudget = ROOMY) {
     this.context = new ScriptedContext(t);
     this.session = new UpstreamSession(this.context, SUBJECT, backend, INTRODUCTION, memory);
   }
@@ -756,7 +756,7 @@ t.test('of what calls of tools depend on, as much is kept as has room', async (t
 t.test('instructions count in the session’s memory, and are left out where there is no room for them', async (t) => {
   const kept = new Set<number>();
   let hasRoom = true;
-  const memory: TextMemory = {
+  const memory: TextBudget = {
     tryKeepText: ({ length }) => {
       if (hasRoom) kept.add(length);
       return hasRoom ? length : undefined;
@@ -780,7 +780,7 @@ t.test('instructions count in the session’s memory, and are left out where the
 t.test('experimental capabilities count until they are declared again, or the session is closed', async (t) => {
   let keptBytes = 0;
   let bytesMax = Infinity;
-  const memory: TextMemory = {
+  const memory: TextBudget = {
     tryKeepText: ({ length }) => {
       if (keptBytes + length > bytesMax) return undefined;
       keptBytes += length;
