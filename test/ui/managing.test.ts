@@ -147,7 +147,7 @@ t.test('managing servers', async (t) => {
     await heading('Overview');
     const go = async (text: string, title: string): Promise<void> => {
       await page.keyboard.press('Control+k');
-      const field = page.getByRole('combobox', { name: /^Find a page/ });
+      const field = page.getByRole('combobox', { name: /^Search pages/ });
       await field.waitFor();
       await page.keyboard.type(text);
       await page.getByRole('listbox').getByRole('option', { selected: true }).waitFor();
@@ -164,7 +164,7 @@ t.test('managing servers', async (t) => {
     await go('desk', 'desk');
     await go('regist', 'Register a server');
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: /^Find a page/ }).waitFor();
+    await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
     await page.keyboard.type('dark');
     await page.keyboard.press('Enter');
     const scheme = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
