@@ -124,11 +124,12 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   abstract onMessage(bytes: Buffer, message: BackendMessage): void;
 
-  /** Keeps a notification while no caller waits; if there are many, the newest. @returns false while a caller waits. */
-  protected tryKeep(bytes: Buffer): boolean {
+  /** Keeps a notification while no caller waits: the newest, up to 16 KiB. @returns false while a caller waits. */
+  protected tryKeep(bytes: Buffer, { method }: BackendMessage): boolean {
     const kept = this.#notificationsKept;
-    if (kept === undefined) return false;
-    kept.push(copied(bytes));
+    // A list that has changed must not be served for as long as a client takes to answer.
+    if (kept === undefined || method.endsWith('/list_changed')) return false;
+    if (bytes.length < limits.countedFromBytes) kept.push(copied(bytes));
     let total = kept.reduce((sum, { length }) => sum + length, 0);
     while (total >= limits.countedFromBytes) total -= kept.shift()!.length;
     return true;

@@ -216,7 +216,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (message.kind === 'request' && !this.#isAnswerable) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
-    else if (!this.tryKeep(bytes)) {
+    else if (!this.tryKeep(bytes, message)) {
       upstream.noteListChange(message.method);
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
@@ -298,7 +298,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     this.hasSeparateProgress = upstream.backend.transport !== 'SSE';
-    if (this.tryKeep(bytes)) return true;
+    if (this.tryKeep(bytes, message)) return true;
     // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
     if (this.isBlocked) return true;
     const parts =

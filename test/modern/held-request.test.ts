@@ -4,6 +4,7 @@ import { LATE_PROGRESS_WAIT_MS } from '../../src/calls/answered-request.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
+import { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
@@ -160,6 +161,19 @@ t.test('what the backend reports while its client is asked is told when the clie
     held.scene.context.advance(LATE_PROGRESS_WAIT_MS);
     t.match((await answerOf(retry)).result, { content: [] });
   }
+});
+
+t.test('a list that changes while a client is asked is known to have changed at once', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin();
+  const noted = t.capture(UpstreamSession.prototype, 'noteListChange');
+  call.data(ASKED);
+  await answerOf(exchange);
+  call.data('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+  t.strictSame(
+    noted().map(({ args }) => args),
+    [['notifications/tools/list_changed']],
+  );
 });
 
 t.test('a question that the backend withdraws at once is not asked, and others are', async (t) => {

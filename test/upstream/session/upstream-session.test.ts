@@ -610,41 +610,47 @@ t.test('a notice that is refused with 400 shows the other era, also when the ref
   t.equal(scene.sent.at(-1), 'server/discover');
 });
 
+/** Counts what is kept, and has room for everything. */
+class CountingMemory {
+  kept = 0;
+
+  tryKeepText({ length }: string): number {
+    this.kept += length;
+    return length;
+  }
+
+  drop(bytes: number): void {
+    this.kept -= bytes;
+  }
+}
+
 t.test('cookies take memory while they are kept, and no longer', async (t) => {
-  let kept = 0;
-  const memory = {
-    tryKeepText: ({ length }: string) => ((kept += length), length),
-    drop: (of: number) => (kept -= of),
-  };
+  const memory = new CountingMemory();
   const scene = new Scene(t, BACKEND, memory);
   scene.wait();
   scene.handshake();
-  const before = kept;
+  const before = memory.kept;
   for (const cookie of ['node=1', 'node=22', 'other=3']) {
     scene.session.send({ body: Buffer.from('{"method":"notifications/x"}') }, NO_METADATA);
     scene.context.http.last.head(202, '', '', 0, cookie).end();
-    t.equal(kept - before, scene.session.record?.cookies?.length, cookie);
+    t.equal(memory.kept - before, scene.session.record?.cookies?.length, cookie);
   }
   scene.session.markLost(scene.session.record);
-  t.equal(kept, 0);
+  t.equal(memory.kept, 0);
 });
 
 t.test('a session id takes memory while the session is open', async (t) => {
-  let kept = 0;
-  const memory = {
-    tryKeepText: ({ length }: string) => ((kept += length), length),
-    drop: (of: number) => (kept -= of),
-  };
+  const memory = new CountingMemory();
   const scene = new Scene(t, BACKEND, memory);
   scene.wait();
   scene.handshake('');
-  const without = kept;
+  const without = memory.kept;
   scene.session.markLost(scene.session.record);
   scene.wait();
   scene.handshake('S'.repeat(1_000));
-  t.equal(kept - without, 1_000);
+  t.equal(memory.kept - without, 1_000);
   scene.session.close(NO_METADATA);
-  t.equal(kept, 0);
+  t.equal(memory.kept, 0);
 });
 
 t.test('no cookies are kept once the caller’s own are passed on', async (t) => {
