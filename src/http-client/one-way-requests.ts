@@ -3,8 +3,8 @@
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
-import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
-import type { UpstreamFault } from './upstream-fault.js';
+import type { HttpUpstream, OutgoingMessage, UpstreamHandler } from './http-upstream.js';
+import { movedTarget, type UpstreamFault } from './upstream-fault.js';
 
 export class OneWayRequests {
   readonly #http: HttpUpstream;
@@ -61,15 +61,24 @@ export class OneWayRequests {
       head: none,
     };
     const onEnd = (): void => finish(true);
+    let isFollowed = false;
     // The body of a success response is not needed. As a stream it may stay open for ever, so the call is then aborted.
     const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
+      // Only to the same path with or without a trailing slash: the headers may hold credentials.
+      const moved = isFollowed ? undefined : movedTarget(status, hint, target, true);
+      if (moved !== undefined) {
+        isFollowed = true;
+        call.abort();
+        call = this.#http.dispatch({ ...request, target: moved }, handler);
+        return;
+      }
       onHeaders?.(sessionId, status < 300 ? hint : '');
       isAccepted = status < 300;
       if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();
       onEnd();
     };
-    let call = this.#http.dispatch(request, {
+    const handler: UpstreamHandler = {
       onHead,
       onData: ignore,
       onEnd,
@@ -78,7 +87,8 @@ export class OneWayRequests {
         if (http === undefined) finish(false);
         else call = http.dispatch(request, { onHead, onData: ignore, onEnd, onFault: () => finish(false) });
       },
-    });
+    };
+    let call = this.#http.dispatch(request, handler);
   }
 
   /** Resolves when no request is in flight, or after `withinMs`. For a process that is shutting down. */

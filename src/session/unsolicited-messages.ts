@@ -132,6 +132,10 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
     return this.#upstream.listen(from, this.metadata, handler);
   }
 
+  tryFollow(status: number, location: string): boolean {
+    return this.#upstream.tryFollow(status, location);
+  }
+
   onAsking(): void {
     this.#upstream.hold();
   }

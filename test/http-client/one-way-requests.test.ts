@@ -47,6 +47,26 @@ t.test('a DELETE whose connection is lost is sent a second time, and not a third
   t.same(scene.outcomes, [true, false]);
 });
 
+t.test('a redirect to the same path with a slash is followed once, whatever is sent', async (t) => {
+  for (const method of ['POST', 'DELETE'] as const) {
+    const scene = new Scene(t).send(method);
+    const { http } = scene.context;
+    http.last.head(307, '', '', 0, '/mcp/');
+    t.same([http.last.request.target.path, http.last.request.method, scene.outcomes], ['/mcp/', method, []]);
+    t.equal(http.last.text, http.call(0).text, 'the same body');
+    http.last.head(308, '', '', 0, '/mcp').end();
+    t.same([http.calls.length, scene.outcomes], [2, [true]], 'no chain of redirects');
+  }
+});
+
+t.test('a redirect to any other place is not followed: the headers may hold credentials', async (t) => {
+  for (const location of ['/other', 'https://other.example/mcp/', '']) {
+    const scene = new Scene(t).send('DELETE');
+    scene.context.http.last.head(307, '', '', 0, location).end();
+    t.same([scene.sent, scene.outcomes], [['DELETE'], [true]], location);
+  }
+});
+
 t.test('a message answered with a stream was taken, however long the stream stays open', async (t) => {
   const scene = new Scene(t).send('POST');
   const call = scene.context.http.last;

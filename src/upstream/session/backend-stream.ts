@@ -19,6 +19,8 @@ export interface BackendStreamPlan {
   readonly memory: SessionShare;
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
+  /** The GET was redirected. @returns whether to ask once more, where the redirect leads. */
+  tryFollow(status: number, location: string): boolean;
   /** The outcome of a GET is known. @param isStream false when the backend refuses the stream, or cannot be reached now. */
   onAnswered(isStream: boolean): void;
   /** A request or a notification; `bytes` is valid until the callback returns. */
@@ -46,6 +48,8 @@ export class BackendStream implements UpstreamHandler {
   readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
   #isOffered = false;
+  /** Whether a redirect was followed: once only, since later requests know where it leads. */
+  #isFollowed = false;
   /** Bytes of an incomplete event that are counted in the share. */
   #countedBytes = 0;
 
@@ -75,8 +79,14 @@ export class BackendStream implements UpstreamHandler {
     this.#count(0);
   }
 
-  onHead(status: number, contentType: string): void {
+  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, hint: string): void {
     if (this.#state !== 'asking') return;
+    if (!this.#isFollowed && this.#plan.tryFollow(status, hint)) {
+      this.#isFollowed = true;
+      this.#call?.abort();
+      this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
+      return;
+    }
     const isStream = status < 300 && contentType === 'text/event-stream';
     this.#plan.onAnswered(isStream);
     if (isStream) {

@@ -51,6 +51,8 @@ export interface ModernListeningPlan {
   filter(): string;
   /** Sends a `subscriptions/listen`. */
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
+  /** It was redirected. @returns whether to ask once more, where the redirect leads. */
+  tryFollow(status: number, location: string): boolean;
   /** A `subscriptions/listen` is about to be sent. */
   onAsking(): void;
   /** The backend has acknowledged what is wanted, refuses it or cannot be reached now, or nothing is wanted. */
@@ -150,6 +152,7 @@ export class ModernListening {
         listen.filter = this.#plan.filter();
         return this.#plan.ask(listen.filter, handler);
       },
+      tryFollow: (status, location) => this.#plan.tryFollow(status, location),
       onAnswered: (isStream) => {
         if (!isStream) this.#plan.onAnswered();
       },

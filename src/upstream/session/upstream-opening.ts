@@ -19,6 +19,7 @@ import {
   keepsCookies,
   type RequestMetadata,
   isUnauthorized,
+  movedTarget,
   upstreamFault,
   type UpstreamFault,
   type UpstreamFaultKind,
@@ -112,6 +113,15 @@ export abstract class UpstreamOpening implements Redirection {
   /** Where requests go: the backend may have redirected them. */
   protected get target(): UpstreamTarget {
     return this.moved ?? this.#backend.target;
+  }
+
+  /** Sends what follows where a redirect leads. @returns false if it leads nowhere where requests of this session may be sent. */
+  tryFollow(status: number, location: string): boolean {
+    const moved = movedTarget(status, location, this.target, this.credentials !== undefined, this.#backend.target);
+    if (moved === undefined) return false;
+    this.moved = moved;
+    this.endpoint.onForgiven('redirect');
+    return true;
   }
 
   get state(): State {

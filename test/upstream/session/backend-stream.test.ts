@@ -35,13 +35,18 @@ function listen(
   const heard: string[] = [];
   let lostCount = 0;
   let answeredCount = 0;
-  const target = { origin: 'https://b.example', path: '/mcp' };
+  let target = { origin: 'https://b.example', path: '/mcp' };
   const stream = new BackendStream({
     deadlines: context.deadlines,
     memory,
     ask: (lastEventId, handler) => {
       const headers = ['last-event-id', lastEventId];
       return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
+    },
+    tryFollow: (status, location) => {
+      if (status !== 307) return false;
+      target = { ...target, path: location };
+      return true;
     },
     onAnswered: () => (answeredCount += 1),
     onMessage: (bytes) => heard.push(bytes.toString()),
@@ -61,6 +66,21 @@ t.test('the outcome of its GET is reported once it is known', async (t) => {
     else last.fault('connection-refused');
     t.equal(answered(), 1, answer);
   }
+});
+
+t.test('a redirect is followed at once, and remembered; a second one refuses the stream', async (t) => {
+  const { context, heard, answered } = listen(t);
+  const { http } = context;
+  const pathOf = (): string => http.last.request.target.path;
+  http.last.head(307, '', '', 0, '/mcp/');
+  t.same([pathOf(), answered(), http.calls[0]!.isAborted], ['/mcp/', 0, true]);
+  http.last.head(200, 'text/event-stream').data('data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n').end();
+  t.equal(heard.length, 1);
+  context.advance(2 * limits.retryDelayMsMax);
+  t.same([pathOf(), http.calls.length], ['/mcp/', 3], 'asked again where it leads');
+  http.last.head(307, '', '', 0, '/mcp');
+  context.advance(2 * limits.retryDelayMsMax);
+  t.same([http.calls.length, answered()], [3, 2], 'no chain of redirects');
 });
 
 t.test('a response that is no stream is not requested again', async (t) => {
@@ -230,6 +250,7 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
     memory: new Memory(),
     filter: () => wanted,
     ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
+    tryFollow: () => false,
     onAsking: () => told.push('asking'),
     onAnswered: () => told.push('settled'),
     onLost: () => told.push('lost'),
@@ -277,6 +298,7 @@ t.test('a backend that never knew how to be listened to is not lost', async (t) 
   const { deadlines } = context;
   new ModernListening({
     ...{ deadlines, memory: new Memory(), filter: () => 'a', onAsking: () => undefined, onMessage: () => undefined },
+    tryFollow: () => false,
     ask: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
     onAnswered: () => told.push('settled'),
     onLost: () => told.push('lost'),

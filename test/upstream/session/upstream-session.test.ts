@@ -572,6 +572,22 @@ t.test('where a backend has redirected one session to, no other session is sent'
   t.equal(http.last.request.target.path, path, 'nor are its credentials');
 });
 
+t.test('a redirect of its own stream leads all that follows, but nowhere else than to the same origin', async (t) => {
+  const scene = sceneIn(t, 'open');
+  const { http } = scene.context;
+  const handler = { onHead() {}, onData() {}, onEnd() {}, onFault() {} };
+  const pathOf = (): string => {
+    scene.session.listen('', NO_METADATA, handler);
+    return http.last.request.target.path;
+  };
+  const path = pathOf();
+  t.notOk(scene.session.tryFollow(307, 'https://other.example/mcp/'));
+  t.notOk(scene.session.tryFollow(302, `${path}/`), 'which may mean another method');
+  t.equal(pathOf(), path);
+  t.ok(scene.session.tryFollow(307, `${path}/`));
+  t.equal(pathOf(), `${path}/`);
+});
+
 t.test('where a backend once redirected to, but refuses now, it is not asked again', async (t) => {
   for (const status of [403, 404, 503]) {
     const scene = sceneIn(t, 'open');
