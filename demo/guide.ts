@@ -1,4 +1,4 @@
-// What the quick start prints: commands and settings to paste, with this run's URL and token in them.
+// What the quick start prints, and the guide that it writes: commands and settings to paste, with this run's URL and token in them.
 
 export interface GuideFacts {
   /** The virtual host's MCP endpoint. */
@@ -13,10 +13,35 @@ export interface GuideFacts {
   readonly compositionId: string;
   /** `host:port` of the gateway's listener for operators. */
   readonly adminAddress: string;
+  /** Opens the store that both programs share. */
+  readonly storeWords: string;
+}
+
+/** What a newcomer needs first, with the address to open at its end. @param guidePath where the rest is. */
+export function greeting(
+  { url, token, subject, controlPlaneUrl }: GuideFacts,
+  guidePath: string,
+  logPath: string,
+): string {
+  return `
+Switchyard is running: two demo servers behind one endpoint.
+
+  URL    ${url}
+  TOKEN  ${token}
+
+  Commands for curl, and settings for Claude, Cursor and VS Code:  ${guidePath}
+  What the gateway and its control plane log:                      ${logPath}
+
+Next: open the console in a browser, and sign in with the token above as ${subject}:
+
+  ${controlPlaneUrl}/ui
+
+Stop with Ctrl-C.`;
 }
 
 export function guide(facts: GuideFacts): string {
-  const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId, adminAddress } = facts;
+  const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId, adminAddress, storeWords } =
+    facts;
   const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
   // Such clients only start programs, and split the arguments at spaces.
   const remote = {
@@ -24,14 +49,7 @@ export function guide(facts: GuideFacts): string {
     args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
     env: { AUTHORIZATION: `Bearer ${token}` },
   };
-  return `
-────────────────────────────────────────────────────────────────────────────────
-Switchyard is running. Two demo backends, one endpoint:
-
-  URL    ${url}
-  TOKEN  ${token}
-
-Look around first: the console, in a browser. Sign in with the token above as ${subject}:
+  return `The quick start of Switchyard, for this run. The console, to sign in with the token below as ${subject}:
 
   ${controlPlaneUrl}/ui
 
@@ -95,9 +113,12 @@ The gateway's listener for operators, which needs no token (/ready, /metrics, /w
   http://${adminAddress}/ready
   node dist-quickstart/main.js sessions --admin-address ${adminAddress}
 
+A secret for a server that wants credentials, read from standard input:
+
+  printf 'Bearer %s' "$GITHUB_TOKEN" | node dist-quickstart/main.js secrets set github --origins any ${storeWords}
+
 The token lasts a day. A new one:  ${tokenCommand}
-Stop with Ctrl-C.
-────────────────────────────────────────────────────────────────────────────────`;
+`;
 }
 
 /** With an older Node.js, npx would choose a very old Inspector, which takes no headers: the command then brings a newer Node.js. */

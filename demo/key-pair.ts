@@ -1,5 +1,5 @@
-// The quick start's key pair: created once, kept in the data folder.
-import { generateKeyPairSync } from 'node:crypto';
+// The quick start's keys: created once, kept in the data folder.
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,4 +17,11 @@ export function ensureKeyPair(folder: string): KeyPairPaths {
   writeFileSync(paths.publicKey, publicKey.export({ type: 'spki', format: 'pem' }));
   writeFileSync(paths.privateKey, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   return paths;
+}
+
+/** @returns the path of a key that encrypts the secrets in the store. */
+export function ensureSecretsKey(folder: string): string {
+  const path = join(folder, 'secret-keys');
+  if (!existsSync(path)) writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });
+  return path;
 }

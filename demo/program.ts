@@ -1,6 +1,7 @@
 // One of the quick start's two programs, the gateway or its control plane, as a child process.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import type { WriteStream } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
@@ -19,17 +20,24 @@ export class Program {
   readonly #name: string;
   readonly #child: ChildProcessByStdio<null, Readable, null>;
   readonly #log: Interface;
+  /** What to read when it ends by itself. */
+  #lastLine = '';
 
-  /** @param words the arguments of the script. */
-  constructor(name: string, script: string, words: readonly string[]) {
+  /** @param words the arguments of the script. @param file for its log. */
+  constructor(name: string, script: string, words: readonly string[], file: WriteStream) {
     this.#name = name;
     // In a process group of its own, so that Ctrl-C reaches it only once, through this process.
     this.#child = spawn(process.execPath, ['--import', END_WITH_PARENT, script, ...words], {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       detached: true,
     }) as ChildProcessByStdio<null, Readable, null>;
-    this.#log = createInterface(this.#child.stdout).on('line', (line) => console.log(line));
-    this.exited = once(this.#child, 'exit').then(([status]) => status as number | null);
+    this.#log = createInterface(this.#child.stdout).on('line', (line) => {
+      this.#lastLine = line;
+      file.write(`${line}\n`);
+    });
+    // `close`: its last line has been read.
+    this.exited = once(this.#child, 'close').then(([status]) => status as number | null);
+    void this.exited.then((status) => status !== 0 && console.error(this.#lastLine));
   }
 
   /** Resolves with the address in the log line with this message. Rejects when the program cannot start. */
@@ -41,7 +49,7 @@ export class Program {
       });
       void this.exited.then((status) => {
         const advice = status === ADDRESS_UNAVAILABLE ? `\n${OTHER_PORTS}` : '';
-        reject(new Error(`the ${this.#name} did not start (exit status ${status}); its last line says why${advice}`));
+        reject(new Error(`the ${this.#name} did not start (exit status ${status}); the line above says why${advice}`));
       });
     });
   }

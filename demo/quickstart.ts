@@ -1,16 +1,17 @@
 // `npm run quickstart`: two demo backends, the gateway with its bootstrap feature and its control plane on one embedded store;
-// prints what to paste to use them. Everything it stores is under data/.
+// says where the console is, and writes a guide with what to paste. Everything it stores is under data/.
 //
 //   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
 import { fileURLToPath } from 'node:url';
 import { execFile } from 'node:child_process';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { startDemoBackend } from './demo-backend.js';
 import { fillRegistry } from './demo-registry.js';
 import { createCalculator, createWordsmith } from './demo-servers.js';
-import { guide } from './guide.js';
-import { ensureKeyPair, type KeyPairPaths } from './key-pair.js';
+import { greeting, guide } from './guide.js';
+import { ensureKeyPair, ensureSecretsKey, type KeyPairPaths } from './key-pair.js';
 import { Program } from './program.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,8 +24,14 @@ const USUAL_ADDRESSES = ['127.0.0.1:8001', '127.0.0.1:4444'] as const;
 
 async function main(): Promise<void> {
   const [gatewayAddress = USUAL_ADDRESSES[0], controlPlaneAddress = USUAL_ADDRESSES[1]] = process.argv.slice(2);
-  const keys = ensureKeyPair(join(root, 'data'));
-  const options = optionWords(keys, storeName(gatewayAddress, controlPlaneAddress));
+  const data = join(root, 'data');
+  const keys = ensureKeyPair(data);
+  const suffix = suffixOf(gatewayAddress, controlPlaneAddress);
+  const storeOptions = ['--store-path', join(data, `store${suffix}`), '--secrets-key-file', ensureSecretsKey(data)];
+  const options = [...storeOptions, ...keyOptions(keys)];
+  const [guidePath, logPath] = [join(data, `guide${suffix}.txt`), join(data, `quickstart${suffix}.log`)];
+  const log = createWriteStream(logPath);
+  console.log('Starting the gateway, its control plane and two demo servers …');
   const backends = {
     calculator: await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' }),
     wordsmith: await startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream' }),
@@ -35,7 +42,7 @@ async function main(): Promise<void> {
   const stop = (): void => programs.forEach((program) => program.stop());
   for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit'] as const) process.on(event, stop);
   const start = (name: string, words: readonly string[]): Program => {
-    const program = new Program(name, SCRIPT, [...words, ...options]);
+    const program = new Program(name, SCRIPT, [...words, ...options], log);
     programs.push(program);
     // One is of no use without the other.
     void program.exited.then(stop);
@@ -60,26 +67,28 @@ async function main(): Promise<void> {
   const token = (await promisify(execFile)(process.execPath, [SCRIPT, ...tokenWords(keys)])).stdout.trim();
   const { compositionId } = await fillRegistry(controlPlaneUrl, token, backendUrls);
   const url = `${baseUrl}/servers/${VIRTUAL_HOST_ID}/mcp`;
-  const tokenCommand = ['node', SCRIPT, ...tokenWords(keys)].map((word) => relativeWord(word)).join(' ');
-  const facts = { url, token, tokenCommand, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId };
-  console.log(guide({ ...facts, adminAddress: await adminAddress }));
+  const facts = {
+    ...{ url, token, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId, adminAddress: await adminAddress },
+    tokenCommand: asTyped(['node', SCRIPT, ...tokenWords(keys)]),
+    storeWords: asTyped(storeOptions),
+  };
+  // It contains the token.
+  writeFileSync(guidePath, guide(facts), { mode: 0o600 });
+  console.log(greeting(facts, asTyped([guidePath]), asTyped([logPath])));
 
   const statuses = await Promise.all(programs.map(({ exited }) => exited));
   await Promise.all(Object.values(backends).map((backend) => backend.close()));
   process.exit(statuses.find((status) => status !== 0) === undefined ? 0 : 1);
 }
 
-/** A store for each pair of addresses: two quick starts at once would overwrite each other's servers and user config. */
-function storeName(...addresses: readonly string[]): string {
+/** Files for each pair of addresses: two quick starts at once would overwrite each other's servers and user config. */
+function suffixOf(...addresses: readonly string[]): string {
   const ports = addresses.map((address) => /\d+$/.exec(address)?.[0] ?? '');
-  const isUsual = addresses.every((address, at) => address === USUAL_ADDRESSES[at]);
-  return isUsual ? 'store' : `store-${ports.join('-')}`;
+  return addresses.every((address, at) => address === USUAL_ADDRESSES[at]) ? '' : `-${ports.join('-')}`;
 }
 
-/** The same for both programs, because they share the store. */
-function optionWords(keys: KeyPairPaths, store: string): string[] {
+function keyOptions(keys: KeyPairPaths): string[] {
   return Object.entries({
-    '--store-path': join(root, 'data', store),
     '--token-verification-public-key': keys.publicKey,
     '--token-verification-private-key': keys.privateKey,
     '--upstream-connection-mode': 'plain-text-or-tls',
@@ -90,9 +99,9 @@ function tokenWords(keys: KeyPairPaths): string[] {
   return ['token', '--subject', SUBJECT, '--expires-in', '24h', '--token-verification-private-key', keys.privateKey];
 }
 
-/** A path as typed by a user in the project's folder. */
-function relativeWord(word: string): string {
-  return word.startsWith(root) ? relative(root, word) : word;
+/** With paths as typed by a user in the project's folder. */
+function asTyped(words: readonly string[]): string {
+  return words.map((word) => (word.startsWith(root) ? relative(root, word) : word)).join(' ');
 }
 
 async function writeUserConfig(baseUrl: string, backendUrls: Readonly<Record<string, string>>): Promise<void> {

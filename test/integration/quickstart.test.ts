@@ -1,7 +1,7 @@
 // The quick start as a newcomer sees it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
@@ -19,6 +19,9 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const skip = hasCurl ? false : 'curl is not installed';
 
 interface Quickstart {
+  /** What is on the screen. */
+  readonly screen: string;
+  /** That, and the guide that it names. */
   readonly output: string;
   readonly pid: number;
   /** The exit status after Ctrl-C, or after another signal. */
@@ -40,8 +43,10 @@ async function startQuickstart(t: Test, addresses = ['127.0.0.1:0', '127.0.0.1:0
   const exited = once(child, 'exit') as Promise<[number | null]>;
   await until(() => output.includes('Stop with Ctrl-C.') || child.exitCode !== null, 'the guide');
   if (child.exitCode !== null || child.pid === undefined) throw new Error(`the quick start ended: ${output}`);
+  const guide = /(data\/\S+\.txt)$/m.exec(output)?.[1] ?? '';
   return {
-    output,
+    screen: output,
+    output: output + readFileSync(join(projectRoot, guide), 'utf8'),
     pid: child.pid,
     interrupt: async (signal = 'SIGINT') => {
       child.kill(signal);
@@ -90,6 +95,10 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of its proces
   const token = valueOf('TOKEN', quickstart.output);
   const processes = descendants(quickstart.pid);
   t.ok(processes.length >= 2, 'a primary and its workers');
+
+  const lines = quickstart.screen.trim().split('\n');
+  t.ok(lines.length <= 30, `${lines.length} lines`);
+  t.match(lines.slice(-3).join('\n'), /^ {2}http:\S+\/ui\n\nStop with Ctrl-C\.$/, 'the address to open comes last');
 
   t.notMatch(quickstart.output, /^ *#/m, 'a shell that knows no comments, as zsh at its prompt, takes every line');
   // The inspector requires Node.js 22.19. Whether npx can fetch a newer Node.js is tested by hand, because it needs a network.
@@ -175,6 +184,13 @@ t.test(
       });
       t.equal(sessions.status, 200, 'the console tells what happens in the gateway');
 
+      const secret = /^ {2}(printf .* secrets set .*)$/m.exec(quickstart.output)?.[1] ?? '';
+      const told = await promisify(execFile)('bash', ['-c', secret], {
+        cwd: projectRoot,
+        env: childEnvironment({ GITHUB_TOKEN: 'x' }),
+      });
+      t.match(told.stdout, /^Set github,/, 'secrets can be set');
+
       const docs = / (http:\S+\/docs) /.exec(quickstart.output)?.[1] ?? '';
       t.equal((await fetch(docs)).status, 200);
       const token = valueOf('TOKEN', quickstart.output);
@@ -247,7 +263,13 @@ t.test('`npm run quickstart` is one process beside npm, so a signal that npm pas
 t.test('a second quick start on other ports does not affect the first', async (t) => {
   const start = async (): Promise<Quickstart> => {
     const ports = [await findFreePort(), await findFreePort()];
-    t.teardown(() => rmSync(join(projectRoot, `data/store-${ports.join('-')}`), { recursive: true }));
+    const ofPorts = (name: string): boolean => name.includes(ports.join('-'));
+    const data = join(projectRoot, 'data');
+    t.teardown(() =>
+      readdirSync(data)
+        .filter(ofPorts)
+        .forEach((name) => rmSync(join(data, name), { recursive: true })),
+    );
     const addresses = ports.map((port) => `127.0.0.1:${port}`);
     return startQuickstart(t, addresses);
   };
