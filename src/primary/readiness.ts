@@ -134,9 +134,8 @@ export function isServing({ obstacles }: ReadinessReport): boolean {
 /** The report on one line, for systemd. */
 export function readinessInWords({ obstacles, degraded, slotCount, listeningCount }: ReadinessReport): string {
   const words = [...obstacles, ...degraded].map(({ message }) => message.replaceAll('\n', ' '));
-  const workers = `${listeningCount} of ${slotCount} workers are listening`;
   if (obstacles.length > 0) return `not ready: ${words.join('; ')}`;
-  return words.length > 0 ? `ready, ${workers}: ${words.join('; ')}` : `ready: ${workers}`;
+  return [`ready: ${listeningCount} of ${slotCount} workers are listening`, ...words].join('; ');
 }
 
 const DRAINING: Obstacle = { code: 'draining', message: 'the gateway is draining' };

@@ -33,3 +33,10 @@ void t.test(
     t.end();
   },
 );
+
+void t.test('the tests in the folder of a package are asked even if they start programs', (t) => {
+  const primary = packagesOf(root).find(({ name }) => name === 'primary');
+  const tests = primary ? testsOf(root, primary, ['src/primary/slot.ts']) : [];
+  t.ok(tests.includes('build/test/primary/slot.test.js'));
+  t.end();
+});

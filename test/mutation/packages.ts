@@ -43,21 +43,23 @@ export function packagesOf(root: string): Package[] {
 
 /**
  * The tests that can notice a slip in one of the sources: those in the folder of the package (the top one), those of the relay for
- * the packages that it joins, and those elsewhere that import the package, themselves or through a helper of the tests. Tests that start programs are asked only if no others are there.
+ * the packages that it joins, and those elsewhere that import the package, themselves or through a helper of the tests. Of those elsewhere,
+ * the ones that start programs are asked only if no others are there.
  */
 export function testsOf(root: string, { name }: Package, sources: readonly string[]): string[] {
   const [top = ''] = name.split('/');
   const modules = sources.map((source) => join('build', source.replace(/\.ts$/, '.js')));
   const inPackage = join('build', 'src', name) + sep;
   const own = [top, ...(RELAYING.has(top) ? ['relay', 'modern'] : [])].map((folder) => join(TESTS, folder) + sep);
+  const isOwn = (test: string): boolean => own.some((folder) => test.startsWith(folder));
   const imports = (test: string): boolean =>
     [
       ...reachedModules(root, test, (module) => module.startsWith(TESTS + sep) || module.startsWith(inPackage)).modules,
     ].some((module) => module.startsWith(inPackage));
   const reaching = testFiles(root, [])
     .filter((test) => !isMeasuring(test) && !SYSTEMS.some((folder) => test.startsWith(folder)))
-    .filter((test) => own.some((folder) => test.startsWith(folder)) || imports(test))
+    .filter((test) => isOwn(test) || imports(test))
     .filter((test) => modules.some((module) => reachedModules(root, test).modules.has(module)));
-  const inProcess = reaching.filter((test) => tiersOf(root, test).includes('test'));
-  return inProcess.length > 0 ? inProcess : reaching;
+  const asked = reaching.filter((test) => isOwn(test) || tiersOf(root, test).includes('test'));
+  return asked.length > 0 ? asked : reaching;
 }

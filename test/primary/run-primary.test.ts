@@ -278,6 +278,24 @@ void t.test('a written subject is forgotten by every worker before the one that 
   t.match(round.slice(0, 3), Array(3).fill({ message: { subject: stubSubject } }));
 });
 
+void t.test(
+  'a worker that does not forget holds up the one that wrote for a moment only, and the log says so',
+  async (t) => {
+    const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
+    await primary.logged('listening');
+    const silent = await primary.journal.entry('listening', 0);
+    const announcer = await primary.journal.entry('listening', 1);
+    process.kill(silent.pid, 'SIGSTOP');
+    process.kill(announcer.pid, announceSignal);
+    t.match(await primary.journal.entry('all-forgotten', 1), { message: { ticket: stubTicket } });
+    const warning = await until('the log warns', () => primary.log.find(({ msg }) => /old one may be used/.test(msg)));
+    t.match(warning, { level: 40, silentWorkers: 1 });
+    process.kill(silent.pid, 'SIGCONT');
+    primary.process.kill('SIGTERM');
+    t.equal(await primary.ended, 0);
+  },
+);
+
 void t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
   const secret = 'a-secret-that-is-nowhere-else';
   const token = tokenOptions({ privateKey: secret });

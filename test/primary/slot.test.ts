@@ -73,20 +73,22 @@ t.test('a listening worker is told readiness and each change once; a new worker 
   t.match(told, [{ isReady: true }, { isReady: false }, { isReady: false }]);
 });
 
-t.test('a worker’s report about the store is forgotten with the worker', async (t) => {
+t.test('a worker’s report about the store and the keys is forgotten with the worker', async (t) => {
   const scene = await new Scene(
     t,
-    { storeObstacle: 'Redis is on strike', storeStaleness: 'for a day' },
+    { storeObstacle: 'Redis is on strike', storeStaleness: 'for a day', keysObstacle: 'no keys' },
     { workerRestartDelayMsMin: 60_000 },
   ).listening();
   await until('it says so', () => scene.slot.readiness.storeObstacle !== '');
   t.match(scene.slot.readiness, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
   t.equal(scene.slot.readiness.storeStaleness, 'for a day');
+  t.match(scene.slot.readiness, { keysObstacle: 'no keys', isKeyless: true });
   t.ok(scene.slot.askedWorker.worker, 'it can tell its figures');
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
-  t.match(scene.slot.readiness, { isListening: false, storeObstacle: '', storeStaleness: '' });
+  const nothing = { storeObstacle: '', storeStaleness: '', keysObstacle: '', isKeyless: false };
+  t.match(scene.slot.readiness, { isListening: false, ...nothing });
   t.equal(scene.slot.askedWorker.worker, undefined, 'one that starts cannot');
 });
 

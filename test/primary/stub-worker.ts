@@ -15,6 +15,8 @@ export interface StubPlan {
   readonly storeGate?: string;
   /** Why what is read may be out of date, reported with the obstacle. */
   readonly storeStaleness?: string;
+  /** Why the worker has no key at all, as it reports before it listens. */
+  readonly keysObstacle?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
 }
@@ -34,7 +36,7 @@ export function stubEnvironment(journal: string, plans: readonly StubPlan[]): No
 export const stubModule = new URL(import.meta.url);
 /** At this signal a stub announces that it wrote the config of `stubSubject`, with `stubTicket`. */
 export const announceSignal = 'SIGUSR2';
-/** At this signal a stub enters an endless loop, so that its event loop never runs again. */
+/** At this signal a stub enters a loop, so that its event loop never runs again; only the end of its primary ends it. */
 export const loopSignal = 'SIGWINCH';
 export const stubSubject = 'alice@example.com';
 export const stubTicket = 1;
@@ -57,6 +59,7 @@ function main(journal: string): void {
       return;
     }
     if (plan.storeObstacle !== undefined) tellOfStore(plan.storeObstacle, plan.storeGate);
+    if (plan.keysObstacle !== undefined) primary.send({ kind: 'keys', obstacle: plan.keysObstacle, isInTheWay: true });
     primary.send({ kind: 'listening', version: stubVersion(slot) });
     sendHeartbeats(primary, hangTimeoutMs);
     note('listening'); // only after the message was sent: a test that reads this may kill the stub
@@ -124,8 +127,10 @@ function main(journal: string): void {
     note('disconnected');
     process.exit(0);
   });
+  const primaryPid = process.ppid;
   process.on(loopSignal, () => {
-    for (;;);
+    while (process.ppid === primaryPid);
+    process.exit(1);
   });
   process.on(announceSignal, () => primary.send({ kind: 'written', subject: stubSubject, ticket: stubTicket }));
   process.on('SIGINT', () => {});

@@ -142,3 +142,17 @@ t.test('pages about workers say which of them are absent, and which are silent',
   t.same(await read('/requests/', 'r-1'), { requests: [{ slot: 0, ...origin }], silent: [1, 2] });
   t.same(asked, [{ view: 'worker' }, { view: 'backends' }, { view: 'request', requestId: 'r-1' }]);
 });
+
+t.test('a request that no worker knows is not found, and the page says which workers may know it', async (t) => {
+  const common = { state: 'listening', storeObstacle: '' } as const;
+  const { '/requests/': find } = viewPages({
+    ask: async () => [
+      { ...common, slot: 0, pid: 10, answer: { list: [] } },
+      { ...common, slot: 1, pid: 11, answer: undefined },
+    ],
+    setLogLevel: () => {},
+  });
+  const page = await find?.('', new URLSearchParams(), 'r-1');
+  t.equal(page?.status, 404);
+  t.match(JSON.parse(page?.body ?? ''), { detail: /no worker knows/, silent: [1] });
+});
