@@ -1,4 +1,4 @@
-// How long the longest URI takes: apart from the other tests of templates, because sources that `npm run mutate` instruments are slower.
+// How long the longest URI takes: apart from the other tests of templates, because it measures.
 import t from 'tap';
 import { MatchedUri, TEMPLATE_VARIABLES_MAX } from '../../src/messages/uris.js';
 import { limits } from '../../src/shared/limits.js';

@@ -27,6 +27,7 @@ const MEASURING: ReadonlySet<string> = new Set([
   'integration/tenants-bytes',
   'integration/tenants-connections',
   'integration/tenants-totals',
+  'messages/uri-template-time',
   'relay/event-loop',
   'relay/event-loop-sessions',
   'user-config/event-loop',
