@@ -1,4 +1,4 @@
-// Builds one control plane from its parts, each of which knows only what it is given here. Owns the order in which they
+// Builds one control plane from its parts, each of which knows only what it is given here, and decides in which order they
 // start, drain and stop.
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
@@ -15,7 +15,7 @@ import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../cre
 import { AuditTrail } from './common/audit.js';
 import { Compositions } from './compositions/compositions.js';
 import { Connect } from './connect/connect.js';
-import { AdminListener } from './dataplane/admin-listener.js';
+import { AdminClient } from './dataplane/admin-client.js';
 import { LiveFigures } from './dataplane/live-figures.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/routes/console-routes.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
@@ -47,13 +47,13 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
   const keys = new SecretKeys(upstream.secretKeys);
   const userGrants = store && UserGrants.of(store, keys);
-  // For authorization servers: those of servers that are probed, of users' consents, and of sign-ins.
+  // For requests to authorization servers: of probes, of users' consents, and of sign-ins.
   const names = new Names(connections.names);
   const { connectTimeoutMs, authorities, mode } = upstream;
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
   const deadlines = new DeadlineWheel();
   const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
-  const fetching = { http, names, mode };
+  const fetchMeans = { http, names, mode };
   const overload = new Overload(logger);
   const directory = new Directory(records);
   const registry = new Registry({
@@ -70,12 +70,11 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const compositions = new Compositions({ records, directory, registry, shares: options.composerShares, logger });
   const tracer = await openTracer(options, logger);
   const accessLog = new AccessLog(logger, options.accessLog);
-  const areIdsMade = options.requestIds !== 'off';
-  const recent = areIdsMade ? new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT) : undefined;
+  const recent = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
   const changes = new AuditRecords(records, logger);
   const { dataplaneAdmin } = options;
-  const listener = dataplaneAdmin && new AdminListener(dataplaneAdmin);
-  const live = listener && new LiveFigures(listener);
+  const adminClient = dataplaneAdmin && new AdminClient(dataplaneAdmin);
+  const live = adminClient && new LiveFigures(adminClient);
   const mcp = new McpEndpoints({
     watch: new RequestWatch(accessLog, undefined, recent, tracer),
     ...{ overload, directory, compositions, upstream, answers, eras, shares, connections, storedSecrets, userGrants },
@@ -87,18 +86,31 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const tokens = new TokenVerifier(options.token);
   await tokens.watchKeys(logger);
   const app = await createHttpApp({
-    ...{ overload, records, registry, compositions, mcp, changes, tokens, live, listener, recent, accessLog, logger },
+    ...{
+      overload,
+      records,
+      registry,
+      compositions,
+      mcp,
+      changes,
+      tokens,
+      recent,
+      accessLog,
+      logger,
+      live,
+      adminClient,
+    },
     connect:
       upstream.connectUrl === undefined || userGrants === undefined
         ? undefined
         : new Connect({
-            ...{ ...fetching, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
+            ...{ ...fetchMeans, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
             connectUrl: upstream.connectUrl,
           }),
     signIn:
       options.signIn &&
       new SignIn(options.signIn, {
-        ...{ ...fetching, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
+        ...{ ...fetchMeans, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
       }),
     console: ConsoleFiles.read(CONSOLE_DIRECTORY),
     hosts: new HostPolicy({

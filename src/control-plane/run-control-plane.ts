@@ -10,8 +10,8 @@ import { startControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
 /**
- * Interval between checks whether the control plane is ready, as stores become unreachable without notice. Systemd and the log learn of a
- * change with this delay.
+ * Interval between checks whether the control plane is ready, because a store becomes unreachable without notice. Systemd and the log learn
+ * of a change with this delay.
  */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
@@ -21,29 +21,28 @@ const CONTROL_PLANE_READINESS_MS = 1_000;
  */
 function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
-  areKeysThere: boolean,
-  notice: Pick<ServiceManagerNotifier, 'ready' | 'status'>,
+  areKeysConfigured: boolean,
+  notifier: Pick<ServiceManagerNotifier, 'ready' | 'status'>,
   logger: Logger,
 ): AbortController {
   const ending = new AbortController();
-  /** `''`: ready. */
-  let told: string | undefined;
+  /** What was last reported: the obstacles, `''` when ready; `undefined` before the first check. */
+  let reported: string | undefined;
   const check = async (): Promise<void> => {
-    const isStoreThere = await records.ping();
+    const isStoreReachable = await records.ping();
     if (ending.signal.aborted) return;
     setTimeout(() => void check(), CONTROL_PLANE_READINESS_MS).unref();
     const obstacles = [
-      ...(isStoreThere ? [] : [`the ${records.kind} store cannot be reached`]),
-      ...(areKeysThere ? [] : [KEYS_MISSING]),
+      ...(isStoreReachable ? [] : [`the ${records.kind} store cannot be reached`]),
+      ...(areKeysConfigured ? [] : [KEYS_MISSING]),
     ];
-    const words = obstacles.join('; ');
-    if (words === told) return;
-    told = words;
-    notice.status(words === '' ? 'ready' : `not ready: ${words}`);
-    if (words !== '') return logger.warn({ obstacles }, 'not ready');
+    const state = obstacles.join('; ');
+    if (state === reported) return;
+    reported = state;
+    notifier.status(state === '' ? 'ready' : `not ready: ${state}`);
+    if (state !== '') return logger.warn({ obstacles }, 'not ready');
     logger.info('ready');
-    // Calling it again is harmless.
-    notice.ready();
+    notifier.ready();
   };
   void check();
   return ending;
@@ -66,19 +65,19 @@ export interface ControlPlaneEntry {
 /** Resolves with the program's exit status, when nothing is under way any more. */
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
-  const notice = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);
+  const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
   if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);
   else if (options.token.standing === undefined) logger.warn(ALL_ARE_ADMINS);
   try {
     const controlPlane = await startControlPlane(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');
-    const readiness = watchReadiness(controlPlane.records, hasKeys(options.token), notice, logger);
+    const readiness = watchReadiness(controlPlane.records, hasKeys(options.token), notifier, logger);
 
     const signal = await signals.first;
     logger.info({ signal }, 'draining');
     readiness.abort();
-    notice.stopping();
+    notifier.stopping();
     const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
     if (cutShortBy !== undefined) {
       logger.warn({ signal: cutShortBy }, 'second signal: drain aborted');

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
-import type { AdminListener } from '../../src/control-plane/dataplane/admin-listener.js';
+import type { AdminClient } from '../../src/control-plane/dataplane/admin-client.js';
 import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';
@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 const QUICK: LiveBounds = { intervalMs: 5, streamMsMax: 600_000 };
 const SECRET = 'Redis at 10.0.0.7 does not answer';
 
-type Ask = AdminListener['ask'];
+type Ask = AdminClient['ask'];
 
 /** A dataplane with one more call in each reading. */
 function dataplane(): { readonly ask: Ask; readonly asked: () => number } {

@@ -31,20 +31,20 @@ t.test(
     const key = randomBytes(32).toString('base64');
     const [one, other, stranger] = [new PendingSignIns([key]), new PendingSignIns([key]), new PendingSignIns([])];
     const begun = begunWith('s');
-    const kept = one.seal(begun);
+    const sealed = one.seal(begun);
     const notHere = { name: 'ControlPlaneFault', code: 'sign-in-refused', message: /was not started in this browser/ };
     t.throws(() => one.take('', 's', NOW_MS), notHere);
-    t.throws(() => one.take(kept.slice(0, -4), 's', NOW_MS), notHere, 'changed');
-    t.throws(() => one.take(kept, 'another', NOW_MS), notHere);
-    t.throws(() => stranger.take(kept, 's', NOW_MS), notHere);
-    t.throws(() => stranger.take(kept, '', NOW_MS), notHere);
-    t.throws(() => one.take(kept, 's', begun.untilMs), { code: 'sign-in-refused', message: /has expired/ });
+    t.throws(() => one.take(sealed.slice(0, -4), 's', NOW_MS), notHere, 'changed');
+    t.throws(() => one.take(sealed, 'another', NOW_MS), notHere);
+    t.throws(() => stranger.take(sealed, 's', NOW_MS), notHere);
+    t.throws(() => stranger.take(sealed, '', NOW_MS), notHere);
+    t.throws(() => one.take(sealed, 's', begun.untilMs), { code: 'sign-in-refused', message: /has expired/ });
     t.strictSame(
-      other.take(kept, 's', begun.untilMs - 1),
+      other.take(sealed, 's', begun.untilMs - 1),
       begun,
       'none of these has used it up, and others with the key take it',
     );
-    t.throws(() => other.take(kept, 's', NOW_MS), { code: 'sign-in-refused', message: /was already completed/ });
+    t.throws(() => other.take(sealed, 's', NOW_MS), { code: 'sign-in-refused', message: /was already completed/ });
   },
 );
 
@@ -150,11 +150,11 @@ t.test('the issuer’s response is checked against the request, and faults are e
     );
   const signIn = signInWith('secret');
   const through = async (by = signIn): Promise<string> => {
-    const { url, kept } = await by.begin('a');
+    const { url, sealed } = await by.begin('a');
     const { searchParams } = new URL(url);
     issuer.nonce = searchParams.get('nonce') ?? '';
     const query = new URLSearchParams({ code: 'x', state: searchParams.get('state') ?? '' });
-    return (await by.end(String(query), kept, 'a', () => {})).token;
+    return (await by.end(String(query), sealed, 'a', () => {})).token;
   };
 
   t.equal(await through(), 'the-token');

@@ -6,12 +6,12 @@ import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeNote } from './change.js';
 
-/** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
+/** A composition's subjects in the log line about a change. Of more subjects, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 interface AuditedRequest {
   readonly operation: string;
-  /** As in the endpoint table. */
+  /** The operation's tag in the endpoint table. */
   readonly kind: string;
   readonly requestId: string;
   readonly subject: string;
@@ -21,16 +21,17 @@ interface AuditedRequest {
   readonly unpublished: number;
 }
 
+/** How the log has subjects; the stored list always has them in plain text. */
 type AuditSubjects = 'hash' | 'plain';
 
 export class AuditTrail {
   readonly #logger: Logger;
   readonly #subjects: AuditSubjects;
-  readonly #changes: Pick<AuditRecords, 'append'> | undefined;
+  readonly #stored: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param changes the stored list; `undefined` where none is kept. */
-  constructor(logger: Logger, subjects: AuditSubjects, changes?: Pick<AuditRecords, 'append'>) {
-    this.#changes = changes;
+  /** @param stored the stored list; `undefined` where none is kept. */
+  constructor(logger: Logger, subjects: AuditSubjects, stored?: Pick<AuditRecords, 'append'>) {
+    this.#stored = stored;
     // A log level above `info`, except `silent`, must not suppress audit lines.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
     this.#subjects = subjects;
@@ -39,53 +40,52 @@ export class AuditTrail {
   write(request: AuditedRequest, { change }: ChangeNote): void {
     if (change === undefined) return;
     const { operation, kind } = request;
-    const who = this.#subjects === 'hash' ? subjectHash : beginningOf;
+    const writeSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
-    this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, who) }, message);
-    // The stored list always has subjects in plain text: its readers may see who owns what.
-    const stored = auditedFactsOf(request, change, beginningOf);
+    this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, writeSubject) }, message);
+    // Whoever may read the stored list may see who owns what.
+    const facts = auditedFactsOf(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
-    this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...stored, ...ownership });
+    this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, ...ownership });
   }
 }
 
 type WriteSubject = (subject: string) => string;
 
-/** The audited facts of a change. */
 function auditedFactsOf(
   { requestId, subject, fault, unpublished }: AuditedRequest,
   { before, after, isCertain }: NonNullable<ChangeNote['change']>,
-  who: WriteSubject,
+  writeSubject: WriteSubject,
 ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
   return {
     ...(requestId !== '' && { requestId }),
-    subject: who(subject),
+    subject: writeSubject(subject),
     ...identityOf(after ?? before),
-    ...(before !== undefined && { before: toldMembers(before, after, who) }),
-    ...(after !== undefined && { after: toldMembers(after, before, who) }),
+    ...(before !== undefined && { before: auditedMembers(before, after, writeSubject) }),
+    ...(after !== undefined && { after: auditedMembers(after, before, writeSubject) }),
     ...(!isCertain && { outcome: 'unknown' }),
     ...(unpublished > 0 && { unpublished }),
     ...(fault !== '' && { fault }),
   };
 }
 
-/** The members that people set; of a change, only those that differ. */
-function toldMembers(thing: object, other: object | undefined, who: WriteSubject): Record<string, unknown> {
+/** The members that people set; if `other` is given, only those that differ from it. */
+function auditedMembers(thing: object, other: object | undefined, writeSubject: WriteSubject): Record<string, unknown> {
   const others = other as Readonly<Record<string, unknown>> | undefined;
   const members = Object.entries(thing).filter(([member, value]) => {
-    if (FOUND_OUT.has(member) || value === undefined) return false;
+    if (COMPUTED_MEMBERS.has(member) || value === undefined) return false;
     return others === undefined || JSON.stringify(others[member]) !== JSON.stringify(value);
   });
-  return Object.fromEntries(members.map(([member, value]) => [member, toldValue(member, value, who)]));
+  return Object.fromEntries(members.map(([member, value]) => [member, auditedValue(member, value, writeSubject)]));
 }
 
-function toldValue(member: string, value: unknown, who: WriteSubject): unknown {
-  if (member === 'url') return placeOf(String(value));
+function auditedValue(member: string, value: unknown, writeSubject: WriteSubject): unknown {
+  if (member === 'url') return auditedUrl(String(value));
   if (member === 'auth') return { hash: hashOf(value) };
-  if (member === 'maker' || member === 'owner') return who(String(value));
+  if (member === 'maker' || member === 'owner') return writeSubject(String(value));
   if (member === 'subjects' && Array.isArray(value)) {
-    const some = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => who(String(subject)));
-    return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
+    const first = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => writeSubject(String(subject)));
+    return value.length > first.length ? { count: value.length, hash: hashOf(value), first } : first;
   }
   const text = JSON.stringify(value, hashArguments);
   if (text.length <= limits.auditValueCharsMax) return JSON.parse(text);
@@ -102,8 +102,8 @@ function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'tea
   return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
-/** Members that nobody sets: the registry finds them out or computes them. */
-const FOUND_OUT: ReadonlySet<string> = new Set([
+/** Members that nobody sets: they come from probes, or the registry computes them. */
+const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount', 'era', 'eras'],
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
@@ -117,7 +117,7 @@ function identityOf(thing: object | undefined): object {
 }
 
 /** Reduces a URL to its origin: its path or query may be as sensitive as a password. */
-function placeOf(url: string): object {
+function auditedUrl(url: string): object {
   return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
 }
 

@@ -1,8 +1,8 @@
-// A change of a server or a composition under way: who makes it, on which condition, what came of it, and how long its maker waits for its
-// publication. Cold path.
+// A change of a server or a composition, while it is made: who makes it, on which condition, its outcome, and how long the request waits
+// for its publication. Cold path.
 //
-// No update is lost: each view of a thing has a tag, and a change that names a tag is made only while the thing still has it. Tags cover
-// what people set; what probes find out is nobody's change.
+// No update is lost: each view of a thing has a tag, and a change that names a tag is made only while the thing still has it. A tag
+// covers what people set; what a probe finds out does not change it.
 import { createHash } from 'node:crypto';
 import { ControlPlaneFault } from './control-plane-fault.js';
 import type { Principal } from './principal.js';
@@ -12,7 +12,7 @@ export interface Change {
   readonly caller?: Principal | undefined;
   /** `If-Match`, as in RFC 9110: tags, or `*`, which anything that exists meets. Absent: any state. */
   readonly ifMatch?: string | undefined;
-  /** Absent: nobody asks, and the change waits until it is published. */
+  /** Takes the outcome. Absent: nobody wants it, and the change waits until it is published. */
   readonly note?: ChangeNote;
 }
 
@@ -23,13 +23,13 @@ interface NotedChange {
   readonly isCertain: boolean;
 }
 
-/** What comes of a change. The code that makes the change records it here, so that no change goes without an audit line. */
+/** The outcome of a change. The code that makes the change notes it here, so that no change goes without an audit line. */
 export class ChangeNote {
   readonly #waitMsMax: number;
   #change: NotedChange | undefined;
   #unpublished = 0;
   /** User configs still to be updated, as the publisher knows it; `undefined` before the subjects are known. */
-  left: number | undefined;
+  configsLeft: number | undefined;
 
   /** @param waitMsMax how long the change waits for its publication, e.g. into the user configs of 100,000 subjects. */
   constructor(waitMsMax = Infinity) {
@@ -37,17 +37,18 @@ export class ChangeNote {
   }
 
   /**
+   * Makes a change and notes it: as uncertain while it is made, or if `make` rejects.
    * @param before `undefined` for a new thing; `after` is `undefined` for a removed one.
    * @param make resolves with whether it made the change.
    */
-  async making(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
+  async note(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
     this.#change = { before, after, isCertain: false };
     const isMade = await make();
     this.#change = isMade ? { before, after, isCertain: true } : undefined;
     return isMade;
   }
 
-  made(before: object | undefined, after: object | undefined): void {
+  noteMade(before: object | undefined, after: object | undefined): void {
     this.#change = { before, after, isCertain: true };
   }
 
@@ -62,7 +63,7 @@ export class ChangeNote {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
-        this.#unpublished = this.left ?? 1;
+        this.#unpublished = this.configsLeft ?? 1;
         resolve();
       }, this.#waitMsMax);
     });
@@ -88,8 +89,8 @@ export function refuseChanged({ ifMatch }: Change, noun: string, name: string, t
 
 const TAG_BYTES = 16;
 
-/** @param said what people have set on a thing. */
-export function tagOf(said: readonly unknown[]): string {
-  const digest = createHash('sha256').update(JSON.stringify(said)).digest();
+/** @param values what people have set on a thing. */
+export function tagOf(values: readonly unknown[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(values)).digest();
   return `"${digest.subarray(0, TAG_BYTES).toString('base64url')}"`;
 }

@@ -6,17 +6,17 @@ import type { Refusal } from '../../shared/index.js';
 interface FaultAnswer {
   readonly status: number;
   /**
-   * `error`: the request, or something it needs of another party, is at fault; `refused`: it was not examined; `fault`: the control plane,
-   * the dataplane or the store is.
+   * `error`: the fault is with the request, or with another party that it needs; `fault`: with the control plane, the dataplane or the
+   * store. `refused`: the request was not examined.
    */
   readonly outcome: 'error' | 'refused' | 'fault';
-  /** When a retry may succeed. */
+  /** When a retry may succeed: sent as `retry-after`. */
   readonly retryAfterS?: number;
 }
 
 const RETRY_S = 2;
 
-/** Every fault code but those of the refusals that the dataplane gives, too. */
+/** Every fault code, except those of refusals that the dataplane gives too (`shared/refusals.ts`). */
 export const faultAnswers = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -32,7 +32,7 @@ export const faultAnswers = {
   'consent-over': { status: 410, outcome: 'error' },
   'consents-full': { status: 429, outcome: 'error' },
   'consent-refused': { status: 403, outcome: 'error' },
-  /** Nothing can be connected here, or not with the stored credentials. */
+  /** Users cannot connect servers here, or not with the gateway's own secret. */
   'consent-unready': { status: 503, outcome: 'error' },
   /** A backend or an authorization server gave an unusable response, or (`party-silent`) none. */
   'party-unfit': { status: 502, outcome: 'error' },
@@ -63,11 +63,11 @@ export const faultAnswers = {
 export type FaultCode = keyof typeof faultAnswers;
 
 interface FaultFacts extends Partial<FaultAnswer> {
-  /** May contain addresses, and text written by other parties. */
+  /** The message for admins: may contain addresses, and text written by other parties. */
   readonly wordsForAdmins?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
-  /** For the log alone; of a fault, the words for admins unless given. */
+  /** The reason, for the log alone. By default `wordsForAdmins` if the outcome is `fault`, else `''`. */
   readonly why?: string | undefined;
   /** For the log: the `Host` header, where it is why the request was refused. */
   readonly host?: string | undefined;
@@ -83,7 +83,7 @@ export class ControlPlaneFault extends Error {
   readonly why: string;
   readonly host: string | undefined;
 
-  /** @param facts may differ from what the code stands for, as for a refusal that the dataplane gives, too. */
+  /** @param facts take precedence over the code's row in `faultAnswers`; a code of the dataplane's refusals has no row there. */
   constructor(code: FaultCode | Refusal['code'], words: string, facts: FaultFacts = {}) {
     super(words, facts.cause === undefined ? undefined : { cause: facts.cause });
     const known: Readonly<Record<string, FaultAnswer>> = faultAnswers;

@@ -16,12 +16,12 @@ import {
 /** As written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
-const NONE: CuratedBackend = {};
-/** Half: the curation of a server and of a composition must fit into one user config together. */
+const NO_CURATION: CuratedBackend = {};
+/** Half of what a user config may have: the curation of a server and of a composition must fit into one user config together. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
-/** Parsed curations, so that each record in memory is parsed once. */
-const known = new WeakMap<WrittenCuration, CuratedBackend>();
+/** Curations that were parsed: each record in memory is parsed once. */
+const parsed = new WeakMap<WrittenCuration, CuratedBackend>();
 
 /** What is wrong with a curation, as words that follow the name of the member; `undefined` when nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
@@ -37,16 +37,16 @@ export function curationFault(written: WrittenCuration): string | undefined {
 
 /** @param written must have passed `curationFault`. */
 export function readCuration(written: WrittenCuration | undefined): CuratedBackend {
-  if (written === undefined) return NONE;
-  let curation = known.get(written);
+  if (written === undefined) return NO_CURATION;
+  let curation = parsed.get(written);
   if (curation === undefined) {
     curation = curationSchema.parse(written);
-    known.set(written, curation);
+    parsed.set(written, curation);
   }
   return curation;
 }
 
-/** Checks each item. */
+/** Whether the curation of any one tool or prompt is too large. */
 function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
   const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
   return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
@@ -64,7 +64,7 @@ export function curationOfNamed(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** In the order in which they were written; `undefined` if none remain. @param names `*` for all. */
+/** The members with these names, in the order in which they were written; `undefined` if there are none. @param names `*` for all. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
@@ -101,37 +101,37 @@ export function describeClash(backends: ReadonlyMap<string, BackendConfig>): str
 }
 
 /**
- * The same backends without clashes, which arise because servers and compositions are changed one by one: a prefix
- * yields to the server's name, and of two tools with one name the later is hidden. A user config with a clash would be
- * useless. One pass, because this runs on the event loop for each composition of a changed server.
+ * The same backends without clashes, which arise because servers and compositions are changed one by one: of two
+ * servers with one prefix, one loses its curated prefix, and of two tools with one name the later is hidden. The dataplane
+ * accepts no user config with a clash. One pass, because this runs on the event loop for each composition of a changed server.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
-  const yielding = findYielding(backends);
+  const losers = findPrefixLosers(backends);
   const settled = new Map<string, BackendConfig>();
   for (const [name, config] of backends) {
     const { prefix: _, ...bare } = config;
-    settled.set(name, withoutRepeatedNames(yielding.has(name) ? bare : config));
+    settled.set(name, withoutRepeatedNames(losers.has(name) ? bare : config));
   }
   return settled;
 }
 
-/** The servers that lose their curated prefix. Of two servers with the same curated prefix, the later loses it. */
-function findYielding(backends: ReadonlyMap<string, BackendConfig>): ReadonlySet<string> {
+/** The servers that lose their curated prefix: it is the name of another server, or the curated prefix of an earlier one. */
+function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): ReadonlySet<string> {
   const owners = new Map<string, string>();
-  const yielding = new Set<string>();
+  const losers = new Set<string>();
   for (const name of backends.keys()) {
-    // A server without its prefix goes by its name, for which another server may have to yield in turn; each yields once.
+    // A server that loses its prefix is prefixed with its name, which may be the prefix of another server: that one then loses it.
     for (let next: string | undefined = name; next !== undefined;) {
-      const prefix: string | undefined = yielding.has(next) ? undefined : backends.get(next)?.prefix;
-      const before = namePrefix(next, prefix);
-      const other = owners.get(before);
+      const prefix: string | undefined = losers.has(next) ? undefined : backends.get(next)?.prefix;
+      const prefixInUse = namePrefix(next, prefix);
+      const other = owners.get(prefixInUse);
       const loser: string | undefined = prefix === undefined || other === undefined ? other : next;
-      if (loser !== next) owners.set(before, next);
-      if (loser !== undefined) yielding.add(loser);
+      if (loser !== next) owners.set(prefixInUse, next);
+      if (loser !== undefined) losers.add(loser);
       next = loser;
     }
   }
-  return yielding;
+  return losers;
 }
 
 function withoutRepeatedNames(config: BackendConfig): BackendConfig {

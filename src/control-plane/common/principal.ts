@@ -1,5 +1,5 @@
 // The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that
-// they name. Only where roles are taken from tokens: elsewhere nothing has an owner, and everybody may change everything. Cold path.
+// they name. Where roles are not taken from tokens, nothing has an owner, and everybody may change everything. Cold path.
 import { limits } from '../../shared/index.js';
 import type { Role } from '../../config/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
@@ -44,43 +44,43 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
 
 /**
  * Ownership of a new thing.
- * @param said the team that the caller names; `undefined`: the caller's only team, if there is exactly one.
+ * @param named the team that the caller names, `null` for none; `undefined`: the caller's only team, if there is exactly one.
  */
-export function ownershipOfNew(caller: Principal | undefined, said: string | null | undefined): Ownership {
-  const team = said === undefined ? onlyTeamOf(caller) : (said ?? undefined);
+export function ownershipOfNew(caller: Principal | undefined, named: string | null | undefined): Ownership {
+  const team = named === undefined ? onlyTeamOf(caller) : (named ?? undefined);
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
 /** Ownership after a change: the owner stays. */
-export function ownershipAfter({ owner, team }: Ownership, said: string | null | undefined): Ownership {
-  const next = said === undefined ? team : (said ?? undefined);
+export function ownershipAfter({ owner, team }: Ownership, named: string | null | undefined): Ownership {
+  const next = named === undefined ? team : (named ?? undefined);
   return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
 }
 
 /** What is wrong with the named team, as words that follow its name; `undefined` when nothing is. */
-export function teamFault(said: string | null | undefined): string | undefined {
-  if (said === undefined || said === null) return undefined;
-  const isRight = said !== '' && said.length <= limits.claimValueCharsMax && !UNREADABLE.test(said);
-  return isRight ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
+export function teamFault(named: string | null | undefined): string | undefined {
+  if (named === undefined || named === null) return undefined;
+  const isValid = named !== '' && named.length <= limits.claimValueCharsMax && !UNREADABLE_CHARS.test(named);
+  return isValid ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
 }
 
 /**
- * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Anyone who may change it may take it from a team.
+ * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Taking it from its team needs no more than to change it.
  * @param before the team that it has now.
  */
 export function refuseForeignTeam(
   caller: Principal | undefined,
-  said: string | null | undefined,
+  named: string | null | undefined,
   before?: string,
 ): void {
-  if (said === undefined || said === null || said === before) return;
-  if (isAdmin(caller) || caller?.teams.includes(said) === true) return;
-  throw new ControlPlaneFault('not-owned', GIVEN_AWAY);
+  if (named === undefined || named === null || named === before) return;
+  if (isAdmin(caller) || caller?.teams.includes(named) === true) return;
+  throw new ControlPlaneFault('not-owned', FOREIGN_TEAM);
 }
 
-const GIVEN_AWAY = 'team must be one of yours: giving it to another team requires the role admin';
+const FOREIGN_TEAM = 'team must be one of yours: giving it to another team requires the role admin';
 
-const UNREADABLE = /[\p{Cc}\p{Surrogate}]/u;
+const UNREADABLE_CHARS = /[\p{Cc}\p{Surrogate}]/u;
 
 function onlyTeamOf(caller: Principal | undefined): string | undefined {
   return caller?.teams.length === 1 ? caller.teams[0] : undefined;

@@ -68,11 +68,11 @@ type OfType<Type, Schema> = Type extends 'array'
     ? Schema extends ObjectSchema<infer Properties, infer Required>
       ? Members<Properties, Required>
       : Readonly<Record<string, unknown>>
-    : Type extends keyof Plain
-      ? Plain[Type]
+    : Type extends keyof PlainTypes
+      ? PlainTypes[Type]
       : never;
 
-interface Plain {
+interface PlainTypes {
   readonly string: string;
   readonly integer: number;
   readonly number: number;
@@ -87,7 +87,7 @@ type Members<Properties, Required> = {
     FromSchema<Properties[Name]> | undefined;
 };
 
-/** What people set: a member that may be left out may also be undefined. */
+/** The type of what people set: a member that is not required may be left out or `undefined`. */
 export type InputFrom<Properties, Required extends keyof Properties> = {
   readonly [Name in Required]: FromSchema<Properties[Name]>;
 } & { readonly [Name in Exclude<keyof Properties, Required>]?: FromSchema<Properties[Name]> | undefined };
@@ -147,7 +147,7 @@ export const ownerSchema = {
   description: 'The subject that created the record. Present only with `--token-roles-claim`.',
 } as const;
 
-// Checks of the same, whose words say more than those of a schema.
+// Checks of the same members in code: their messages say more than those of a schema.
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 
@@ -158,7 +158,7 @@ export function nameFault(name: string): string | undefined {
   return name === name.trim() ? undefined : 'must not begin or end with a space';
 }
 
-/** The same for a description; also `undefined` when none is given. */
+/** The same for a description; `undefined` also when there is none. */
 export function descriptionFault(description: string | undefined): string | undefined {
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)

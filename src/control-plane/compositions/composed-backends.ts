@@ -1,6 +1,6 @@
-// From a composition to the backends of its virtual host, by the current registry. A server that was removed may have
-// been registered again under its name. A disabled or never reached server is not a backend: nobody has verified what
-// is there.
+// Makes the backends of a composition's virtual host, from its servers as they are registered now. A server that was
+// removed and registered again is found by its name. A disabled server, and one that was never reached, is left out:
+// nobody has verified what is there.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
@@ -20,10 +20,10 @@ export interface MatchedServer {
 export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): MatchedServer[] {
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
-    const namesake = known.byName(composed.name);
-    // A namesake that the composition also has by id is not used: a virtual host has each backend once.
-    const successor = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
-    return { composed, server: known.byId(composed.id) ?? successor, tools: composed.tools };
+    const sameName = known.byName(composed.name);
+    // A server of that name which the composition also has by id is not used: a virtual host has each backend once.
+    const registeredAgain = sameName !== undefined && ids.has(sameName.id) ? undefined : sameName;
+    return { composed, server: known.byId(composed.id) ?? registeredAgain, tools: composed.tools };
   });
 }
 
@@ -47,8 +47,8 @@ function curatedBackends(matches: readonly MatchedServer[]): ReadonlyMap<string,
   for (const match of matches) {
     const { server, composed, tools } = match;
     // Patterns may match nothing: a server of which nothing is exposed is not a backend.
-    const isOfUse = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
-    if (isCallable(server) && isOfUse) backends.set(server.name, composedBackendOf(server, match));
+    const isExposed = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
+    if (isCallable(server) && isExposed) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
@@ -105,8 +105,8 @@ export class ToolNames {
     return names;
   }
 
-  /** The matches with each pattern replaced by the tools that it matches now, unless it is all. */
-  async resolved(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
+  /** The matches with the tools that their patterns match now. A match that names all tools by `*` stays as it is. */
+  async resolvePatterns(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
     if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
     return Promise.all(
       matches.map(async (match) => {

@@ -12,13 +12,13 @@ interface MakerUsage {
   readonly publishedBytes: number;
 }
 
-type Group = Map<string, Set<StoredComposition>>;
+type Index = Map<string, Set<StoredComposition>>;
 
 export class CompositionDirectory extends NamedMirror<StoredComposition> {
-  readonly #bySubject: Group = new Map();
-  readonly #byMaker: Group = new Map();
+  readonly #bySubject: Index = new Map();
+  readonly #byMaker: Index = new Map();
   /** By the id and the name of each server, the name in lower case. */
-  readonly #byServer: Group = new Map();
+  readonly #byServer: Index = new Map();
   readonly #storedBytes = new WeakMap<StoredComposition, number>();
 
   constructor() {
@@ -30,7 +30,7 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return this.#bySubject.keys();
   }
 
-  /** Size of the record. */
+  /** Size of the composition's record. */
   bytesOf(composition: StoredComposition): number {
     return this.#storedBytes.get(composition) ?? 0;
   }
@@ -46,8 +46,8 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return this.#byServer.get(server.toLowerCase()) ?? [];
   }
 
-  /** Whether any composition has patterns for the server's tools, so that a change of its tools must be published. */
-  areFollowing({ id, name }: { readonly id: string; readonly name: string }): boolean {
+  /** Whether any composition of the server has patterns, so that a change of the server's tools must be published. */
+  anyHasPatterns({ id, name }: { readonly id: string; readonly name: string }): boolean {
     const compositions = [...this.ofServer(id), ...this.ofServer(name)];
     return compositions.some(({ servers }) => servers.some(({ tools }) => tools.some(isPattern)));
   }
@@ -65,26 +65,26 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return usage;
   }
 
-  protected override read(value: Buffer): StoredComposition {
+  protected override parse(value: Buffer): StoredComposition {
     const composition = JSON.parse(value.toString()) as StoredComposition;
     this.#storedBytes.set(composition, value.length);
     return composition;
   }
 
-  protected override onChange(composition: StoredComposition, isThere: boolean): void {
+  protected override onChange(composition: StoredComposition, isAdded: boolean): void {
     const { subjects, maker = '', servers } = composition;
-    const change = (group: Group, name: string): void => {
-      const members = group.get(name) ?? new Set();
-      if (isThere) members.add(composition);
+    const update = (index: Index, name: string): void => {
+      const members = index.get(name) ?? new Set();
+      if (isAdded) members.add(composition);
       else members.delete(composition);
-      if (members.size === 0) group.delete(name);
-      else group.set(name, members);
+      if (members.size === 0) index.delete(name);
+      else index.set(name, members);
     };
-    for (const subject of subjects) change(this.#bySubject, subject);
-    change(this.#byMaker, maker);
+    for (const subject of subjects) update(this.#bySubject, subject);
+    update(this.#byMaker, maker);
     for (const { id, name } of servers) {
-      change(this.#byServer, id);
-      change(this.#byServer, name.toLowerCase());
+      update(this.#byServer, id);
+      update(this.#byServer, name.toLowerCase());
     }
   }
 }

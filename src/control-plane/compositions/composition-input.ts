@@ -53,9 +53,9 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   };
 }
 
-function toolsOf(said: readonly string[] | string, member: string): readonly string[] {
-  if (typeof said !== 'string') return said;
-  if (said !== '*') refuseMember(member, "must be a list of names and patterns, or '*' for all");
+function toolsOf(tools: readonly string[] | string, member: string): readonly string[] {
+  if (typeof tools !== 'string') return tools;
+  if (tools !== '*') refuseMember(member, "must be a list of names and patterns, or '*' for all");
   return ['*'];
 }
 

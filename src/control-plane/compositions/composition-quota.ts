@@ -1,4 +1,4 @@
-// Limits of one maker, so that no subject fills the store, the publishers' time or a user's config at the expense of
+// The shares of one maker, so that no subject fills the store, the publishers' time or a user's config at the expense of
 // others. The maker of a composition is the subject that last wrote it.
 import type { ComposerShares } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
@@ -14,23 +14,23 @@ export function refuseAboveQuota(
   const { id, maker = '', subjects, hostBytes = 0 } = composition;
   const usage = known.usageOf(maker, id);
   if (usage.compositions >= shares.makerCompositionsMax) {
-    full(`You have ${usage.compositions} compositions, which is the maximum: delete one first`);
+    refuseFull(`You have ${usage.compositions} compositions, which is the maximum: delete one first`);
   }
   const storedBytes = usage.storedBytes + encodeComposition(composition).length;
   if (storedBytes > shares.makerComposedBytesMax) {
-    full(
+    refuseFull(
       `Your compositions would have ${storedBytes} bytes together; at most ${shares.makerComposedBytesMax} are allowed`,
     );
   }
   const publishedBytes = usage.publishedBytes + hostBytes * subjects.length;
   if (publishedBytes > shares.makerPublishedBytesMax) {
-    full(
+    refuseFull(
       `Your compositions would write ${publishedBytes} bytes into the configs of their subjects; at most ${shares.makerPublishedBytesMax} are allowed: name fewer subjects or tools`,
     );
   }
 }
 
-/** Why the subject's config has no room for the composition: one maker's compositions may fill only a part of it. */
+/** Why the composition exceeds the part of the subject's config that one maker may fill; `undefined` if it does not. */
 export function findShareObstacle(
   subject: string,
   { id, maker = '', hostBytes = 0 }: StoredComposition,
@@ -46,8 +46,8 @@ export function findShareObstacle(
 }
 
 /**
- * Of one subject's virtual hosts (JSON by id), those that fit into their makers' shares now: servers' curation may have
- * grown since the compositions were written.
+ * Those of one subject's virtual hosts (JSON by id) that fit into their makers' shares now. Some may no longer fit, because the
+ * curation of servers has grown since the compositions were written.
  */
 export function hostsWithinShares(
   compositions: readonly StoredComposition[],
@@ -67,6 +67,6 @@ export function hostsWithinShares(
   return fitting;
 }
 
-function full(words: string): never {
+function refuseFull(words: string): never {
   throw new ControlPlaneFault('compositions-full', words);
 }

@@ -1,5 +1,5 @@
-// A composition as seen outside of its storage: a virtual server of chosen tools of several servers, for the subjects
-// that it names (decisions 3); as plain data, and its schemas.
+// A composition as plain data: as people see it, as it is stored, and its schemas. It is a virtual server of chosen tools
+// of several servers, for the subjects that it names (decisions 3).
 import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {
@@ -47,7 +47,7 @@ const composedServer = exactObject(
   ['prompts', 'resources', 'curation'],
 );
 
-const compositionSaid = {
+const settableProperties = {
   name: { ...name, description: 'Unique without regard to case.' },
   description,
   servers: { type: 'array', items: composedServer },
@@ -69,7 +69,7 @@ const compositionSaid = {
 const composition = exactObject(
   {
     id: { ...idSchema, description: 'The id of the virtual host on the dataplane, too.' },
-    ...compositionSaid,
+    ...settableProperties,
     owner: ownerSchema,
     createdAt: timeSchema,
     updatedAt: timeSchema,
@@ -82,7 +82,7 @@ const composition = exactObject(
   ['exposure', 'owner', 'team'],
 );
 
-const compositionInput = inputSchemaOf(composition, compositionSaid, ['name', 'servers']);
+const compositionInput = inputSchemaOf(composition, settableProperties, ['name', 'servers']);
 
 export const compositionSchemas = {
   Composition: composition,
@@ -90,12 +90,10 @@ export const compositionSchemas = {
   CompositionPatch: patchSchemaOf(compositionInput),
 } as const satisfies Record<string, JsonSchema>;
 
-type SaidServer = FromSchema<typeof composedServer>;
+export type ComposedServer = Omit<FromSchema<typeof composedServer>, 'tools'> & { readonly tools: readonly string[] };
 
-export type ComposedServer = Omit<SaidServer, 'tools'> & { readonly tools: readonly string[] };
-
-/** What people set. For a new composition, what is absent has its default; for an existing one, it stays. */
-export type CompositionInput = InputFrom<typeof compositionSaid, 'name' | 'servers'> & {
+/** What people set on a composition. For a new composition, what is absent has its default; for an existing one, it stays. */
+export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'servers'> & {
   /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
 };
@@ -109,7 +107,7 @@ export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team
 /** A server of a composition, referenced by id so that it may be renamed; the name is the last one known. */
 export type StoredComposedServer = ComposedServer & { readonly id: string };
 
-/** As it is in the record store, under its id, to which its name leads. */
+/** As it is in the record store, under its id; another record leads from its name to the id. */
 export interface StoredComposition extends Omit<Composition, 'servers' | 'missingTools'> {
   readonly servers: readonly StoredComposedServer[];
   /** Subject that wrote it last. */
@@ -124,14 +122,14 @@ export function encodeComposition(composition: StoredComposition): Buffer {
   return Buffer.from(JSON.stringify(composition));
 }
 
-/** Of what people have set. Server names are left out: a renamed server is the same server. */
+/** The tag of what people have set (`common/change.ts`). Server names are left out: a renamed server is the same server. */
 export function compositionTag(composition: Omit<Composition, 'missingTools'>): string {
   const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
-  const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
+  const chosen = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
     tools,
     prompts,
     resources,
     curation,
   ]);
-  return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, said]);
+  return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, chosen]);
 }

@@ -38,8 +38,8 @@ import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './pub
 import { Publisher, virtualHostJson } from './publisher.js';
 import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
-/** A pattern is present if it matches something, or is all. */
-function isThere(tool: string, names: ReadonlySet<string>): boolean {
+/** Whether there is such a tool. @param tool a name, or a pattern, which must match one; `*` alone need not. */
+function exists(tool: string, names: ReadonlySet<string>): boolean {
   if (includesAllTools([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
@@ -48,11 +48,11 @@ function nameOf({ composed, server }: MatchedServer): string {
   return server?.name ?? composed.name;
 }
 
-/** Interval between checks that every composition is published; each publishes what is missing. */
+/** Interval between checks that every composition is published. A check publishes what is missing. */
 const PUBLISH_REPAIR_MS = 30_000;
 /** User configs that such a check reads at once; the others follow. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
-/** Pause between the groups of user configs that such a check reads; it is in no hurry. */
+/** Pause between the groups of user configs that such a check reads, so that it takes little of the process's time. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
 interface CompositionsOptions {
@@ -78,7 +78,7 @@ export class Compositions {
   readonly #names: ToolNames;
   readonly #publisher: Publisher;
   readonly #repairs = new CoalescedRuns(() => this.#repair());
-  /** Publication jobs of this process, by key. */
+  /** Publication jobs that this process is doing, by key. */
   readonly #underway = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -91,7 +91,7 @@ export class Compositions {
       thingOf: (composition) => composition,
       namesOf: ({ name }) => [name],
       tagOf: compositionTag,
-      taken: (name) => `A composition named ${name} already exists`,
+      takenMessage: (name) => `A composition named ${name} already exists`,
     });
     this.#names = new ToolNames(registry);
     this.#publisher = new Publisher({ ...options, names: this.#names });
@@ -125,7 +125,7 @@ export class Compositions {
     const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#options.directory.sync();
-    const matches = await this.#names.resolved(matchServers(composition, this.#options.directory.servers));
+    const matches = await this.#names.resolvePatterns(matchServers(composition, this.#options.directory.servers));
     const { id, exposure = 'all' } = composition;
     return { id, backends: composeBackends(matches), exposure };
   }
@@ -144,9 +144,9 @@ export class Compositions {
     }
     const id = randomBytes(16).toString('hex');
     const ownership = ownershipOfNew(change.caller, team);
-    const said = { id, ...checked, description, ...shownAs(exposure), subjects, ...ownership, maker };
+    const draft = { id, ...checked, description, ...storedExposure(exposure), subjects, ...ownership, maker };
     const now = new Date().toISOString();
-    const composition = await this.#checked({ ...said, createdAt: now, updatedAt: now }, input.isForced);
+    const composition = await this.#checked({ ...draft, createdAt: now, updatedAt: now }, input.isForced);
     const job = createJob({ subjects });
     await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job }));
     return this.#onChanged(composition, 'composition created', job, change);
@@ -162,8 +162,8 @@ export class Compositions {
       const { owner: _owner, team: _team, ...known } = before.row;
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
       const ownership = ownershipAfter(before.row, team);
-      const said = { ...checked, description, ...shownAs(exposure), subjects, ...ownership, maker };
-      const next = { ...known, ...said, updatedAt: new Date().toISOString() };
+      const changed = { ...checked, description, ...storedExposure(exposure), subjects, ...ownership, maker };
+      const next = { ...known, ...changed, updatedAt: new Date().toISOString() };
       const after = await this.#checked(next, input.isForced, before.row);
       await this.#compositions.refuseTakenName(checked.name, known.id);
       return { after, job: createJob({ subjects: [...new Set([...known.subjects, ...subjects])] }) };
@@ -192,7 +192,7 @@ export class Compositions {
     void this.#repairs.run('');
   }
 
-  /** Stops that; resolves when nothing is under way. */
+  /** Publishes no more; resolves when nothing is under way. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#isStopping = true;
@@ -253,18 +253,18 @@ export class Compositions {
     return this.#describe(composition);
   }
 
-  /** As it is to be stored, if it may be. @param known what is stored now. */
+  /** The record to be stored. Throws if it may not be. @param known the record as stored now. */
   async #checked(
-    said: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
+    draft: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
     isForced = false,
     known?: StoredComposition,
   ): Promise<StoredComposition> {
-    const servers = await this.#resolve(said.servers, known?.servers ?? []);
+    const servers = await this.#resolve(draft.servers, known?.servers ?? []);
     // The directory must be as recent as the composition.
     await this.#options.directory.sync();
     if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
-    const composition = { ...said, servers };
-    const matches = await this.#names.resolved(matchServers(composition, this.#options.directory.servers));
+    const composition = { ...draft, servers };
+    const matches = await this.#names.resolvePatterns(matchServers(composition, this.#options.directory.servers));
     const json = virtualHostJson(matches, composition);
     const measured = { ...composition, hostBytes: Buffer.byteLength(json) };
     await this.#refuseUnpublishable(measured, matches, json, known?.subjects ?? []);
@@ -289,8 +289,8 @@ export class Compositions {
   }
 
   /**
-   * The first tool that its server, once reached, does not have.
-   * @param known tools that the composition already names are not checked: they may have been removed meanwhile.
+   * Throws for the first tool that its server does not have.
+   * @param known the composition as stored: tools that it already names are not checked, because a server may have removed them.
    */
   async #refuseUnknownTools(
     servers: readonly StoredComposedServer[],
@@ -302,17 +302,17 @@ export class Compositions {
       if (server === undefined || server.lastSeen === null) continue;
       const names = await this.#names.of(server);
       const named = new Set(known.find((before) => before.id === id)?.tools);
-      const place = tools.findIndex((tool) => !named.has(tool) && !isThere(tool, names));
-      const tool = tools[place];
+      const missing = tools.findIndex((tool) => !named.has(tool) && !exists(tool, names));
+      const tool = tools[missing];
       if (tool === undefined) continue;
       const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
       const what = isPattern(tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
-      const said = JSON.stringify(tool.slice(0, limits.toolPatternCharsMax));
-      refuseMember(`servers.${index}.tools.${place}`, `${said} ${what}: ${advice}`);
+      const quoted = JSON.stringify(tool.slice(0, limits.toolPatternCharsMax));
+      refuseMember(`servers.${index}.tools.${missing}`, `${quoted} ${what}: ${advice}`);
     }
   }
 
-  /** @param published subjects that already have the composition: an obstacle to publishing to them is not this change's fault. */
+  /** @param published subjects that already have the composition: an obstacle to publishing to them does not come from this change. */
   async #refuseUnpublishable(
     composition: StoredComposition,
     matches: readonly MatchedServer[],
@@ -333,7 +333,7 @@ export class Compositions {
     }
   }
 
-  /** What people see of it, by the directory: servers under their current names, and the tools that are missing. */
+  /** The composition as people see it: servers under their current names, and the tools that are missing. */
   async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
     const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
@@ -347,12 +347,12 @@ export class Compositions {
   async #findMissing(match: MatchedServer): Promise<Composition['missingTools']> {
     const { composed, server } = match;
     const names = isCallable(server) ? await this.#names.of(server) : undefined;
-    const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
+    const missing = composed.tools.filter((tool) => names === undefined || !exists(tool, names));
     return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
 }
 
 /** The default, `all`, is stored as absent. */
-function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
+function storedExposure(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
 }

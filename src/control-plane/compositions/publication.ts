@@ -14,7 +14,7 @@ import {
   type EditableConfig,
 } from '../../user-config/index.js';
 
-/** State of one subject, as read. */
+/** A subject's publication record and user config, as read. */
 export interface PublicationState {
   readonly subject: string;
   readonly record: Buffer | undefined;
@@ -54,11 +54,11 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
     return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
   }
-  const isOver = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
-  return { kind: 'stale', record, config: isOver ? undefined : edited };
+  const isUnused = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
+  return { kind: 'stale', record, config: isUnused ? undefined : edited };
 }
 
-/** A damaged record says nothing, which does not matter where there is no config. @returns a text if it cannot be known. */
+/** @returns the publication record; a reason if it is damaged, unless there is no config that it could be about. */
 function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
   const before = state.record && readPublication(state.record);
   if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
@@ -75,7 +75,7 @@ interface Difference {
   readonly added: ReadonlyMap<string, string>;
 }
 
-/** Between the control plane's virtual hosts in the config and those that it should have. @returns a text if it cannot have them. */
+/** From the control plane's virtual hosts in the config to those that it should have. @returns a reason if it cannot have them. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
   owned: ReadonlySet<string>,
@@ -125,7 +125,7 @@ function obstructed(reason: string): PublicationPlan {
   return { kind: 'obstructed', reason };
 }
 
-// Publication jobs as records: each is written in the swap that makes it necessary, and removed when it is done. If the process dies in
+// Publication jobs as records: a job is written in the swap that makes it necessary, and removed when it is done. If the process dies in
 // between, another one finds the job and does it; doing it twice is harmless.
 
 export const PUBLICATION_JOBS = 'publication-jobs/';
@@ -133,7 +133,7 @@ export const PUBLICATION_JOBS = 'publication-jobs/';
 interface JobTarget {
   /** Subjects whose user configs may be out of date. */
   readonly subjects?: readonly string[];
-  /** Ids and names of servers: stands for the subjects of all compositions that have one of these servers. */
+  /** Ids and names of servers: the job is for the subjects of all compositions that have one of these servers. */
   readonly servers?: readonly string[];
 }
 

@@ -26,7 +26,7 @@ import {
   type PublicationState,
 } from './publication.js';
 
-/** User configs that one change of a composition writes at once. Beyond that, further ones wait for their turn. */
+/** User configs that one change of a composition writes at once. Beyond that, further configs wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
 interface PublisherParts {
@@ -37,8 +37,9 @@ interface PublisherParts {
   readonly shares: Pick<ComposerShares, 'makerConfigBytesMax'>;
 }
 
-interface WrittenHost {
-  /** Version of the server directory. */
+/** A composition's virtual host as JSON. */
+interface HostJson {
+  /** Version of the server directory that it was made from. */
   readonly version: number;
   readonly json: string;
 }
@@ -57,7 +58,7 @@ export class Publisher {
   readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
-  readonly #written = new WeakMap<StoredComposition, WrittenHost>();
+  readonly #hostJson = new WeakMap<StoredComposition, HostJson>();
   #isStopped = false;
 
   constructor(parts: PublisherParts) {
@@ -70,18 +71,18 @@ export class Publisher {
    */
   async publish(
     subjects: readonly string[],
-    progress: Pick<ChangeNote, 'left'> = { left: undefined },
+    progress: Pick<ChangeNote, 'configsLeft'> = { configsLeft: undefined },
   ): Promise<string[]> {
     const { logger } = this.#parts;
     const waiting = [...subjects];
-    let left = (progress.left = subjects.length);
-    let toldAtMs = performance.now();
+    let left = (progress.configsLeft = subjects.length);
+    let loggedAtMs = performance.now();
     const work = async (): Promise<void> => {
       for (let subject = waiting.pop(); subject !== undefined && !this.#isStopped; subject = waiting.pop()) {
         await this.#runs.run(subject);
-        progress.left = left -= 1;
-        if (performance.now() - toldAtMs < PROGRESS_MS) continue;
-        toldAtMs = performance.now();
+        progress.configsLeft = left -= 1;
+        if (performance.now() - loggedAtMs < PROGRESS_MS) continue;
+        loggedAtMs = performance.now();
         logger.info({ left, of: subjects.length }, 'compositions are being published');
       }
     };
@@ -90,7 +91,7 @@ export class Publisher {
   }
 
   /** Does the job and removes it. */
-  async run(job: PublicationJob, progress?: Pick<ChangeNote, 'left'>): Promise<void> {
+  async run(job: PublicationJob, progress?: Pick<ChangeNote, 'configsLeft'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
     const subjects = new Set(job.subjects);
@@ -102,13 +103,13 @@ export class Publisher {
     const obstructed = await this.publish([...subjects], progress);
     // A stopped job stays in the store for the next process that finds it.
     if (this.#isStopped) return;
-    // Subjects that have a composition are checked at intervals anyway; the others stay in the job, or they would be forgotten.
+    // Subjects that still have a composition are checked at intervals anyway; only the job knows of the others.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
     // If the swap fails because the job has changed, another process has done it.
     await records.swap([jobChangeAfterRun(job, left)]);
   }
 
-  /** Brings the outdated user configs up to date; checking first is cheaper, as a read costs less than a write. */
+  /** Brings the outdated ones of these user configs up to date. It reads them all first, because a read costs less than a write. */
   async check(subjects: readonly string[]): Promise<void> {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
@@ -134,7 +135,7 @@ export class Publisher {
     await this.#runs.settled();
   }
 
-  /** Call when no plan is wanted any more. */
+  /** Call after `stop`, and when `findObstacle` is not needed any more. */
   async close(): Promise<void> {
     await this.#thread.close();
   }
@@ -150,7 +151,7 @@ export class Publisher {
       const plan = await this.#plan(state, wanted);
       const obstacle = plan.kind === 'obstructed' ? plan.reason : plan.obstacle;
       if (obstacle === undefined) this.#obstacles.delete(subject);
-      else this.#tellObstacle(subject, obstacle);
+      else this.#logObstacle(subject, obstacle);
       if (plan.kind !== 'stale') return true;
       if (!(await records.swap(changesOf(state, plan)))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
@@ -161,28 +162,29 @@ export class Publisher {
 
   /**
    * When the config is full, leaves out the compositions that have outgrown their maker's share, so that the others are still published.
-   * @param measured the id of a composition whose share was checked just now.
+   * @param checkedId the id of a composition whose share was checked just now: it is not left out.
    */
   async #plan(
     state: PublicationState,
     wanted: ReadonlyMap<string, string>,
-    measured?: string,
+    checkedId?: string,
   ): Promise<PublicationPlan & { readonly obstacle?: string }> {
-    const plan = await this.#planned(state, wanted);
+    const plan = await this.#planFor(state, wanted);
     if (plan.kind !== 'obstructed') return plan;
     const { directory, shares } = this.#parts;
     const fitting = hostsWithinShares(directory.compositions.forSubject(state.subject), wanted, shares);
-    const own = measured === undefined ? undefined : wanted.get(measured);
-    if (own !== undefined) fitting.set(measured!, own);
+    const own = checkedId === undefined ? undefined : wanted.get(checkedId);
+    if (own !== undefined) fitting.set(checkedId!, own);
     if (fitting.size === wanted.size) return plan;
-    const rest = await this.#planned(state, fitting);
-    if (rest.kind === 'obstructed') return plan;
+    const less = await this.#planFor(state, fitting);
+    if (less.kind === 'obstructed') return plan;
     const [first = '', ...others] = [...wanted.keys()].filter((id) => !fitting.has(id));
     const leftOut = others.length === 0 ? first : `${first} and ${others.length} more`;
-    return { ...rest, obstacle: `${plan.reason}; published without ${leftOut}, which exceeds the share of its maker` };
+    return { ...less, obstacle: `${plan.reason}; published without ${leftOut}, which exceeds the share of its maker` };
   }
 
-  async #planned(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
+  /** Plans for exactly these virtual hosts: here if they are small, else in the thread. */
+  async #planFor(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
     let bytes = state.config?.length ?? 0;
     for (const json of wanted.values()) bytes += json.length;
     if (bytes <= CONFIG_INLINE_BYTES_MAX) {
@@ -203,7 +205,7 @@ export class Publisher {
     return { subject, record, config };
   }
 
-  /** JSON of the wanted virtual hosts, by id. */
+  /** JSON of the virtual hosts that the subject should have, by id. */
   async #virtualHostsOf(subject: string): Promise<Map<string, string>> {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
@@ -217,14 +219,15 @@ export class Publisher {
   async #jsonOf(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;
-    const known = this.#written.get(composition);
+    const known = this.#hostJson.get(composition);
     if (known?.version === version) return known.json;
-    const json = virtualHostJson(await this.#parts.names.resolved(matchServers(composition, servers)), composition);
-    this.#written.set(composition, { version, json });
+    const matches = await this.#parts.names.resolvePatterns(matchServers(composition, servers));
+    const json = virtualHostJson(matches, composition);
+    this.#hostJson.set(composition, { version, json });
     return json;
   }
 
-  #tellObstacle(subject: string, reason: string): void {
+  #logObstacle(subject: string, reason: string): void {
     if (this.#obstacles.get(subject) === reason) return;
     this.#obstacles.set(subject, reason);
     this.#parts.logger.error({ subject: subjectHash(subject), reason }, 'compositions cannot be published');

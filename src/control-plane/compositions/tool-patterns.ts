@@ -2,12 +2,12 @@
 // composition is published, against the tools that were last read, and again when these change. Cold path.
 import { limits, KIB } from '../../shared/index.js';
 
-/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond that, further ones are not served. */
+/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond that, the rest is not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
-/** Characters of the names of these tools. Beyond that, further ones are not served. */
+/** Characters of the names of these tools. Beyond that, the rest is not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
-/** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */
+/** `*` stands for every tool, also those that the server did not show the control plane: the dataplane then checks no tool names. */
 export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
@@ -36,23 +36,22 @@ export function matchedTools(tools: readonly string[], names: Iterable<string>):
   return [...matched];
 }
 
-/** Whether the pattern matches any of the names. */
 export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   const pieces = pattern.split('*');
   for (const name of names) if (name.length <= limits.toolPatternCharsMax && isMatch(pieces, name)) return true;
   return false;
 }
 
-/** @param pieces the texts between the stars, two at least. Taking the leftmost place for each is enough: no other matches more. */
+/** @param pieces the texts between the stars, two at least. If the pattern matches, it matches with the leftmost position of each piece. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
   const end = name.length - last.length;
-  let place = first.length;
+  let position = first.length;
   for (const piece of pieces.slice(1, -1)) {
-    const found = name.indexOf(piece, place);
+    const found = name.indexOf(piece, position);
     if (found === -1) return false;
-    place = found + piece.length;
+    position = found + piece.length;
   }
-  return place <= end;
+  return position <= end;
 }

@@ -1,6 +1,6 @@
-// The authorization-code flow with PKCE (RFC 6749, 7636, 8707, 9207), for those who want tokens for different things: users who connect a
-// backend, and people who sign in to the console. Here are the URL at which the browser goes on, and what its return is exchanged for.
-// Who may begin, what is kept meanwhile and what is done with the tokens is theirs. Cold path.
+// The authorization-code flow with PKCE (RFC 6749, 7636, 8707, 9207), for users who connect a backend and for people who sign in to the
+// console: makes the URL at the authorization server, and exchanges the code for tokens when the browser returns. Who may begin, what is
+// kept meanwhile and what is done with the tokens is up to `connect.ts` and `sign-in/sign-in.ts`. Cold path.
 import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
 import { type ClientAuthentication, oauthAnswer, errorCodeText, clientAuth } from '../../credentials/index.js';
 import type { ConnectFetch } from './connect-fetch.js';
@@ -8,16 +8,16 @@ import type { ConnectFetch } from './connect-fetch.js';
 /** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond that, the sign-in fails. */
 const SIGN_IN_CLOCK_TOLERANCE_S = 30;
 
-interface Asking {
+interface CodeRequest {
   readonly clientId: string;
   readonly redirectUri: string;
   /** Sent back with the code. */
   readonly state: string;
   /** PKCE's code verifier. */
   readonly verifier: string;
-  /** Of the ID token, where one is wanted. */
+  /** To be repeated by the ID token; absent if none is wanted. */
   readonly nonce?: string;
-  /** `''` where none is asked for, as of the scope. */
+  /** Resource indicator (RFC 8707); `''` for none. */
   readonly resource: string;
 }
 
@@ -25,15 +25,15 @@ export async function createVerifier(): Promise<string> {
   return (await import('oauth4webapi')).generateRandomCodeVerifier();
 }
 
-/** Where the browser goes on. */
-export async function authorizationUrl(endpoint: string, scope: string, asking: Asking): Promise<string> {
+/** The URL at which the browser continues. @param scope `''` for none. */
+export async function authorizationUrl(endpoint: string, scope: string, request: CodeRequest): Promise<string> {
   const oauth = await import('oauth4webapi');
-  const { clientId, redirectUri, state, verifier, nonce = '', resource } = asking;
+  const { clientId, redirectUri, state, verifier, nonce = '', resource } = request;
   const url = new URL(endpoint);
   const parameters = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, scope, state, nonce, resource },
     ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-    // Without the question, OpenID Connect lets a server leave the refresh token out, which a sign-in does not need.
+    // Without this, OpenID Connect lets a server leave out the refresh token. A sign-in needs none.
     prompt: nonce === '' && scope.split(' ').includes('offline_access') ? 'consent' : '',
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value);
@@ -41,16 +41,16 @@ export async function authorizationUrl(endpoint: string, scope: string, asking: 
 }
 
 /**
- * Exchanges the code. Where a nonce was sent, the ID token is checked, too: issuer, audience, times and nonce. Its signature is not needed,
- * as it comes from the issuer over TLS. Rejects with what `explained` explains.
- * @param query with which the browser came back.
+ * Exchanges the code. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not needed,
+ * because it comes from the issuer over TLS. `describeError` describes what this rejects with.
+ * @param query of the URL at which the browser came back.
  */
-export async function tokensFor(
+export async function exchangeCode(
   query: URLSearchParams,
   { fetch }: ConnectFetch,
   server: AuthorizationServer,
   client: { readonly authentication: ClientAuthentication; readonly secret?: string | undefined },
-  { clientId, redirectUri, state, verifier, nonce, resource }: Asking,
+  { clientId, redirectUri, state, verifier, nonce, resource }: CodeRequest,
 ): Promise<TokenEndpointResponse> {
   const oauth = await import('oauth4webapi');
   const named = { client_id: clientId, [oauth.clockTolerance]: SIGN_IN_CLOCK_TOLERANCE_S };
@@ -69,11 +69,11 @@ export async function tokensFor(
   return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
 }
 
-/** What the authorization server said went wrong: of its response, only the error code is repeated. */
+/** What is known of an error of the exchange. Of the authorization server's response, only the error code is repeated. */
 interface OAuthErrorReport {
   readonly isDenied: boolean;
   readonly isClientUnknown: boolean;
-  /** As ` (code)`; `undefined` where the error is not about what it said. */
+  /** ` (code)`, or `''` if there was no code; `undefined` for an error that is not about the server's response. */
   readonly words: string | undefined;
 }
 

@@ -1,5 +1,5 @@
-// Requests to backends and authorization servers on behalf of a user on the consent page, or of somebody who signs in: never to a refused
-// address, without redirects, under one deadline, and with a size limit for each response. Cold path.
+// Requests to backends and authorization servers on behalf of a user on the consent page, or of somebody who signs in. They never go to a
+// refused address, follow no redirects, share one deadline, and each response has a size limit. Cold path.
 import type { UpstreamOptions } from '../../config/index.js';
 import {
   type Names,
@@ -22,7 +22,7 @@ export class ConnectFetch {
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
-  /** For one step of one consent. @param subject whose share of connections and look-ups is used. */
+  /** For the requests of one step of a consent or sign-in. @param subject whose share of connections and look-ups is used. */
   constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
@@ -30,26 +30,26 @@ export class ConnectFetch {
   }
 
   /** The `fetch` that the OAuth library uses. */
-  readonly fetch = async (url: string | URL, asked: FetchedRequest = {}): Promise<Response> => {
-    const place = new URL(url);
-    this.check(place);
-    const { http } = this.#means;
+  readonly fetch = async (url: string | URL, request: FetchedRequest = {}): Promise<Response> => {
+    const target = new URL(url);
+    this.check(target);
     let bytes = 0;
     const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
-    return upstreamFetch({ http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf }, place, asked);
+    const means = { http: this.#means.http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf };
+    return upstreamFetch(means, target, request);
   };
 
-  /** @returns `undefined` for a response that is compressed, for which nobody has asked: it says nothing that could be read. */
-  async plain(url: URL, asked: FetchedRequest): Promise<Response | undefined> {
-    return this.fetch(url, asked).catch((error: unknown) => {
+  /** @returns `undefined` for a response that is compressed although nobody has asked for that: it cannot be read. */
+  async fetchReadable(url: URL, request: FetchedRequest): Promise<Response | undefined> {
+    return this.fetch(url, request).catch((error: unknown) => {
       if (error instanceof ControlPlaneFault && error.cause === ENCODED) return undefined;
       throw error;
     });
   }
 
-  /** The JSON object at this URL; `undefined` where there is none. */
-  async object(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const response = await this.plain(url, { headers: { accept: 'application/json' } });
+  /** The JSON object at this URL; `undefined` if there is none. */
+  async fetchObject(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const response = await this.fetchReadable(url, { headers: { accept: 'application/json' } });
     const text = await response?.text();
     if (response?.status !== 200 || text === undefined) return undefined;
     try {

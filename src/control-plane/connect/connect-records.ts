@@ -15,10 +15,10 @@ import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
 
-/** Records of unfinished consents that each new consent checks for expired ones. The next consent continues behind them. */
+/** Records that each new consent looks at, to remove those that have expired. The next consent continues with the records after these. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-/** The ticket that it was begun with, and what has come of it. */
+/** A consent under way: the ticket it was begun with, what was discovered, and what completing it needs. Stored, sealed. */
 export interface PendingConsent extends ConnectTicket<UserAuth>, DiscoveredAuthorization {
   /** Part of the `state` parameter, which the authorization server sends back. */
   readonly nonce: string;
@@ -27,6 +27,7 @@ export interface PendingConsent extends ConnectTicket<UserAuth>, DiscoveredAutho
   readonly grantKey: string;
   readonly client: GrantClient;
   readonly verifier: string;
+  /** Wall clock, ms. */
   readonly untilMs: number;
 }
 
@@ -45,7 +46,7 @@ export class ConnectRecords {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. */
+  /** Replaces any consent under way. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were. */
   async begin(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
@@ -64,7 +65,7 @@ export class ConnectRecords {
     await this.#sweep(nowMs);
   }
 
-  /** Single use: a second call finds nothing. @returns `undefined` if no unexpired consent has this nonce. */
+  /** Removes the consent, so that a second call finds nothing. @returns `undefined` if no unexpired consent has this nonce. */
   async end(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
@@ -83,7 +84,7 @@ export class ConnectRecords {
     const values = await records.readMany(keys);
     for (const [index, key] of keys.entries()) {
       const bytes = values[index];
-      // A consent in a record that no key opens cannot be continued.
+      // A record that no key opens is removed, too: its consent cannot be completed.
       const isOld = this.#sealed.open(key, bytes)?.usedTickets.every(({ untilMs }) => untilMs <= nowMs) !== false;
       if (bytes !== undefined && isOld) await this.#sealed.replace(key, bytes, undefined);
     }
@@ -113,14 +114,14 @@ export class SealedRecords<Value> {
   }
 
   async read(key: string): Promise<SealedRead<Value>> {
-    const bytes = await this.records.read(place(key));
+    const bytes = await this.records.read(recordKey(key));
     return { bytes, value: this.open(key, bytes) };
   }
 
-  /** @returns false when it was changed meanwhile, and nothing was done. @param value `undefined`: removes it. */
+  /** @returns false if the record has changed meanwhile: then nothing is done. @param value `undefined`: the record is removed. */
   async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
     const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
-    return this.records.swap([{ ...place(key), expected, value: sealed }]);
+    return this.records.swap([{ ...recordKey(key), expected, value: sealed }]);
   }
 
   /** Not validated: only the gateway can have sealed it. */
@@ -130,6 +131,6 @@ export class SealedRecords<Value> {
   }
 }
 
-function place(key: string): RecordKey {
+function recordKey(key: string): RecordKey {
   return { space: 'records', key };
 }

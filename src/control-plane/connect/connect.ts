@@ -24,14 +24,14 @@ import { limits, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { authorizationUrl, createVerifier, describeError, tokensFor } from './code-flow.js';
+import { authorizationUrl, createVerifier, describeError, exchangeCode } from './code-flow.js';
 import { ConnectFetch, unusableResponse, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type PendingConsent } from './connect-records.js';
 import { discoverAuthorization, type DiscoveredAuthorization } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 
 // Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
-// revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry.
+// revoke everything from the same consent. Limited in time; the outcome is reported, and there is no retry.
 
 /**
  * Time to revoke a disconnected grant at its authorization server, all requests included. After that, the answer says that this failed; the
@@ -42,7 +42,6 @@ const REVOCATION_MS_MAX = 5_000;
 /** `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
-/** Never rejects. */
 async function revokeGrant(
   means: ConnectOptions,
   { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
@@ -73,9 +72,9 @@ async function revokeGrant(
   }
 }
 
-/** Grants of one subject in the store. Beyond that, the one granted first is removed, and the user is asked again when it is needed. */
+/** Grants of one subject in the store. Beyond that, the oldest grant is removed, and the user is asked again when it is needed. */
 export const GRANTS_PER_SUBJECT_MAX = 64;
-/** Grants of the control plane itself in the store, with which it probes servers. Beyond that, the one granted first is removed. */
+/** Grants of the control plane itself in the store, with which it probes servers. Beyond that, the oldest grant is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
 interface ConnectOptions extends ConnectFetchMeans {
@@ -103,14 +102,14 @@ const STATE_CHARS_MAX = 1_024;
 
 export class Connect {
   readonly #options: ConnectOptions;
-  readonly #begun: ConnectRecords;
+  readonly #consents: ConnectRecords;
   readonly #clients: RegisteredClients;
   readonly links: ConnectLinks;
 
   constructor(options: ConnectOptions) {
     const { records, keys, connectUrl } = options;
     this.#options = options;
-    this.#begun = new ConnectRecords(records, keys);
+    this.#consents = new ConnectRecords(records, keys);
     this.#clients = new RegisteredClients(records, keys);
     this.links = new ConnectLinks(connectUrl, keys);
   }
@@ -137,22 +136,22 @@ export class Connect {
     const nowMs = Date.now();
     const untilMs = nowMs + limits.personMsMax;
     const begun = { ...ticket, ...found, nonce, browser: hashOf(browser), grantKey, client, verifier, untilMs };
-    await this.#begun.begin(begun, nowMs);
+    await this.#consents.begin(begun, nowMs);
     const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
-    return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#asking(state, begun));
+    return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#requestOf(state, begun));
   }
 
   /** @param query of the callback URL that the authorization server redirected the browser to. @returns the backend's name. */
   async end(query: URLSearchParams, browser: string): Promise<string> {
     const state = query.get('state') ?? '';
-    const begun = await this.#takeBegun(state, browser);
+    const begun = await this.#takeConsent(state, browser);
     const fetch = this.#fetchFor(begun);
     const { authentication } = begun.client;
     const secret = await this.#secretOf(begun);
     const issuedAtMs = Date.now();
     try {
-      const asking = this.#asking(state, begun);
-      const answer = await tokensFor(query, fetch, { ...begun.server }, { authentication, secret }, asking);
+      const request = this.#requestOf(state, begun);
+      const answer = await exchangeCode(query, fetch, { ...begun.server }, { authentication, secret }, request);
       const issued = renewedGrant(answer, issuedAtMs);
       if ('kind' in issued) throw unusableResponse('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
@@ -163,7 +162,7 @@ export class Connect {
     return begun.backendName;
   }
 
-  /** A user's grants without their tokens. */
+  /** The user's grants, without the tokens. */
   async list(subject: string) {
     return (await this.#grantsOf(subject)).map(({ grant }) => ({
       server: grant.backendName,
@@ -175,8 +174,8 @@ export class Connect {
   }
 
   /**
-   * Deletes the grants here, whatever the authorization server responds.
-   * @returns the result of the revocation there; `missing` when there was no grant for this name.
+   * Deletes the grants from the store, whatever the authorization server responds.
+   * @returns the result of the revocation at that server; `missing` if there was no grant for this name.
    */
   async disconnect(subject: string, server: string): Promise<Revocation | 'missing'> {
     const grants = (await this.#grantsOf(subject)).filter(({ grant }) => grant.backendName === server);
@@ -211,7 +210,7 @@ export class Connect {
     return new ConnectFetch(this.#options, subject);
   }
 
-  #asking(state: string, { client, verifier, resource }: PendingConsent) {
+  #requestOf(state: string, { client, verifier, resource }: PendingConsent) {
     return { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
   }
 
@@ -239,12 +238,12 @@ export class Connect {
     );
   }
 
-  async #takeBegun(state: string, browser: string): Promise<PendingConsent> {
+  async #takeConsent(state: string, browser: string): Promise<PendingConsent> {
     const isShort = state.length <= STATE_CHARS_MAX;
     const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_USE, state) : undefined;
     if (opened === undefined) throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
     const [grantKey, nonce] = opened;
-    const begun = await this.#begun.end(grantKey, nonce, Date.now());
+    const begun = await this.#consents.end(grantKey, nonce, Date.now());
     if (begun === undefined)
       throw new ControlPlaneFault(
         'consent-over',

@@ -1,6 +1,6 @@
-// Where a backend's users give their consent, and to what: read from its challenge, its metadata as a protected
-// resource (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Metadata is
-// rejected if it could make the user consent for another resource, whose token this backend would then see. Cold path.
+// Finds out where a backend's users give their consent, and to what: from the backend's challenge, its metadata as a
+// protected resource (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Metadata
+// is rejected if the user's consent could be for another resource, whose token this backend would then get. Cold path.
 import { PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
 import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
@@ -25,7 +25,7 @@ export interface DiscoveredAuthorization {
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ControlPlaneFault`. */
+/** Rejects with a `ControlPlaneFault`. @param auth what the config says takes precedence over what is found. */
 export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
@@ -54,12 +54,12 @@ function withOffline(scope: string): string {
 async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
   const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  const response = await fetch.plain(backend, {
+  const response = await fetch.fetchReadable(backend, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   });
-  // It may never end.
+  // The body may never end.
   await response?.body?.cancel();
   return response?.status === 401
     ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
@@ -75,11 +75,11 @@ function parameterIn(challenge: string, name: 'resource_metadata' | 'scope'): st
 async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: string): Promise<Metadata | undefined> {
   const named = parameterIn(challenge, 'resource_metadata');
   const path = backend.pathname === '/' ? '' : backend.pathname;
-  const places = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
+  const urls = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
   // A resource publishes its metadata at its own origin (RFC 9728, section 3.3): a URL at another origin is ignored.
-  if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) places.unshift(named);
-  for (const place of new Set(places)) {
-    const metadata = await fetch.object(new URL(place));
+  if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) urls.unshift(named);
+  for (const address of new Set(urls)) {
+    const metadata = await fetch.fetchObject(new URL(address));
     if (metadata === undefined) continue;
     checkResource(textIn(metadata, 'resource'), backend);
     return metadata;
@@ -87,7 +87,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   return undefined;
 }
 
-/** A backend that names another server's resource would receive tokens that are valid there. */
+/** Throws if the resource is not the backend's own: the backend would get tokens that are valid at another server. */
 function checkResource(resource: string | undefined, backend: URL): void {
   const url = resource !== undefined && URL.canParse(resource) ? new URL(resource) : undefined;
   const path = url?.pathname.replace(/\/$/, '') ?? '';
@@ -106,17 +106,17 @@ async function serverMetadata(
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const ofOAuth = `${origin}/.well-known/oauth-authorization-server${path}`;
-  const places = [
+  const urls = [
     ofOAuth,
     `${origin}/.well-known/openid-configuration${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ];
-  for (const place of new Set(places)) {
-    const metadata = await fetch.object(new URL(place));
+  for (const address of new Set(urls)) {
+    const metadata = await fetch.fetchObject(new URL(address));
     if (metadata === undefined) continue;
-    // OpenID Connect has no member for PKCE: in its metadata only what is said counts, as Entra ID and Cognito support it and do not say so.
-    const unsaid = place === ofOAuth ? [] : ['S256'];
-    const server = checkedServer(fetch, { code_challenge_methods_supported: unsaid, ...metadata }, issuer);
+    // OpenID Connect's metadata has no member for PKCE: Entra ID and Cognito support it without saying so. If it is said, that counts.
+    const defaultMethods = address === ofOAuth ? [] : ['S256'];
+    const server = checkedServer(fetch, { code_challenge_methods_supported: defaultMethods, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
   throw unusableResponse('The backend’s authorization server publishes no metadata.');

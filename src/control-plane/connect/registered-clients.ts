@@ -1,5 +1,5 @@
-// The gateway's own client registrations (RFC 7591), for backends whose `auth` names no client: one for each backend,
-// sealed in the store. Cold path.
+// The gateway's own clients at authorization servers (RFC 7591), for backends whose `auth` names no client: one for each
+// backend, registered when it is first needed, and sealed in the store. Cold path.
 import { SealedRecords } from './connect-records.js';
 import {
   type SecretKeys,
@@ -21,7 +21,7 @@ import type { AuthorizationServer, DiscoveredAuthorization } from './discovery.j
 interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
-  /** What it may ask for: many servers grant nothing else. Absent in records of earlier versions. */
+  /** The scopes that the client was registered for: many servers grant no others. Absent in records of earlier versions. */
   readonly scope?: string;
   readonly client: GrantClient;
   /** Wall clock, ms; 0: never expires. */
@@ -41,7 +41,7 @@ export class RegisteredClients {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Rejects with a `ControlPlaneFault`. */
+  /** The registered client, or else a new one. Rejects with a `ControlPlaneFault`. */
   async find(
     fetch: ConnectFetch,
     target: UpstreamTarget,
@@ -65,7 +65,7 @@ export class RegisteredClients {
   }
 }
 
-/** @param registered `undefined` for a client of a version that registered for no scopes, and never asked for `offline_access`. */
+/** @param registered `undefined` for a client of an earlier version, which registered no scopes and never asked for `offline_access`. */
 function isRegisteredFor(registered: string | undefined, asked: string): boolean {
   const scopes = registered?.split(' ');
   const each = asked.split(' ').filter((scope) => scope !== '');
@@ -112,16 +112,16 @@ async function register(
       .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
       .catch((error: unknown) => {
         const code = errorCodeText(error) ?? '';
-        // Some servers register for no scopes but their own, and grant those of the resources behind them all the same.
+        // Some servers register clients for no scopes but their own, and yet grant those of the resources behind them.
         if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
         throw notRegistered(
           code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
         );
       });
   };
-  const said = await ask(scope);
-  const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
-  const agreed = said.token_endpoint_auth_method;
+  const registration = await ask(scope);
+  const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = registration;
+  const agreed = registration.token_endpoint_auth_method;
   const authentication = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : method] ?? 'basic';
   if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };

@@ -1,18 +1,18 @@
-// Live figures of the dataplane for everybody who watches: its admin listener is asked at one interval, however many
-// watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
+// Live figures of the dataplane for everybody who watches them. Its admin listener is asked at one interval, however
+// many watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
 import { figuresShape, readyShape, workersShape, KIB, limits } from '../../shared/index.js';
 import { Figures, Interval, loadOf, type LoadRow, type DataplaneLoad } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
-import type { AdminListener } from './admin-listener.js';
+import type { AdminClient } from './admin-client.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** Interval at which a dataplane's figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
 /**
- * Duration of one stream of live figures, as its token may lose its validity. After that, the stream ends, and whoever is still allowed opens
- * another.
+ * Duration of one stream of live figures, because its token may lose its validity. After that, the stream ends, and whoever still has a
+ * valid token opens another.
  */
 const LIVE_STREAM_MS_MAX = 600_000;
 /** Bytes that wait for the reader of a stream of live figures. Beyond that, the stream is cut. */
@@ -23,6 +23,7 @@ const LIVE_BACKENDS_MAX = 20;
 interface Watcher {
   readonly isAdmin: boolean;
   readonly stream: PassThrough;
+  /** When the stream ends, by `performance.now()`. */
   readonly untilMs: number;
 }
 
@@ -34,35 +35,36 @@ export interface LiveBounds {
 const BOUNDS: LiveBounds = { intervalMs: LIVE_INTERVAL_MS, streamMsMax: LIVE_STREAM_MS_MAX };
 
 export class LiveFigures {
-  readonly #listener: Pick<AdminListener, 'ask'>;
+  readonly #adminClient: Pick<AdminClient, 'ask'>;
   readonly #bounds: LiveBounds;
   readonly #watchers = new Set<Watcher>();
-  readonly #open = new Quota(limits.liveStreamsMax);
+  readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
-  #before: Figures | undefined;
+  /** The previous reading, from which rates are computed. */
+  #previous: Figures | undefined;
   #isReading = false;
 
-  constructor(listener: Pick<AdminListener, 'ask'>, bounds: LiveBounds = BOUNDS) {
-    this.#listener = listener;
+  constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = BOUNDS) {
+    this.#adminClient = adminClient;
     this.#bounds = bounds;
   }
 
   /** @returns `undefined` when there are too many watchers, in all or of this subject. */
   open(subject: string, isAdmin: boolean): Readable | undefined {
-    if (!this.#open.tryTake(subject)) return undefined;
+    if (!this.#quota.tryTake(subject)) return undefined;
     const stream = new PassThrough();
     const watcher = { isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
     this.#watchers.add(watcher);
     stream.once('close', () => {
       this.#watchers.delete(watcher);
-      this.#open.give(subject);
+      this.#quota.give(subject);
     });
     stream.on('error', () => {});
     // Sends the response head.
     stream.write(COMMENT);
     if (this.#timer === undefined) {
-      this.#timer = setInterval(() => this.#turn(), this.#bounds.intervalMs);
-      this.#turn();
+      this.#timer = setInterval(() => this.#tick(), this.#bounds.intervalMs);
+      this.#tick();
     }
     return stream;
   }
@@ -74,44 +76,44 @@ export class LiveFigures {
   close(): void {
     for (const { stream } of this.#watchers) stream.end();
     this.#watchers.clear();
-    this.#rest();
+    this.#pause();
   }
 
-  #turn(): void {
+  #tick(): void {
     for (const { stream, untilMs } of this.#watchers) {
       if (performance.now() <= untilMs) continue;
       // A watcher that has not read the end of its stream by the next turn has stopped reading.
       if (stream.writableEnded) stream.destroy();
       else stream.end();
     }
-    if (this.#watchers.size === 0) return this.#rest();
-    // The last reading is still under way: a comment shows that the stream is alive.
-    if (this.#isReading) return this.#tell(() => COMMENT);
+    if (this.#watchers.size === 0) return this.#pause();
+    // The previous reading is still under way: a comment shows that the stream is alive.
+    if (this.#isReading) return this.#send(() => COMMENT);
     this.#isReading = true;
     void this.#read().finally(() => (this.#isReading = false));
   }
 
-  #rest(): void {
+  #pause(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#before = undefined;
+    this.#previous = undefined;
   }
 
   async #read(): Promise<void> {
     try {
       const [metrics, workers, ready] = await Promise.all([
-        this.#listener.ask('/metrics', figuresShape),
-        this.#listener.ask('/workers', workersShape),
-        this.#listener.ask('/ready', readyShape, undefined, 503),
+        this.#adminClient.ask('/metrics', figuresShape),
+        this.#adminClient.ask('/workers', workersShape),
+        this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
       if (metrics === undefined || workers === undefined || ready === undefined)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(metrics, performance.now());
-      const before = this.#before;
-      this.#before = now;
+      const previous = this.#previous;
+      this.#previous = now;
       // Rates need two readings.
-      if (before === undefined) return this.#tell(() => COMMENT);
-      const load = loadOf(new Interval(before, now), workers.workers);
+      if (previous === undefined) return this.#send(() => COMMENT);
+      const load = loadOf(new Interval(previous, now), workers.workers);
       const at = new Date().toISOString();
       const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
         return eventOf('load', {
@@ -120,18 +122,17 @@ export class LiveFigures {
           ...troubles(ready.obstacles, ready.degraded, isAdmin),
         });
       });
-      this.#tell((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
+      this.#send((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {
-      this.#before = undefined;
+      this.#previous = undefined;
       if (!(error instanceof ControlPlaneFault)) throw error;
-      this.#tell((isAdmin) => eventOf('fault', { detail: isAdmin ? error.wordsForAdmins : error.message }));
+      this.#send((isAdmin) => eventOf('fault', { detail: isAdmin ? error.wordsForAdmins : error.message }));
     }
   }
 
-  #tell(textFor: (isAdmin: boolean) => string): void {
+  #send(textFor: (isAdmin: boolean) => string): void {
     for (const { stream, isAdmin } of this.#watchers) {
       if (stream.writableEnded) continue;
-      // This watcher does not keep up with its stream.
       if (stream.writableLength + stream.readableLength > LIVE_STREAM_BYTES_WAITING_MAX) stream.destroy();
       else stream.write(textFor(isAdmin));
     }
@@ -171,11 +172,11 @@ interface Trouble {
 
 /** Messages may contain addresses, so only admins get them. */
 function troubles(obstacles: readonly Trouble[], degraded: readonly Trouble[], isAdmin: boolean): object {
-  const told = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
-  return { obstacles: obstacles.map(told), degraded: degraded.map(told) };
+  const shown = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
+  return { obstacles: obstacles.map(shown), degraded: degraded.map(shown) };
 }
 
-/** `null` when nothing was counted. */
+/** Rounded to tenths; `null` if nothing was counted. */
 function inMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.round(seconds * 10_000) / 10;
 }

@@ -1,5 +1,5 @@
-// What the errors of routes are to the caller: each is answered as `{"detail": …}`, a message for people that names the faulty member. What
-// never becomes a request of a route, such as a head that is no HTTP, is answered in http-app.ts.
+// Turns the errors of routes into faults, which are answered as `{"detail": …}`: a message for people that names the faulty member. What
+// never becomes a request of a route, such as a head that is not HTTP, is answered in http-app.ts.
 import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
@@ -7,7 +7,7 @@ import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault
 /** The name of a member may come from the caller: no more of it is repeated than this. */
 const MEMBER_CHARS_MAX = 128;
 
-/** A sentence that names the member at fault. @param part of the request that it is in, such as `body` or `querystring`. */
+/** A sentence that names the member at fault. @param part the part of the request with the member: `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const path = instancePath
@@ -65,7 +65,7 @@ const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'The path is too long',
 };
 
-/** `undefined` for an unexpected error. */
+/** The fault to answer with; `undefined` for an unexpected error. */
 export function faultOf(error: unknown): ControlPlaneFault | undefined {
   if (error instanceof ControlPlaneFault) return error;
   if (error instanceof RecordStoreFault)
@@ -76,10 +76,10 @@ export function faultOf(error: unknown): ControlPlaneFault | undefined {
     return new ControlPlaneFault('invalid', describeViolation(violation, error.validationContext ?? 'body'));
   const { code, statusCode: status = 500, message } = error;
   if (status < 400 || status > 499) return undefined;
-  return new ControlPlaneFault(CODES[status] ?? 'invalid', wordsForPeople[code] ?? message, { status });
+  return new ControlPlaneFault(CODE_OF[status] ?? 'invalid', wordsForPeople[code] ?? message, { status });
 }
 
-const CODES: Readonly<Record<number, FaultCode>> = { 404: 'not-found', 413: 'body-too-large', 414: 'path-too-long' };
+const CODE_OF: Readonly<Record<number, FaultCode>> = { 404: 'not-found', 413: 'body-too-large', 414: 'path-too-long' };
 
 function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');

@@ -15,7 +15,7 @@ type Part = string | number | Html | readonly Html[];
 
 /** The template's own text is HTML; inserted strings are escaped. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return new Html(texts.map((text, index) => text + written(parts[index] ?? '')).join(''));
+  return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
 }
 
 /** Plain text in which backticks mark `code`. */
@@ -23,7 +23,7 @@ export function textWithCode(text: string): Html {
   return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }
 
-function written(part: Part): string {
+function escaped(part: Part): string {
   if (part instanceof Html) return part.text;
   if (typeof part === 'object') return part.map(({ text }) => text).join('');
   return escape(String(part));
@@ -33,7 +33,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** @returns `''` when there is none of this form. */
+/** The value of a cookie; `''` if no cookie of this name has a value of this form. */
 export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, form: RegExp): string {
   for (const pair of cookie.split(/; */)) {
     const [each, value = ''] = pair.split('=', 2);
@@ -45,13 +45,13 @@ export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: str
 interface CookieRules {
   readonly path: string;
   readonly maxAgeMs: number;
-  /** Whether pages of other sites may lead here with it. */
+  /** `Lax`: browsers send the cookie also when a page of another site leads here. */
   readonly sameSite: 'Lax' | 'Strict';
   readonly isTls: boolean;
 }
 
 export function setCookie(reply: FastifyReply, name: string, value: string, rules: CookieRules): void {
   const { path, maxAgeMs, sameSite, isTls } = rules;
-  const written = `Path=${path}; Max-Age=${maxAgeMs / 1_000}; HttpOnly; SameSite=${sameSite}${isTls ? '; Secure' : ''}`;
-  reply.header('set-cookie', `${name}=${value}; ${written}`);
+  const attributes = `Path=${path}; Max-Age=${maxAgeMs / 1_000}; HttpOnly; SameSite=${sameSite}${isTls ? '; Secure' : ''}`;
+  reply.header('set-cookie', `${name}=${value}; ${attributes}`);
 }

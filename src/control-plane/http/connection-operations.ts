@@ -10,12 +10,12 @@ import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, parameterOf } fro
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
-function there(connect: Connect | undefined): Connect {
+function requireConnect(connect: Connect | undefined): Connect {
   if (connect === undefined) throw new ControlPlaneFault('invalid', CONNECT_OFF, { status: 503 });
   return connect;
 }
 
-/** A grant to the control plane itself shows everybody the server's tools, so only those who may change the server can give it. */
+/** Throws unless the caller may change the server: with a grant for its probes, the control plane shows everybody the server's tools. */
 function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
   if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
     throw new ControlPlaneFault('role-missing', roleRefusal('editor', caller.role).message);
@@ -44,7 +44,7 @@ export const connectionOperations = operationsOf('connections', {
         throw new ControlPlaneFault('invalid', 'The server’s auth is not of the type oauth2-user');
       const { origin, pathname, search } = new URL(url);
       const backend = { name, target: { origin, path: pathname + search } };
-      return { url: there(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
+      return { url: requireConnect(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
     },
   },
   'GET /connect': {
@@ -53,7 +53,7 @@ export const connectionOperations = operationsOf('connections', {
     summary: 'List the servers that the caller has connected',
     answers: [jsonListAnswer('What the caller has granted.', 'Connection')],
     refusals: [503],
-    handle: async ({ connect }, { subject }) => there(connect).list(subject),
+    handle: async ({ connect }, { subject }) => requireConnect(connect).list(subject),
   },
   'DELETE /connect/{server}': {
     id: 'disconnect',
@@ -72,13 +72,13 @@ export const connectionOperations = operationsOf('connections', {
     refusals: [404, 503],
     handle: async ({ connect }, request, _reply, { note }) => {
       const server = parameterOf(request, 'server');
-      const connections = there(connect);
+      const connections = requireConnect(connect);
       let revocation: Revocation | 'missing' = 'missing';
       const forget = async (): Promise<boolean> => {
         revocation = await connections.disconnect(request.subject, server);
         return revocation !== 'missing';
       };
-      if (!(await note.making({ name: server }, undefined, forget)))
+      if (!(await note.note({ name: server }, undefined, forget)))
         throw new ControlPlaneFault('not-found', 'You have connected no server of this name');
       return { revocation };
     },

@@ -11,14 +11,12 @@ import { isRoleEnough, type Role } from '../../config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Principal } from '../common/principal.js';
 
-// The refusal for a caller whose role does not suffice: names the required role, in words and as RFC 6750 defines. Cold path.
-
 const ROLE_MISSING = 'role-missing';
 
-/** @param has `undefined`: no role. */
-export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
-  const message = `This requires the role ${wanted}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
-  const challenge = `error="insufficient_scope", error_description="This requires the role ${wanted}"`;
+/** The refusal for a caller whose role does not suffice, with a challenge as in RFC 6750. @param has `undefined`: no role. */
+export function roleRefusal(required: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
+  const message = `This requires the role ${required}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
+  const challenge = `error="insufficient_scope", error_description="This requires the role ${required}"`;
   return {
     ...{ code: ROLE_MISSING, status: 403, message, contentType: 'application/json' },
     body: JSON.stringify({ detail: message }),
@@ -36,7 +34,7 @@ interface KnownCaller {
 
 const NOBODY: KnownCaller = { subject: '', caller: undefined };
 
-/** Must not be repeated: two programs on the path might each use a different copy. */
+/** Headers that must not be repeated: two programs on the path might each use another copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 export interface AdmissionParts {
@@ -54,7 +52,7 @@ export class ControlPlaneAdmission {
     this.#parts = parts;
   }
 
-  /** Throws when the host or origin is not allowed, or when a header is repeated that must not be. */
+  /** Throws if the host or origin is not allowed, or a header is repeated that must not be. */
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
@@ -71,25 +69,25 @@ export class ControlPlaneAdmission {
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
-      throw refusedBy(this.#challenged(request, tokenRefusals[verified.reason]), { why: verified.cause });
+      throw refusedBy(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
     if (verified === undefined) return NOBODY;
     const { subject: name, standing } = verified;
     return { subject: name, caller: standing && { subject: name, ...standing } };
   }
 
-  /** Throws when the caller's role does not suffice. */
   checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
     const { caller } = request;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
-    throw refusedBy(this.#challenged(request, roleRefusal(role, caller.role)));
+    throw refusedBy(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
-  #challenged<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
+  /** The refusal with where to get a token, if that is known. */
+  #withChallenge<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
     return this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
 
-  /** The metadata as JSON; `undefined` where none is published. */
+  /** The protected resource's metadata as JSON; `undefined` where none is published. */
   metadata(request: FastifyRequest): string | undefined {
     return this.#parts.resource.metadata(resourcePath(request), this.#originOf(request));
   }
@@ -148,7 +146,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Refusals are shared with the dataplane, which sends some of them as JSON-RPC errors. */
+/** A fault that is answered like this refusal, in this interface's form: the dataplane sends some refusals as JSON-RPC errors. */
 function refusedBy(
   { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
   forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
@@ -158,7 +156,7 @@ function refusedBy(
 }
 
 // Requests per minute, counted by subject or address. A minute begins with the first request after the previous minute
-// has ended, so that no more than the maximum is let in during any minute that begins this way.
+// has ended.
 
 /** Subjects and addresses whose requests are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;

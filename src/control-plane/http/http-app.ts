@@ -38,7 +38,6 @@ declare module 'fastify' {
     isRelayed: boolean;
   }
 
-  /** Route options. */
   interface FastifyContextConfig {
     /** Answered without a token. */
     readonly isOpen?: boolean;
@@ -103,9 +102,9 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     forceCloseConnections: 'idle',
     requestTimeout: limits.requestReceiveMsMax,
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
-    genReqId: ({ headers }) => parts.requestIds.of(singleText(headers['x-request-id'])),
+    genReqId: ({ headers }) => parts.requestIds.of(singleHeader(headers['x-request-id'])),
     routerOptions: { maxParamLength: limits.pathParameterCharsMax, ignoreTrailingSlash: true },
-    // Requests whose path cannot be decoded skip every hook and come here.
+    // For requests whose path cannot be decoded: they skip every hook.
     frameworkErrors: (error, request, reply) => {
       setSecurityHeaders(reply);
       sendError(error, request, reply, parts.logger);
@@ -118,14 +117,14 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
   const admission = new ControlPlaneAdmission(parts);
-  letIn(app, admission);
+  checkAdmission(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
   const document = createOpenApiDocument();
-  const mountAll = (to: FastifyInstance, isWanted: (operation: Operation) => boolean): void => {
+  const mountAll = (scope: FastifyInstance, isWanted: (operation: Operation) => boolean): void => {
     for (const operation of operations.filter(isWanted))
       if (operation.handle !== undefined)
-        mountOperation(to, operation, operation.handle, { ...parts, admission, document });
+        mountOperation(scope, operation, operation.handle, { ...parts, admission, document });
   };
   mountAll(app, ({ bodyType }) => bodyType !== MERGE_PATCH);
   await app.register(async (scope) => {
@@ -140,7 +139,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   return app;
 }
 
-function letIn(app: FastifyInstance, admission: ControlPlaneAdmission): void {
+function checkAdmission(app: FastifyInstance, admission: ControlPlaneAdmission): void {
   app.decorateRequest('subject', '');
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {
@@ -160,7 +159,7 @@ function letIn(app: FastifyInstance, admission: ControlPlaneAdmission): void {
   });
 }
 
-function singleText(value: string | readonly string[] | undefined): string {
+function singleHeader(value: string | readonly string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 

@@ -15,7 +15,7 @@ const PATCH_DEPTH_MAX = 64;
 
 type BodyDone = (error: Error | null, body?: unknown) => void;
 
-/** JSON only. A missing body is accepted where none is required, whatever its content type. */
+/** Makes JSON the only content type. A request without a body needs none, where no body is required. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -53,13 +53,13 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Routes whose bodies must be merge patches. */
+/** The same for routes whose bodies must be merge patches. */
 export function readPatches(app: FastifyInstance): void {
   readJsonBodies(app, MERGE_PATCH);
-  app.addContentTypeParser('*', (_request, _body, done) => done(UNREADABLE));
+  app.addContentTypeParser('*', (_request, _body, done) => done(NOT_A_PATCH));
 }
 
-/** Members that are `null` in the patch are removed. */
+/** The target with the patch applied: members that are `null` in the patch are removed. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
@@ -71,21 +71,21 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
   return Object.fromEntries(members);
 }
 
-/** What a thing is to be after the patch in the body: the merged whole, validated like the body of a full replacement. */
-export function patched(request: FastifyRequest, thing: object, schema: 'ServerInput' | 'CompositionInput'): object {
+/** The input that replaces the thing: the thing with the body, a patch, applied. Validated like the body of a full replacement. */
+export function applyPatch(request: FastifyRequest, thing: object, schema: 'ServerInput' | 'CompositionInput') {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
-  // What another version has stored beside stays as it is, and is not judged.
-  const said = Object.entries(thing).filter(
+  // What another version has stored besides stays in the record, and is not validated.
+  const current = Object.entries(thing).filter(
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );
-  const whole = merged(Object.fromEntries(said), request.body);
+  const whole = merged(Object.fromEntries(current), request.body);
   const validate = request.compileValidationSchema(shapes[schema], 'body');
   const [violation] = validate(whole) ? [] : (validate.errors ?? []);
   if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));
   return whole as object;
 }
 
-const UNREADABLE = new ControlPlaneFault('invalid', `Unsupported content type: send ${MERGE_PATCH}`, {
+const NOT_A_PATCH = new ControlPlaneFault('invalid', `Unsupported content type: send ${MERGE_PATCH}`, {
   status: 415,
   headers: { 'accept-patch': MERGE_PATCH },
 });

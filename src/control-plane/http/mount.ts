@@ -1,4 +1,4 @@
-// Mounts a route for an operation, which defines its config, schemas and status; and the routes of MCP, which pass requests on.
+// Mounts the routes: one for each operation, which defines its config, schemas and status, and those of MCP, which pass requests on.
 import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
@@ -20,12 +20,12 @@ import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { shapes } from './schemas.js';
 
-/** User configs that did not have the change yet when the response was sent. */
+/** Has the number of user configs that did not have the change yet when the response was sent. */
 const UNPUBLISHED_HEADER = 'switchyard-unpublished';
 
 export interface MountParts extends OperationParts {
   readonly audit: AuditTrail;
-  /** How long a change waits for its publication. */
+  /** The longest that a request waits for the publication of its change. */
   readonly publicationWaitMs: number;
 }
 
@@ -65,7 +65,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
         fault = faultOf(error)?.code ?? 'internal-error';
         throw error;
       } finally {
-        // A change that was made, or may have been, is audited whatever the outcome of the request.
+        // A change that was made, or may have been, is audited even if the request failed.
         if (operation.isAudited === true)
           parts.audit.write(
             {
@@ -93,8 +93,8 @@ function requestSchema({ query, requiredQuery = [], body }: Operation): FastifyS
 }
 
 /**
- * Validation stops at the first fault of a request: there may be a million. Strings of a query become numbers where its
- * schema requires them; a body is taken as it is. A schema is compiled when the first request needs it: compiling all
+ * Validation stops at the first fault of a request, which may have a million. Strings of a query become numbers where its
+ * schema requires them; values of a body are not converted. A schema is compiled when the first request needs it: compiling all
  * of them would take a fifth of the start.
  */
 export function compileValidators(app: FastifyInstance): void {
@@ -116,7 +116,7 @@ export function compileValidators(app: FastifyInstance): void {
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
 
-/** Once the caller is known, they pass Node's own request and response, with the body still unread, to the relay. */
+/** These routes pass Node's own request and response, with the body unread, to the relay once the caller is known. */
 export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();

@@ -77,7 +77,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
-  // Without the members that are undefined.
+  // Leaves out the members that are undefined.
   return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
 }
 
@@ -89,7 +89,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body && { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
     responses: describeResponses(operation),
-    // For a security scheme that is not OAuth, this list holds roles.
+    // OpenAPI lists roles here for security schemes that are not OAuth.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }
@@ -99,8 +99,8 @@ function describeParameters(operation: Operation): unknown[] {
   const schema = { type: 'string' };
   return [
     ...pathParameters(operation).map((name) => ({ name, in: 'path', required: true, schema })),
-    ...Object.entries(query).map(([name, its]) => {
-      return { name, in: 'query', schema: its, required: requiredQuery.includes(name) || undefined };
+    ...Object.entries(query).map(([name, schema]) => {
+      return { name, in: 'query', schema, required: requiredQuery.includes(name) || undefined };
     }),
     ...Object.entries(headers).map(([name, { isRequired = false, description }]) => {
       return { name, in: 'header', required: isRequired, description, schema };

@@ -1,5 +1,5 @@
-// One endpoint of the control plane: what is told of it, from which its route is mounted and its documentation is generated, and what it
-// does.
+// An operation is one endpoint of the control plane: its description, from which the route is mounted and the documentation is generated,
+// and its handler.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Overload } from '../../fair/index.js';
 import type { Role } from '../../config/index.js';
@@ -8,7 +8,7 @@ import type { Change } from '../common/change.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Connect } from '../connect/connect.js';
 import type { RecentRequests } from '../../observation/index.js';
-import type { AdminListener } from '../dataplane/admin-listener.js';
+import type { AdminClient } from '../dataplane/admin-client.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { Registry } from '../registry/registry.js';
 import type { SignIn } from '../sign-in/sign-in.js';
@@ -39,7 +39,7 @@ export interface AnswerDescription {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What operations work on. */
+/** The parts of the control plane that operations use. */
 export interface OperationParts {
   readonly admission: Pick<ControlPlaneAdmission, 'metadata'>;
   readonly overload: Pick<Overload, 'healthRefusal'>;
@@ -53,13 +53,12 @@ export interface OperationParts {
   readonly connect?: Connect | undefined;
   /** `undefined` where people sign in to the console only with a token. */
   readonly signIn?: SignIn | undefined;
-  /** `undefined` where no dataplane is known, as is `live`. */
-  readonly listener?: Pick<AdminListener, 'ask'> | undefined;
+  /** `undefined` where no dataplane is known; so is `live`. */
+  readonly adminClient?: Pick<AdminClient, 'ask'> | undefined;
   /** Requests to the control plane's own MCP endpoints. */
   readonly recent?: Pick<RecentRequests, 'find'> | undefined;
   readonly live?: Pick<LiveFigures, 'open'> | undefined;
   readonly changes: Pick<AuditRecords, 'list'>;
-  /** The OpenAPI document. */
   readonly document: object;
 }
 
@@ -91,16 +90,14 @@ export interface Operation {
   /** Not counted by the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
-  /** Names of the required query parameters. */
   readonly requiredQuery?: readonly string[];
-  /** Headers of the request, by name. */
   readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;
   /** `application/json` by default. */
   readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly AnswerDescription[];
   readonly refusals?: readonly RefusalStatus[];
-  /** Absent: the route is not mounted with the others, because it takes or sends something else than JSON. */
+  /** Absent: the route is mounted elsewhere, because it takes or sends something else than JSON. */
   readonly handle?: Handle;
 }
 
@@ -115,22 +112,21 @@ export function operationsOf(
   });
 }
 
-/** The default is `admin`. */
+/** The required role: `admin` by default. */
 export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'role'>): Role | 'any' {
   return isOpen === true ? 'any' : role;
 }
 
-/** The path as the router writes it: `/servers/:server`. */
+/** The path in the router's form: `/servers/:server`. */
 export function routePath({ path }: Operation): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
-/** The names of a path's parameters. */
 export function pathParameters({ path }: Operation): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-// What operations have in common: answers, queries and headers, and how the last are read and written.
+// What operations have in common: queries, headers and answers.
 
 export const pageQuery = {
   limit: {
@@ -153,13 +149,12 @@ export function nextLink(url: string, cursor: string): string {
   return `<${path}?${parameters.toString()}>; rel="next"`;
 }
 
-/** The items of a page; the header leads to the next one. */
+/** The items of a page. Sets the `Link` header, which leads to the next page. */
 export function itemsOf<Item>(request: FastifyRequest, reply: FastifyReply, { items, cursor }: Page<Item>) {
   if (cursor !== undefined) reply.header('link', nextLink(request.url, cursor));
   return items;
 }
 
-/** A parameter in the path. */
 export function parameterOf({ params }: FastifyRequest, name: string): string {
   return (params as Readonly<Record<string, string>>)[name] ?? '';
 }

@@ -1,5 +1,5 @@
-// The endpoint table of the control plane (decisions 3): its whole HTTP interface, with the role that each endpoint requires, and what it
-// does. Each kind of thing, such as servers, has its part of the table in its own file.
+// The endpoint table of the control plane (decisions 3): its whole HTTP interface, with the role that each endpoint requires, and its
+// handler. The rows of each topic, such as servers, are in a file of their own.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -10,11 +10,10 @@ import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
 
-function statusOf(isAble: boolean): 'healthy' | 'unhealthy' {
-  return isAble ? 'healthy' : 'unhealthy';
+function statusOf(isHealthy: boolean): 'healthy' | 'unhealthy' {
+  return isHealthy ? 'healthy' : 'unhealthy';
 }
 
-/** For monitors. */
 const statusOperations = operationsOf('status', {
   'GET /health': {
     id: 'getHealth',
@@ -109,7 +108,7 @@ const resourceMetadata = {
   },
 } as const satisfies Partial<Operation>;
 
-/** Where callers get a token, and who one is to the control plane: for programs and pages that offer only what the caller may do. */
+/** Where callers get a token; and who the caller is, for programs and pages that offer only what that caller may do. */
 const callerOperations = operationsOf('status', {
   'GET /.well-known/oauth-protected-resource': {
     ...resourceMetadata,
@@ -148,8 +147,8 @@ function sessionHeaders(description: string) {
   return { ...messageHeaders, 'mcp-session-id': { isRequired: true, description } } as const;
 }
 
-/** The three methods of an MCP endpoint. */
-const streamed = {
+// What the rows of all MCP endpoints have in common, for each method.
+const mcpGet = {
   headers: sessionHeaders('The session that the stream belongs to.'),
   answers: [
     {
@@ -161,7 +160,7 @@ const streamed = {
   ],
   refusals: [404],
 } as const satisfies Partial<Operation>;
-const posted = {
+const mcpPost = {
   headers: messageHeaders,
   body: 'JsonRpcMessages',
   answers: [
@@ -175,7 +174,7 @@ const posted = {
   ],
   refusals: [404],
 } as const satisfies Partial<Operation>;
-const ended = {
+const mcpDelete = {
   headers: sessionHeaders('The session to end.'),
   answers: [{ status: 200, description: 'The session has ended.', contents: [] }],
   refusals: [404],
@@ -184,22 +183,22 @@ const aggregate = { role: 'reader', query: aggregateQuery } as const;
 
 /** For MCP: all servers as one, and each composition. `mount.ts` passes the requests on. */
 const mcpOperations = operationsOf('mcp', {
-  'GET /mcp': { ...streamed, ...aggregate, id: 'getAggregate', summary: 'The stream of a session' },
+  'GET /mcp': { ...mcpGet, ...aggregate, id: 'getAggregate', summary: 'The stream of a session' },
   'POST /mcp': {
-    ...{ ...posted, ...aggregate, id: 'postAggregate', summary: 'All active servers as one MCP server' },
+    ...{ ...mcpPost, ...aggregate, id: 'postAggregate', summary: 'All active servers as one MCP server' },
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
   },
-  'DELETE /mcp': { ...ended, ...aggregate, id: 'deleteAggregate', summary: 'End a session' },
+  'DELETE /mcp': { ...mcpDelete, ...aggregate, id: 'deleteAggregate', summary: 'End a session' },
   'GET /servers/{composition}/mcp': {
-    ...{ ...streamed, role: 'any', id: 'getCompositionStream', summary: 'The stream of a session with a composition' },
+    ...{ ...mcpGet, role: 'any', id: 'getCompositionStream', summary: 'The stream of a session with a composition' },
   },
   'POST /servers/{composition}/mcp': {
-    ...{ ...posted, role: 'any', id: 'postComposition', summary: 'A composition as one MCP server' },
+    ...{ ...mcpPost, role: 'any', id: 'postComposition', summary: 'A composition as one MCP server' },
     description: 'For its subjects.',
   },
   'DELETE /servers/{composition}/mcp': {
-    ...{ ...ended, role: 'any', id: 'deleteComposition', summary: 'End a session with a composition' },
+    ...{ ...mcpDelete, role: 'any', id: 'deleteComposition', summary: 'End a session with a composition' },
   },
 });
 

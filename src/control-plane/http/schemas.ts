@@ -18,14 +18,14 @@ import { serverSchemas } from '../records/server-record.js';
 import { z } from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
 
-/** The schema of what a shape reads, in the form of those that are written here. */
+/** Converts a shape of zod into a schema of the same form as those that are written here. */
 function schemaOf(shape: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, {
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
       delete jsonSchema.default;
       if (jsonSchema.const !== undefined) delete jsonSchema.type;
-      // Several types are listed: of the choices, only the members of an object are left to tell.
+      // The types are listed in `type`: of the choices in `anyOf`, only an object's members say more.
       if (!Array.isArray(jsonSchema.type)) return;
       const { properties, required } = (jsonSchema.anyOf?.[0] ?? {}) as JsonSchema;
       if (properties !== undefined) Object.assign(jsonSchema, { properties, required });

@@ -21,7 +21,7 @@ const { create, read, replace, patch, remove } = thingOperations<ServerRecord, S
   schema: 'Server',
   created: 'The server is registered.',
   changed: 'The changed server.',
-  blank: {
+  defaults: {
     ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
     transport: 'STREAMABLEHTTP',
   },

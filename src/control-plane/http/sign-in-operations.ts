@@ -1,5 +1,5 @@
-// Begins and ends the console's sign-in at an OpenID Connect issuer, for the console's own page. Open: the caller has no token yet. A
-// sign-in is bound to its browser by a cookie that no script can read and no other site's page sends.
+// Begins and ends the console's sign-in at an OpenID Connect issuer, for the console's own page. The routes are open: the caller has no
+// token yet. A cookie that no script can read and no other site's page sends binds a sign-in to its browser.
 import type { FastifyReply } from 'fastify';
 import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';
@@ -8,7 +8,7 @@ import { cookieIn, setCookie } from './browser-parts.js';
 import { operationsOf, jsonAnswer } from './operation.js';
 
 const COOKIE = 'switchyard-sign-in';
-const KEPT = /^[\w-]{1,2048}$/;
+const COOKIE_VALUE = /^[\w-]{1,2048}$/;
 
 function required(signIn: SignIn | undefined): SignIn {
   if (signIn === undefined)
@@ -21,7 +21,7 @@ function cookieName({ isTls }: SignIn): string {
   return isTls ? `__Host-${COOKIE}` : COOKIE;
 }
 
-function keep(reply: FastifyReply, signIn: SignIn, value: string, maxAgeMs: number): void {
+function setSignInCookie(reply: FastifyReply, signIn: SignIn, value: string, maxAgeMs: number): void {
   setCookie(reply, cookieName(signIn), value, { path: '/', maxAgeMs, sameSite: 'Strict', isTls: signIn.isTls });
 }
 
@@ -42,10 +42,10 @@ export const signInOperations = operationsOf('documentation', {
     isOpen: true,
     answers: [jsonAnswer(200, 'Where it goes on.', 'SignInBeginning')],
     refusals: [404, 503],
-    handle: async ({ signIn }, request, reply) => {
-      const there = required(signIn);
-      const { url, kept } = await there.begin(request.ip);
-      keep(reply, there, kept, limits.personMsMax);
+    handle: async (parts, request, reply) => {
+      const signIn = required(parts.signIn);
+      const { url, sealed } = await signIn.begin(request.ip);
+      setSignInCookie(reply, signIn, sealed, limits.personMsMax);
       return { url };
     },
   },
@@ -57,12 +57,12 @@ export const signInOperations = operationsOf('documentation', {
     body: 'SignInCallback',
     answers: [jsonAnswer(200, 'A token of the issuer, for this interface.', 'SignedIn')],
     refusals: [403, 404, 422, 503],
-    handle: async ({ signIn }, request, reply) => {
-      const there = required(signIn);
+    handle: async (parts, request, reply) => {
+      const signIn = required(parts.signIn);
       const { query } = request.body as { readonly query: string };
-      const kept = cookieIn(request, cookieName(there), KEPT);
-      const forget = (): void => keep(reply, there, '', 0);
-      const { token, signOutUrl } = await there.end(query, kept, request.ip, forget);
+      const sealed = cookieIn(request, cookieName(signIn), COOKIE_VALUE);
+      const removeCookie = (): void => setSignInCookie(reply, signIn, '', 0);
+      const { token, signOutUrl } = await signIn.end(query, sealed, request.ip, removeCookie);
       return { token, sign_out_url: signOutUrl ?? null };
     },
   },

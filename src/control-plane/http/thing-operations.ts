@@ -1,8 +1,9 @@
-// What the operations on servers and on compositions have alike: each kind gives them its names, its words and what does the work.
+// What the operations on servers and on compositions have in common. Each kind of thing gives its names, its texts and the functions that
+// do the work.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
-import { MERGE_PATCH, patched } from './merge-patch.js';
+import { MERGE_PATCH, applyPatch } from './merge-patch.js';
 import {
   type AnswerDescription,
   type Operation,
@@ -22,18 +23,18 @@ import {
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 
-/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, refused as a conflict. */
+/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, it is refused. */
 const PATCH_TRIES_MAX = 10;
 
-interface Kind<Thing, Input> {
+interface ThingKind<Thing, Input> {
   readonly noun: 'server' | 'composition';
   readonly schema: 'Server' | 'Composition';
   readonly query?: NonNullable<Operation['query']>;
-  /** What is said of a new one, and of a changed one. */
+  /** Descriptions of the answers for a new thing, and for a changed thing. */
   readonly created: string;
   readonly changed: string;
-  /** Values of members that a patch has removed. */
-  readonly blank: Partial<Input>;
+  /** The values of members that a patch removes. */
+  readonly defaults: Partial<Input>;
   readonly tagOf: (thing: Thing) => string;
   find(parts: OperationParts, reference: string): Promise<Thing | undefined>;
   create(parts: OperationParts, request: FastifyRequest, input: Input, change: Change): Promise<Thing>;
@@ -61,18 +62,18 @@ type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
 
 /** Rows of the endpoint table, without the id and the summary of each. */
 export function thingOperations<Thing extends { readonly id: string; readonly name: string }, Input>(
-  kind: Kind<Thing, Input>,
+  kind: ThingKind<Thing, Input>,
 ): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
-  const { noun, schema, query, blank, tagOf } = kind;
+  const { noun, schema, query, defaults, tagOf } = kind;
   const input = `${schema}Input` as const;
-  const made = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
-  const changed = {
-    ...made,
+  const writing = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
+  const changing = {
+    ...writing,
     headers: conditionHeaders,
     refusals: [404, 409, 412, 422],
     answers: [{ ...jsonAnswer(200, kind.changed, schema), headers: etagHeader }, unpublishedChange(schema, etagHeader)],
   } as const;
-  const shown = (reply: FastifyReply, thing: Thing): Thing => {
+  const withTag = (reply: FastifyReply, thing: Thing): Thing => {
     reply.header('etag', tagOf(thing));
     return thing;
   };
@@ -84,7 +85,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
   };
   return {
     create: {
-      ...{ ...made, body: input, refusals: [409, 422] },
+      ...{ ...writing, body: input, refusals: [409, 422] },
       answers: [
         { ...jsonAnswer(201, kind.created, schema), headers: locationHeader },
         unpublishedChange(schema, locationHeader),
@@ -92,32 +93,32 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
       handle: async (parts, request, reply, change) => {
         const thing = await kind.create(parts, request, request.body as Input, change);
         reply.header('location', `/${noun}s/${thing.id}`);
-        return shown(reply, thing);
+        return withTag(reply, thing);
       },
     },
     read: {
       ...{ role: 'reader', refusals: [404] },
       answers: [{ ...jsonAnswer(200, `The ${noun}.`, schema), headers: etagHeader }],
-      handle: async (parts, request, reply) => shown(reply, await find(parts, request)),
+      handle: async (parts, request, reply) => withTag(reply, await find(parts, request)),
     },
     replace: {
-      ...{ ...changed, body: input },
+      ...{ ...changing, body: input },
       handle: async (parts, request, reply, change) => {
         const reference = parameterOf(request, noun);
-        return shown(reply, await kind.replace(parts, request, reference, request.body as Input, change));
+        return withTag(reply, await kind.replace(parts, request, reference, request.body as Input, change));
       },
     },
     patch: {
-      ...{ ...changed, body: `${schema}Patch`, bodyType: MERGE_PATCH },
+      ...{ ...changing, body: `${schema}Patch`, bodyType: MERGE_PATCH },
       handle: async (parts, request, reply, change) => {
         for (let tries = 1; ; tries++) {
           const found = await find(parts, request);
           refuseChanged(change, noun, found.name, tagOf(found));
-          const whole = { ...blank, ...(patched(request, found, input) as Input) };
-          // Written only if nobody has changed the thing since it was read; else the patch is applied to the changed one.
-          const onlyNow = { ...change, ifMatch: tagOf(found) };
+          const whole = { ...defaults, ...(applyPatch(request, found, input) as Input) };
+          // Written only if nobody has changed the thing since it was read; else the patch is applied to the changed thing.
+          const ifUnchanged = { ...change, ifMatch: tagOf(found) };
           try {
-            return shown(reply, await kind.replace(parts, request, found.id, whole, onlyNow));
+            return withTag(reply, await kind.replace(parts, request, found.id, whole, ifUnchanged));
           } catch (error) {
             const isChanged = error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
             if (change.ifMatch !== undefined || tries >= PATCH_TRIES_MAX || !isChanged) throw error;
@@ -134,7 +135,6 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
 
 // The compositions over HTTP.
 
-/** Whether tools that their server does not have may be named. */
 function isForced({ query }: FastifyRequest): boolean {
   return (query as { readonly force?: boolean }).force === true;
 }
@@ -145,7 +145,7 @@ const { create, read, replace, patch, remove } = thingOperations<Composition, Co
   query: { force: { type: 'boolean', description: 'Whether tools may be named that their server does not have.' } },
   created: 'The composition is published.',
   changed: 'The changed composition is published.',
-  blank: { description: '', exposure: 'all', subjects: [], team: null },
+  defaults: { description: '', exposure: 'all', subjects: [], team: null },
   tagOf: compositionTag,
   find: ({ compositions }, reference) => compositions.find(reference),
   create: ({ compositions }, request, input, change) =>

@@ -7,10 +7,10 @@ import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
-import type { AdminListener } from '../dataplane/admin-listener.js';
+import type { AdminClient } from '../dataplane/admin-client.js';
 import { operationsOf, itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation.js';
 
-const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
+const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
 interface ExplainQuery {
@@ -29,10 +29,11 @@ interface AuditPageQuery extends PageQuery {
 }
 
 const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
-const UNKNOWN =
+const UNKNOWN_REQUEST =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
-function mayAskOf(request: FastifyRequest, subject: string): string {
+/** The subject that a view is asked for. Throws unless the caller may ask about it. */
+function askedSubject(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
   throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
@@ -48,26 +49,26 @@ export function maySee(caller: Principal | undefined, { kind, subject, owner, te
   return mayChange(caller, { owner, team });
 }
 
-const UNNAMED =
+const DATAPLANE_UNNAMED =
   'This control plane does not know the dataplane’s admin listener: start it with --dataplane-admin-address, e.g. 127.0.0.1:8002';
 
 function required<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
+  if (part === undefined) throw new ControlPlaneFault('dataplane-unnamed', DATAPLANE_UNNAMED);
   return part;
 }
 
-function offered<Told>(told: Told | undefined): Told {
-  if (told !== undefined) return told;
+function requireView<View>(view: View | undefined): View {
+  if (view !== undefined) return view;
   throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
 }
 
-async function requestsOfDataplane(listener: Pick<AdminListener, 'ask'>, asker: string, id: string) {
-  const told = await listener.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, asker);
-  return (told?.requests ?? []).map((request) => ({ plane: 'dataplane', ...request }));
+async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
+  const found = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
+  return (found?.requests ?? []).map((request) => ({ plane: 'dataplane', ...request }));
 }
 
-/** As the dataplane tells of its own. */
-function toldRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
+/** In the form in which the dataplane describes its own requests. */
+function describeRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
   return {
     ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },
     ...(detail !== '' && { detail }),
@@ -89,19 +90,20 @@ export const viewOperations = operationsOf('views', {
     description:
       'As each worker of the dataplane knows it; no backend is asked. The virtual host of a composition is the composition’s id. Answers 404 without --dataplane-admin-address.',
     query: {
-      subject: { ...text, description: ofSubject },
+      subject: { ...text, description: subjectDescription },
       virtualHost: { ...text, minLength: 1, description: 'The id of a composition, or another virtual host’s.' },
       tool: { ...text, description: 'As clients call it.' },
     },
     requiredQuery: ['virtualHost'],
     answers: [jsonAnswer(200, 'What each worker says.', 'Explanation')],
     refusals: [404, 422, 503],
-    handle: async ({ listener }, request) => {
-      const { subject: said = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
-      const subject = mayAskOf(request, said);
+    handle: async ({ adminClient }, request) => {
+      const { subject: named = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
+      const subject = askedSubject(request, named);
       const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
-      const told = await required(listener).ask(`/explain?${query.toString()}`, explanationShape, request.subject);
-      return { subject, virtualHost, tool, ...offered(told) };
+      const path = `/explain?${query.toString()}`;
+      const view = await required(adminClient).ask(path, explanationShape, request.subject);
+      return { subject, virtualHost, tool, ...requireView(view) };
     },
   },
   'GET /dataplane/sessions': {
@@ -125,14 +127,14 @@ export const viewOperations = operationsOf('views', {
     },
     answers: [{ ...jsonAnswer(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
-    handle: async ({ listener }, request, reply) => {
+    handle: async ({ adminClient }, request, reply) => {
       const query = request.query as SessionsQuery;
-      const subject = mayAskOf(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
+      const subject = askedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
       const { session = '', limit = limits.viewPageMax, cursor = '' } = query;
-      const wanted = Object.entries({ subject, session, cursor, limit: String(limit) });
-      const asked = new URLSearchParams(wanted.filter(([, value]) => value !== ''));
-      const told = await required(listener).ask(`/sessions?${asked.toString()}`, sessionsShape, request.subject);
-      const { next, ...page } = offered(told);
+      const parameters = Object.entries({ subject, session, cursor, limit: String(limit) });
+      const path = `/sessions?${new URLSearchParams(parameters.filter(([, value]) => value !== '')).toString()}`;
+      const view = await required(adminClient).ask(path, sessionsShape, request.subject);
+      const { next, ...page } = requireView(view);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return page;
     },
@@ -146,13 +148,13 @@ export const viewOperations = operationsOf('views', {
     answers: [jsonListAnswer('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
     // The dataplane is asked only if this control plane's own requests have none of this id.
-    handle: async ({ listener, recent }, request) => {
+    handle: async ({ adminClient, recent }, request) => {
       const id = parameterOf(request, 'request');
-      const own = (recent?.find(id) ?? []).map(toldRequest);
-      const told = own.length > 0 ? own : await requestsOfDataplane(required(listener), request.subject, id);
+      const own = (recent?.find(id) ?? []).map(describeRequest);
+      const found = own.length > 0 ? own : await requestsOfDataplane(required(adminClient), request.subject, id);
       const mine = subjectHash(request.subject);
-      const requests = isAdmin(request.caller) ? told : told.filter(({ subject }) => subject === mine);
-      if (requests.length === 0) throw new ControlPlaneFault('not-found', UNKNOWN);
+      const requests = isAdmin(request.caller) ? found : found.filter(({ subject }) => subject === mine);
+      if (requests.length === 0) throw new ControlPlaneFault('not-found', UNKNOWN_REQUEST);
       return requests;
     },
   },

@@ -1,5 +1,5 @@
-// The MCP endpoints of the control plane: all active servers as one, each composition as one, and what they serve of
-// the registry. The relay behind them is the dataplane's; `mcp-pipeline.ts` takes requests to it.
+// The MCP endpoints of the control plane: all active servers as one, and each composition as one, with the virtual hosts that
+// they serve. The relay behind them is the same as the dataplane's; `mcp-pipeline.ts` takes requests to it.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/index.js';
@@ -23,11 +23,11 @@ import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type RequestedHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
-/** Compiled virtual hosts that the control plane caches. Beyond that, the least recently used is dropped, and compiled again when needed. */
+/** Compiled virtual hosts that the control plane caches. Beyond that, the least recently used is dropped: it is compiled when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
-interface Compiled {
-  /** What it was compiled from: this and the next two members. */
+interface CompiledEntry {
+  /** The virtual host was compiled from this and the next two members. */
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
@@ -40,7 +40,7 @@ interface Compiled {
  */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
-  readonly #compiled = new RecentMap<Compiled>(
+  readonly #compiled = new RecentMap<CompiledEntry>(
     CONTROL_PLANE_VIRTUAL_HOSTS_MAX,
     limits.cacheBytesMax,
     ({ text }) => text.length,
@@ -81,15 +81,15 @@ export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> 
   readonly watch?: RequestWatch | undefined;
 }
 
-/** No composition's id looks like these. Each exposure has its own, because a session belongs to the exposure it was opened with. */
+/** Virtual hosts with all servers; no composition has such an id. There is one per exposure, because a session keeps its exposure. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
 /**
- * For POST, GET and DELETE requests whose Host, Origin and token were checked, and of which only the head was read. Writes the response,
- * with the headers that were set on it before (`response.setHeader`), and never throws.
+ * Handles POST, GET and DELETE requests whose Host, Origin and token were checked, and of which only the head was read. Writes the
+ * response, with the headers that were set on it before (`response.setHeader`), and never throws.
  */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
@@ -122,7 +122,7 @@ export class McpEndpoints {
       answerMemory: memories.answers,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,
-      readHost: (subject, virtualHostId) => this.#hostNow(subject, virtualHostId),
+      readHost: (subject, virtualHostId) => this.#currentHost(subject, virtualHostId),
     });
     this.#pipeline = new McpPipeline({
       overload: options.overload,
@@ -144,7 +144,7 @@ export class McpEndpoints {
     exposure: Exposure = 'all',
   ): void {
     const asked = { subject, name: AGGREGATE_IDS[exposure], find: () => this.#findAggregate(exposure) };
-    this.#take(asked, request, response, requestId);
+    this.#handle(asked, request, response, requestId);
   }
 
   /** `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
@@ -156,7 +156,7 @@ export class McpEndpoints {
     requestId = '',
   ): void {
     const asked = { subject, name: reference, find: () => this.#findComposition(reference, subject) };
-    this.#take(asked, request, response, requestId);
+    this.#handle(asked, request, response, requestId);
   }
 
   /** To be called when a server's lists, or the set of servers, have changed. */
@@ -176,11 +176,11 @@ export class McpEndpoints {
     this.#deadlines.stop();
   }
 
-  #take(asked: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
+  #handle(asked: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
     void this.#pipeline.onRequest(asked, this.#exchanges.open(request, response, requestId));
   }
 
-  async #hostNow(subject: string, virtualHostId: string): Promise<CurrentHost> {
+  async #currentHost(subject: string, virtualHostId: string): Promise<CurrentHost> {
     try {
       if (virtualHostId === AGGREGATE_IDS.all) return await this.#findAggregate('all');
       if (virtualHostId === AGGREGATE_IDS.search) return await this.#findAggregate('search');
@@ -191,7 +191,7 @@ export class McpEndpoints {
     }
   }
 
-  /** Syncs with the store for each request, so that it serves the current registry, whoever changed it. */
+  /** Brings the directory up to date first, so that each request is served from the current registry, whoever changed it. */
   async #findAggregate(exposure: Exposure): Promise<CompiledVirtualHost> {
     const { directory } = this.#options;
     await directory.sync();

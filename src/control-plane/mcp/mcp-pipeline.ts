@@ -69,14 +69,14 @@ export class McpPipeline {
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
   }
 
-  /** @returns why the request is refused, as do the next steps; `undefined` once the relay has it. */
+  /** @returns why the request is refused; `undefined` once the relay has it. The next steps return the same. */
   async #onAdmission(asked: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.hold();
     const virtualHost = await this.#admit(asked);
     if ('status' in virtualHost) return virtualHost;
     const forms = checkTransport(exchange.request, exchange.head);
     if (typeof forms !== 'string') return this.#refusalByHead(exchange, asked.subject, forms);
-    const body = await received(exchange, asked.subject, forms);
+    const body = await receiveBody(exchange, asked.subject, forms);
     return this.#onReceived(exchange, { subject: asked.subject, virtualHost }, body);
   }
 
@@ -101,20 +101,21 @@ export class McpPipeline {
     }
   }
 
-  /** Refuses under the request id in the body of a POST, which is received for this only while the process is not overloaded. */
+  /** The refusal with the request id from the body of a POST. Under overload, the body is not received for this. */
   async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
-    return (await received(exchange, subject, 'json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
+    const outcome = await receiveBody(exchange, subject, 'json');
+    return outcome === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 
-  /** Checks version and overload outside of sessions: in one, the transport rules check the version. The relay refuses unknown methods. */
+  /** Checks version and overload of a request without a session. In a session, the transport rules check the version. */
   async #refusalOutside({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     if (request.sessionId !== '') return undefined;
     const { protocolVersion } = request.mirror;
     const { served, overload, loadShedder } = this.#parts;
-    const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
-    if (overload.state === 'serving' && !isForeign) return undefined;
+    const isVersionUnknown = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
+    if (overload.state === 'serving' && !isVersionUnknown) return undefined;
     const message = await readMessage(subject, request.body);
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
@@ -123,7 +124,7 @@ export class McpPipeline {
       if (message.method === 'initialize') return loadShedder.refusalOf('POST', 'session', subject);
       if (!isMethodOf('legacy', message.method)) return undefined;
     }
-    return isForeign ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
+    return isVersionUnknown ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
   }
 
   #refuse({ name, subject }: RequestedHost, exchange: EdgeExchange, refusal: Refusal): void {
@@ -133,7 +134,7 @@ export class McpPipeline {
 }
 
 /** Resolves when the body is complete or discarded; never if the caller disconnects before that. */
-async function received(exchange: EdgeExchange, subject: string, forms: AcceptedTypes): Promise<BodyOutcome> {
+async function receiveBody(exchange: EdgeExchange, subject: string, forms: AcceptedTypes): Promise<BodyOutcome> {
   return new Promise((resolve) => {
     if (exchange.isAborted) return;
     exchange.incoming.admit(subject, forms, []);

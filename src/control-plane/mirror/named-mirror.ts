@@ -1,6 +1,6 @@
-// Rows of one kind in memory, by id and in the order of their names, without regard to case. The order is maintained as
-// rows change: sorting 10,000 of them again takes longer than a page of a list may, and some server's status changes every
-// few seconds. `Directory` brings them up to date.
+// Rows of one kind in memory, by id and in the order of their names, without regard to case. Rows are kept in order as they
+// change: to sort 10,000 of them for each page would take too long, and some server's status changes every few seconds.
+// `Directory` brings them up to date.
 
 export interface PageQuery {
   readonly limit?: number;
@@ -19,7 +19,7 @@ export function cursorAfter({ name }: { readonly name: string }): string {
 }
 
 export abstract class NamedMirror<Row extends { readonly id: string; readonly name: string }> {
-  /** Of the records' keys, including its slash. */
+  /** The prefix of the records' keys, including its slash. */
   readonly prefix: string;
   readonly #byId = new Map<string, Row>();
   readonly #sorted: Row[] = [];
@@ -30,10 +30,10 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     this.prefix = prefix;
   }
 
-  protected abstract read(value: Buffer): Row;
+  protected abstract parse(value: Buffer): Row;
 
-  /** To be called for each row that is there from now on, or no longer. */
-  protected abstract onChange(row: Row, isThere: boolean): void;
+  /** Called for each row that was added or removed; a changed row is removed and added. */
+  protected abstract onChange(row: Row, isAdded: boolean): void;
 
   get size(): number {
     return this.#byId.size;
@@ -48,8 +48,8 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   page({ limit = Infinity, cursor }: PageQuery, isWanted: (row: Row) => boolean = () => true): Page<Row> {
     const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
     const items: Row[] = [];
-    for (let at = this.#firstThat((name) => name > after); at < this.#sorted.length; at++) {
-      const row = this.#sorted[at]!;
+    for (let index = this.#firstIndexWhere((name) => name > after); index < this.#sorted.length; index++) {
+      const row = this.#sorted[index]!;
       if (!isWanted(row)) continue;
       const last = items.at(-1);
       if (items.length >= limit && last !== undefined) return { items, cursor: cursorAfter(last) };
@@ -76,29 +76,29 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
       this.onChange(before, false);
     }
     if (value === undefined) return;
-    const after = this.read(value);
+    const after = this.parse(value);
     this.#byId.set(id, after);
-    const place = this.#placeOf(after);
-    this.#sorted.splice(place, 0, after);
-    this.#names.splice(place, 0, after.name.toLowerCase());
+    const index = this.#indexOf(after);
+    this.#sorted.splice(index, 0, after);
+    this.#names.splice(index, 0, after.name.toLowerCase());
     this.onChange(after, true);
   }
 
-  /** Removes exactly this row. Two may briefly share a name: one that was renamed, and its successor. */
+  /** Removes exactly this row. Two rows may briefly share a name: one that has been renamed since, and another that now has the name. */
   #remove(row: Row): void {
-    const place = this.#sorted.indexOf(row, this.#placeOf(row));
-    this.#sorted.splice(place, 1);
-    this.#names.splice(place, 1);
+    const index = this.#sorted.indexOf(row, this.#indexOf(row));
+    this.#sorted.splice(index, 1);
+    this.#names.splice(index, 1);
   }
 
   /** The index of the first row whose name equals this row's, or sorts after it. */
-  #placeOf({ name }: Row): number {
+  #indexOf({ name }: Row): number {
     const folded = name.toLowerCase();
-    return this.#firstThat((each) => each >= folded);
+    return this.#firstIndexWhere((each) => each >= folded);
   }
 
-  /** @param isReached true from some name on. */
-  #firstThat(isReached: (name: string) => boolean): number {
+  /** The index of the first name for which `isReached` is true: it must be true for all names after that, too. */
+  #firstIndexWhere(isReached: (name: string) => boolean): number {
     let low = 0;
     let high = this.#names.length;
     while (low < high) {

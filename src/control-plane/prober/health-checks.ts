@@ -1,6 +1,6 @@
-// Schedules the health checks: in rounds, several at once, in the order of the targets, at slightly varying intervals,
-// so that several control planes do not fall into step. A round that takes longer than the interval is followed by the
-// next one at once.
+// Schedules the health checks, in rounds: each checks all targets in their order, several at once. The interval varies
+// slightly, so that several control planes do not fall into step. A round that takes longer than the interval is followed
+// by the next round at once.
 import type { Logger } from '../../shared/index.js';
 
 /** Health checks that one control plane runs at once. Beyond that, further servers wait for their turn. */
@@ -64,7 +64,7 @@ export class HealthChecks<Target> {
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
   }
 
-  /** Several of these share one iterator of targets. Never rejects. */
+  /** Checks targets until none is left; several calls share one iterator of targets. */
   async #checkEach(targets: Iterator<Target>, faults: unknown[]): Promise<void> {
     for (let next = targets.next(); next.done !== true && !this.#isStopped; next = targets.next()) {
       try {

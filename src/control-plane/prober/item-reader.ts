@@ -1,5 +1,5 @@
-// Reads a server's lists, page by page, as the server sent them, with two digests of each item. A server that declares prompts, resources
-// or templates but does not give them, or gives too many, still counts as reached and serves its tools.
+// Reads a server's lists, page by page, as the server sent them, with a digest of each item. A server that declares prompts, resources or
+// templates but does not give them, or gives too many, still counts as reached and serves its tools.
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../mcp/index.js';
 import { isObject, limits } from '../../shared/index.js';
@@ -17,9 +17,9 @@ import type { ProbedServer } from './probed-session.js';
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().nullish() }));
 
-/** A list whose pages lead back to one that was read, or are too many, is cut there. */
+/** Ends at a page whose cursor was used before, and after `limits.listPagesMax` pages. */
 async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {
-  const asked = new Set<string>();
+  const usedCursors = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const page = await server
@@ -28,12 +28,12 @@ async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.
         if (cursor === '' && isRefusal(error)) return undefined;
         throw error;
       });
-    // An empty cursor may be a cursor like any other, or an empty word for the end.
+    // An empty cursor may be a cursor like any other, or mean the end: if asking with it is refused, the list has ended.
     if (page === undefined) return;
     yield page;
     const { nextCursor } = page;
-    if (typeof nextCursor !== 'string' || asked.has(nextCursor)) return;
-    asked.add(nextCursor);
+    if (typeof nextCursor !== 'string' || usedCursors.has(nextCursor)) return;
+    usedCursors.add(nextCursor);
     cursor = nextCursor;
   }
 }
@@ -48,62 +48,62 @@ export function isDeeperThan(value: unknown, depthMax: number): boolean {
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }
 
-/** Throws if there are no tools to be had; another list that is refused, invalid or too long counts as not given. */
+/** Rejects if the tools cannot be read. Another list that is refused, invalid or too long is `undefined`. */
 export async function readLists(server: ProbedServer): Promise<AllLists & { readonly tools: ServerList }> {
   return {
     tools: toList(await readItems(server, 'tools')),
-    prompts: await readGiven(server, 'prompts'),
-    resources: await readGiven(server, 'resources'),
-    templates: await readGiven(server, 'templates'),
+    prompts: await readOptional(server, 'prompts'),
+    resources: await readOptional(server, 'resources'),
+    templates: await readOptional(server, 'templates'),
   };
 }
 
-async function readGiven(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
+async function readOptional(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
   try {
-    return toList(await readItems(server, name), FORM);
+    return toList(await readItems(server, name), DIGEST_VERSION);
   } catch (error) {
     if (error instanceof ListFault || isRefusal(error)) return undefined;
     throw error;
   }
 }
 
-/** Earlier versions stored only digests, and had other list digests: the suffix causes such lists to be written again. */
-const FORM = '.2';
+/** A suffix of list digests. Earlier versions stored no items: because their digests differ, the lists are written again. */
+const DIGEST_VERSION = '.2';
 
-/** What the server gave is no list, or too long a one. */
+/** What the server gave is not a list, or is too long. */
 class ListFault extends ProbeFault {}
 
-interface KnownItem {
+interface ReadItem {
   readonly item: unknown;
   readonly digest: string;
 }
 
-function toList(known: ReadonlyMap<string, KnownItem>, form = ''): ServerList {
-  const items = new Map([...known].map(([key, { digest }]) => [key, digest]));
-  const json = Buffer.from(JSON.stringify([...known.values()].map(({ item }) => item)));
-  return { items, digest: digestOfList(items) + form, json };
+function toList(read: ReadonlyMap<string, ReadItem>, digestVersion = ''): ServerList {
+  const items = new Map([...read].map(([key, { digest }]) => [key, digest]));
+  const json = Buffer.from(JSON.stringify([...read.values()].map(({ item }) => item)));
+  return { items, digest: digestOfList(items) + digestVersion, json };
 }
 
-/** In the server's order; of items with one key, the first. */
-async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, KnownItem>> {
+/** Items by their keys, in the server's order; of items with one key, the first. */
+async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, ReadItem>> {
   const kind = listKinds[name];
-  const known = new Map<string, KnownItem>();
-  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return known;
+  const read = new Map<string, ReadItem>();
+  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return read;
   for await (const page of pagesOf(server, kind.method)) {
     const items = page[kind.member];
-    addItems(known, name === 'tools' ? toolsSchema.parse(items) : items, kind);
-    if (known.size > limits.probeToolsMax) throw new ListFault('answer-too-large');
+    addItems(read, name === 'tools' ? toolsSchema.parse(items) : items, kind);
+    if (read.size > limits.probeToolsMax) throw new ListFault('answer-too-large');
   }
-  return known;
+  return read;
 }
 
 /** Skips items without a key, which nobody can ask for. */
-function addItems(known: Map<string, KnownItem>, items: unknown, { key, name: list }: ListKind): void {
+function addItems(read: Map<string, ReadItem>, items: unknown, { key, name: list }: ListKind): void {
   if (!Array.isArray(items) || isDeeperThan(items, limits.jsonDepthMax)) throw new ListFault('answer-invalid');
   for (const item of items as readonly unknown[]) {
     const name = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
     if (typeof name !== 'string') continue;
     const itemKey = list === 'tools' ? name : digestOfKey(name);
-    if (!known.has(itemKey)) known.set(itemKey, { item, digest: digestOfItem(item) });
+    if (!read.has(itemKey)) read.set(itemKey, { item, digest: digestOfItem(item) });
   }
 }

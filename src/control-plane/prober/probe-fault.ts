@@ -2,7 +2,7 @@
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
 import type { UpstreamFault } from '../../http-client/index.js';
 
-/** The prober was closed before the probe was over: nothing is known of the server. */
+/** The prober was closed before the probe was over: the probe found out nothing. */
 export class ProberClosedError extends Error {
   override readonly name = 'ProberClosedError';
 
@@ -59,8 +59,8 @@ export class ProbeFault extends Error {
 }
 
 export function probeFaultOf({ kind, detail, logDetail = detail }: UpstreamFault): ProbeFault {
-  const told = kind === 'redirected' ? `(${logDetail})` : logDetail;
-  return new ProbeFault(isReason(kind) ? kind : 'connect-failed', told);
+  const shown = kind === 'redirected' ? `(${logDetail})` : logDetail;
+  return new ProbeFault(isReason(kind) ? kind : 'connect-failed', shown);
 }
 
 function isReason(kind: string): kind is ProbeFaultKind {

@@ -3,7 +3,7 @@
 import { type OAuthSourceMeans, Credentials } from '../../credentials/index.js';
 import { NO_METADATA, loggedReason } from '../../http-client/index.js';
 import { MIB } from '../../shared/index.js';
-import type { ServerInput, ServerTransport } from '../records/server-record.js';
+import type { ServerEndpoint, ServerTransport } from '../records/server-record.js';
 import { TaskThread } from '../../user-config/index.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { Probe, Prober, ProberOptions } from './prober.js';
@@ -42,7 +42,7 @@ export class ProbeThread {
   async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     const task = { options: this.#options, url, authHeaders, transport };
-    // It has died, usually because it was out of memory.
+    // The thread has died, usually because it was out of memory.
     const died: Probe = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
     const probe = await this.#thread.run(task).catch(() => (this.#isClosed ? 'closed' : died));
     if (probe === 'closed') throw new ProberClosedError();
@@ -55,18 +55,16 @@ export class ProbeThread {
     this.#isClosed = true;
     if (!this.#thread.isStarted) return;
     const end = (): Promise<void> => this.#thread.close().catch(() => undefined);
-    // It fails if the thread dies meanwhile.
+    // This rejects if the thread dies meanwhile.
     void this.#thread.run('close').then(end, end);
   }
 }
 
-/** The subject whose share of connections to authorization servers probes use; no token has an empty subject. */
-const PROBER = '';
+/** Probes use this subject's share of connections to authorization servers; no token has an empty subject. */
+const PROBE_SUBJECT = '';
 const NO_HEADERS: readonly string[] = [];
 
-type ProbedServer = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
-
-/** Authenticates to servers as their `auth` requires: here, in the process that reads the store; the thread gets only headers. */
+/** A prober that authenticates to servers as their `auth` requires. It runs where the store is read; the thread gets only headers. */
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #means: OAuthSourceMeans;
@@ -77,10 +75,10 @@ export class CredentialedProber {
   }
 
   /** As `Prober.probe`. */
-  async probe({ url, transport, auth }: ProbedServer): Promise<Probe> {
+  async probe({ url, transport, auth }: ServerEndpoint): Promise<Probe> {
     const { origin, pathname, search } = new URL(url);
     const backend = { name: '', target: { origin, path: pathname + search } };
-    const credentials = Credentials.of(auth ?? undefined, backend, PROBER, this.#means);
+    const credentials = Credentials.of(auth ?? undefined, backend, PROBE_SUBJECT, this.#means);
     const fault = await credentials?.refresh(NO_METADATA);
     if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
     return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);

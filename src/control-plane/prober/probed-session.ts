@@ -24,18 +24,18 @@ export interface ProbedServer {
   ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
 }
 
-/** What clients may have: some servers hide tools from clients that lack what these ask for. Nothing asks while lists are read. */
+/** Declares all capabilities of clients, because some servers hide tools from a client that lacks one. Servers ask for nothing here. */
 const INTRODUCTION = {
   ...OWN_INTRODUCTION,
   capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
 };
 
-/** No token has an empty subject. */
+/** The subject of probes, and the name of their virtual host and backend; no token has an empty subject. */
 const PROBER = '';
-/** What the server says is kept for the probe alone. */
+/** A probe's own memory for texts of the server, which has room for all of them. */
 const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
 
-/** As in calls, whatever is no object says nothing: `null`, or an empty map as a list. */
+/** As in calls, a value that is not an object counts as absent: `null`, or `[]` for an empty map. */
 const members = z.record(z.string(), z.unknown()).optional().catch(undefined);
 const selfSchema = z.looseObject({
   capabilities: members,
@@ -44,7 +44,7 @@ const selfSchema = z.looseObject({
 });
 const modernSchema = z.looseObject({ resultType: z.literal('complete').optional() });
 
-/** @param ownHeaders that the server requires: name, value, … They count before cookies that it sets. */
+/** @param ownHeaders that the server requires: name, value, … They take precedence over cookies that it sets. */
 export function probedBackend(
   url: string,
   transport: ServerTransport,
@@ -61,27 +61,28 @@ export function probedBackend(
 export class ProbedSession extends UpstreamSession implements ProbedServer {
   serverInfo: Members = {};
   capabilities: Members = {};
-  #said: Buffer | undefined;
-  /** Of the question that is being asked. */
+  /** The result of the handshake, as JSON. */
+  #handshakeResult: Buffer | undefined;
+  /** Gives up the request under way. */
   #giveUp: (() => void) | undefined;
 
   constructor(means: UpstreamMeans, backend: CompiledBackend) {
     super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
   }
 
-  /** Opens it, and learns who the server is. Rejects with a `ProbeFault`. */
+  /** Opens the session, and reads what the server says about itself. Rejects with a `ProbeFault`. */
   async open(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.whenOpen(NO_METADATA, (fault) => (fault === undefined ? resolve() : reject(probeFaultOf(fault))));
     });
-    const said = selfSchema.parse(JSON.parse(String(this.#said)));
-    this.capabilities = said.capabilities ?? {};
-    this.serverInfo = said.serverInfo ?? said._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
+    const self = selfSchema.parse(JSON.parse(String(this.#handshakeResult)));
+    this.capabilities = self.capabilities ?? {};
+    this.serverInfo = self.serverInfo ?? self._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
   }
 
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
     super.onHandshake(result, metadata);
-    this.#said = result.resultJson;
+    this.#handshakeResult = result.resultJson;
   }
 
   async ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {
@@ -93,11 +94,11 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
           if (!isError) return resolve(body);
-          // It may be anything, and only a number says nothing else.
+          // A code may be any value; only a number is safe to repeat.
           const { code } = readBackendErrorText(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
-        onMessage: (bytes, said) => this.answer(bytes, said, NO_METADATA),
+        onMessage: (bytes, message) => this.answer(bytes, message, NO_METADATA),
         onFault: (fault) => reject(probeFaultOf(fault)),
       }),
     );
@@ -108,10 +109,10 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   /** Whether a server with sessions also works without them. Any other response, or none in this time, means no. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
     const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
-    const asked = this.#untilClosed<boolean>(
+    const isModern = this.#untilClosed<boolean>(
       (resolve) => new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) }),
     );
-    return asked.catch(() => false);
+    return isModern.catch(() => false);
   }
 
   async #untilClosed<Answer>(
@@ -119,15 +120,15 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   ): Promise<Answer> {
     if (this.state !== 'open') throw new ProbeFault('session-lost');
     return new Promise<Answer>((resolve, reject) => {
-      const asked = ask(resolve, reject);
+      const request = ask(resolve, reject);
       this.#giveUp = () => {
-        asked.abort();
+        request.abort();
         reject(new ProbeFault('session-lost'));
       };
     }).finally(() => (this.#giveUp = undefined));
   }
 
-  /** Also gives up what is being asked. */
+  /** Also gives up the request under way. */
   override close(...args: Parameters<UpstreamSession['close']>): void {
     this.#giveUp?.();
     super.close(...args);

@@ -70,7 +70,7 @@ class BoundedHttp implements HttpUpstream {
     this.#http = http;
   }
 
-  /** Whether there was more than is read. */
+  /** Whether the server sent more than is read. */
   get isExceeded(): boolean {
     return this.#bytesLeft < 0 || this.#valuesLeft < 0;
   }
@@ -96,7 +96,7 @@ class BoundedHttp implements HttpUpstream {
   }
 }
 
-/** An upper bound of the JSON values in these bytes: each but the first follows one of these characters, which also count in strings. */
+/** An upper bound of the JSON values in these bytes: each but the first follows a comma or bracket; those in strings count, too. */
 function countValues(bytes: Buffer): number {
   let count = 0;
   for (const byte of bytes) if (byte === COMMA || byte === BRACE || byte === BRACKET) count += 1;
@@ -107,10 +107,10 @@ const COMMA = 0x2c;
 const BRACE = 0x7b;
 const BRACKET = 0x5b;
 
-/** Time for a server with sessions to answer whether it also works without them. After that, the server counts as one that does not. */
+/** Time for a server with sessions to answer whether it also works without them. After that, it counts as working only with them. */
 export const PROBE_ERA_MS_MAX = 2_000;
 
-/** What a server said about itself. */
+/** What a probe found out about a server. */
 export interface ServerFindings {
   /** The era in which it was probed. */
   readonly era: Era;
@@ -127,9 +127,9 @@ export type Probe =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface ProberOptions {
-  /** For one whole probe, except the end of its session. */
+  /** Time for one whole probe, except the end of its session. */
   readonly deadlineMs: number;
-  /** As for the MCP endpoints: a server that they would not serve must not be active. Both schemes by default. */
+  /** The same as of the MCP endpoints: a server that they would not serve must not be active. Both schemes by default. */
   readonly mode?: UpstreamOptions['mode'];
   /** Name servers for host names; the system's by default. */
   readonly nameServers?: readonly string[] | undefined;
@@ -140,15 +140,15 @@ export interface ProberOptions {
   readonly deadlines?: DeadlineWheel;
 }
 
-const UNTOLD = (): void => undefined;
-/** A failure is the result of its probe, which the registry logs. */
-const NO_LOG = { onAvailable: UNTOLD, onUnavailable: UNTOLD, onOpenFault: UNTOLD, onFailure: UNTOLD };
+const ignore = (): void => undefined;
+/** Logs nothing: a failure is the result of its probe, which the registry logs. */
+const NO_LOG = { onAvailable: ignore, onUnavailable: ignore, onOpenFault: ignore, onFailure: ignore };
 
 export class Prober {
   readonly #options: ProberOptions;
   readonly #names: Names;
   readonly #deadlines: DeadlineWheel;
-  /** One for each probe under way. */
+  /** Functions that end the probes under way. */
   readonly #endings = new Set<(cause: Error) => void>();
   #isClosed = false;
 
@@ -175,7 +175,7 @@ export class Prober {
     const means = this.#meansOf(http, authHeaders);
     let session: ProbedSession | undefined;
     let cause: Error | undefined;
-    // What is being asked is given up. The lists are had without the answer to the last question, and not without any other.
+    // Gives up the request under way. The probe fails, unless that was the last request: whether the server also works without sessions.
     const end = (because: Error): void => {
       cause ??= because;
       session?.close(NO_METADATA);
@@ -190,8 +190,8 @@ export class Prober {
     } catch (error) {
       const fault = cause ?? (http.isExceeded ? new ProbeFault('answer-too-large') : error);
       if (fault instanceof ProberClosedError) throw fault;
-      const told = fault instanceof ProbeFault ? fault : new ProbeFault('answer-invalid');
-      return { kind: 'failed', reason: told.message };
+      const { message: reason } = fault instanceof ProbeFault ? fault : new ProbeFault('answer-invalid');
+      return { kind: 'failed', reason };
     } finally {
       deadline.cancel();
       this.#endings.delete(end);
@@ -209,7 +209,7 @@ export class Prober {
     this.#names.close();
   }
 
-  /** Of one probe: what it learns of reaching the server is no other's. */
+  /** The means of one probe: it shares nothing that it learns about reaching the server. */
   #meansOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamMeans {
     const deadlines = this.#deadlines;
     const { deadlineMs } = this.#options;

@@ -1,4 +1,4 @@
-// A registered server as seen outside of the registry's storage (decisions 3), as plain data, and its schemas: what people set, what is
+// A registered server as plain data, as seen outside of the registry's storage (decisions 3), and its schemas: what people set, what is
 // shown, what servers list, and what a probe finds.
 import { limits } from '../../shared/index.js';
 import type { BackendAuth } from '../../user-config/index.js';
@@ -109,7 +109,7 @@ const auth = {
 const status = { type: 'string', enum: ['active', 'inactive'] } as const;
 const era = { type: 'string', enum: ['legacy', 'modern'] } as const;
 
-const serverSaid = {
+const settableProperties = {
   name: {
     ...name,
     description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
@@ -142,7 +142,7 @@ const serverSaid = {
   team: teamSchema,
 } as const;
 
-/** The counts are unknown for a server that was last read by an earlier version. */
+/** The counts are absent if an earlier version read the server last. */
 const OPTIONAL_OF_SERVER = [
   'era',
   'eras',
@@ -158,7 +158,7 @@ const OPTIONAL_OF_SERVER = [
 const server = exactObject(
   {
     id: idSchema,
-    ...serverSaid,
+    ...settableProperties,
     owner: ownerSchema,
     slug: { ...textSchema, description: 'The name in the form of a path segment.' },
     status,
@@ -189,7 +189,7 @@ const server = exactObject(
 );
 
 const { id: _, ...unregistered } = server.properties;
-const previewed = exactObject(unregistered, OPTIONAL_OF_SERVER);
+const previewedServer = exactObject(unregistered, OPTIONAL_OF_SERVER);
 const tool = {
   type: 'object',
   description: 'As the server told it, with every member.',
@@ -198,18 +198,21 @@ const tool = {
   additionalProperties: true,
 };
 
-/** The schema of an item in another list of a server. @param key the member that identifies it. */
-function listed(key: string): JsonSchema {
+/** The schema of an item of a list other than the tools. @param key the member that identifies the item. */
+function itemSchema(key: string): JsonSchema {
   const { description, type, additionalProperties } = tool;
   return { type, description, properties: { [key]: textSchema }, required: [key], additionalProperties };
 }
 
-const serverInput = inputSchemaOf(server, serverSaid, ['name', 'url']);
+const serverInput = inputSchemaOf(server, settableProperties, ['name', 'url']);
 
-/** As in `toolsAdded`: for each list, how many of its items are new, changed and gone. */
-const REPORTED = ['tools', 'prompts', 'resources', 'templates'].flatMap((list) =>
-  ['Added', 'Updated', 'Removed'].map((change) => list + change),
-);
+/** All of a server's lists. */
+export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
+
+export type ListName = (typeof LISTS)[number];
+
+/** `toolsAdded` and so on. */
+const COUNT_NAMES = LISTS.flatMap((list) => ['Added', 'Updated', 'Removed'].map((change) => list + change));
 
 const healthEntry = exactObject({
   at: { ...timeSchema, description: 'Since when.' },
@@ -221,7 +224,7 @@ const healthEntry = exactObject({
 const refreshReport = exactObject(
   {
     status,
-    ...(Object.fromEntries(REPORTED.map((name) => [name, countSchema])) as Record<
+    ...(Object.fromEntries(COUNT_NAMES.map((name) => [name, countSchema])) as Record<
       keyof ReportedCounts,
       typeof countSchema
     >),
@@ -236,27 +239,30 @@ export const serverSchemas = {
   Server: server,
   ServerInput: serverInput,
   ServerPatch: patchSchemaOf(serverInput),
-  ServerPreview: exactObject({ server: previewed, tools: { type: 'array', items: tool } }),
+  ServerPreview: exactObject({ server: previewedServer, tools: { type: 'array', items: tool } }),
   HealthEntry: healthEntry,
   Tool: tool,
-  Prompt: listed('name'),
-  Resource: listed('uri'),
-  ResourceTemplate: listed('uriTemplate'),
+  Prompt: itemSchema('name'),
+  Resource: itemSchema('uri'),
+  ResourceTemplate: itemSchema('uriTemplate'),
   RefreshReport: refreshReport,
 } as const satisfies Record<string, JsonSchema>;
 
 export type ServerStatus = FromSchema<typeof status>;
-export type ServerTransport = FromSchema<typeof serverSaid.transport>;
+export type ServerTransport = FromSchema<typeof settableProperties.transport>;
 
 /**
  * What people set on a server: the registry finds out everything else. For a new server, what is absent has its default; for an existing
  * one, it stays.
  */
-export type ServerInput = InputFrom<Omit<typeof serverSaid, 'auth'>, 'name' | 'url'> & {
+export type ServerInput = InputFrom<Omit<typeof settableProperties, 'auth'>, 'name' | 'url'> & {
   readonly auth?: BackendAuth | null | undefined;
 };
 
-/** Absent are members that the server never had, and those that nobody has given it. */
+/** What identifies the server behind a record: another URL, transport or `auth` may lead to another server. */
+export type ServerEndpoint = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
+
+/** A member is absent if nobody has set it, or no probe has found it. */
 export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' | 'team'> & {
   readonly auth?: BackendAuth;
   readonly curation?: WrittenCuration;
@@ -274,17 +280,15 @@ export interface ServerTool {
   readonly [member: string]: unknown;
 }
 
-/** What would be registered. */
+/** A server as it would be registered. */
 export interface ServerPreview {
   readonly server: Omit<ServerRecord, 'id'>;
   /** A JSON array. */
   readonly toolsJson: Uint8Array;
 }
 
-type ReportedList = 'tools' | 'prompts' | 'resources' | 'templates';
-
 /** For each list, how many of its items are new, changed and gone. */
-export type ReportedCounts = Readonly<Record<`${ReportedList}${'Added' | 'Updated' | 'Removed'}`, number>>;
+export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' | 'Removed'}`, number>>;
 
 // A server's lists as they are stored and sent, with the digests by which two readings of a list are compared.
 
@@ -301,13 +305,14 @@ export function digestOfList(digests: ItemDigests): string {
   return digestOf(JSON.stringify([...digests].sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-/** The digest of an item's key, in place of a text that may be long. */
+/** Stands for an item's key, which may be long. */
 export function digestOfKey(key: string): string {
   return digestOf(key);
 }
 
+/** 132 bits. */
 function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, DIGEST_CHARS);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
 function inOrder(value: unknown): unknown {
@@ -318,19 +323,11 @@ function inOrder(value: unknown): unknown {
   return ['object', ...members.flatMap(([name, member]) => [name, inOrder(member)])];
 }
 
-/** 132 bits. */
-const DIGEST_CHARS = 22;
-
-/** All of a server's lists. */
-export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
-
-export type ListName = (typeof LISTS)[number];
-
-/** Digested by the probe thread that read it, because digesting a long list takes time. A list may be large, so it is not parsed elsewhere. */
+/** A list as a probe has read it. The probe thread digests it, because that takes time; as it may be large, it is not parsed elsewhere. */
 export interface ServerList {
   /** Tools by name, items of the other lists by the digest of their name or URI. */
   readonly items: ItemDigests;
-  /** Of the whole list, independent of the order of its items. */
+  /** The digest of the whole list, independent of the order of its items. */
   readonly digest: string;
   /** A JSON array of the items, with every member that the server gave them. */
   readonly json: Uint8Array;
@@ -341,10 +338,10 @@ export type AllLists = Readonly<Record<ListName, ServerList | undefined>>;
 
 export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resources: undefined, templates: undefined };
 
-/** A list has a digest once it was read. */
+/** The digests of those lists that were read. */
 export type ListDigests = Readonly<Partial<Record<ListName, string>>>;
 
-/** Of each list that was given. */
+/** A value for each list that was given. */
 export function ofEachList<Value>(
   lists: AllLists,
   valueOf: (list: ServerList) => Value,
@@ -356,7 +353,7 @@ export function ofEachList<Value>(
   return Object.fromEntries(given);
 }
 
-/** @param tools names are unique. */
+/** @param tools each with another name. */
 export function toolListOf(tools: readonly ServerTool[]): ServerList {
   const items = new Map(tools.map((tool) => [tool.name, digestOfItem(tool)]));
   return { items, digest: digestOfList(items), json: Buffer.from(JSON.stringify(tools)) };

@@ -1,5 +1,5 @@
-// What the servers and the compositions have in common: how a thing is kept and found, and what every change of one goes through. Each is a
-// record by id; one more record for each of its names maps the name, in lower case, to the id. All change in one swap of what was read,
+// What servers and compositions have in common: how a thing is stored and found, and the steps of every change. A thing is a record under
+// its id; another record for each of its names maps the name, in lower case, to the id. All of them change in one swap of what was read,
 // which keeps names unique across all control planes: a concurrent change is never lost, but is read and built upon.
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
 import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
@@ -12,18 +12,19 @@ interface Thing extends Ownership {
   readonly name: string;
 }
 
-interface Kind<Row, Shown extends Thing> {
+interface CollectionKind<Row, Shown extends Thing> {
   readonly noun: 'server' | 'composition';
-  /** Of the records' keys. */
+  /** The prefix of the records' keys. */
   readonly prefix: string;
   /** Prefixes of the keys of names. A reference is looked up in each in turn. */
   readonly indices: readonly string[];
   readonly thingOf: (row: Row) => Shown;
   /** The names in the order of the indices. */
   readonly namesOf: (thing: Shown) => readonly string[];
-  /** Of what people have set. */
+  /** The tag of what people have set. */
   readonly tagOf: (thing: Shown) => string;
-  readonly taken: (name: string) => string;
+  /** The message when another thing has the name. */
+  readonly takenMessage: (name: string) => string;
 }
 
 /** A row as it was read: what a swap expects to find. */
@@ -32,13 +33,13 @@ export interface Snapshot<Row> {
   readonly bytes: Buffer;
 }
 
-/** What is to become of a thing. */
+/** What a change makes of a thing. */
 export interface Decision<Row> {
-  /** `undefined`: it is to be removed. */
+  /** `undefined`: the thing is removed. */
   readonly after: Row | undefined;
   /** The publication that the change requires, if any. */
   readonly job: PublicationJob | undefined;
-  /** What is audited in place of the whole thing before and after. */
+  /** Audited in place of the whole thing before and after. */
   readonly audited?: readonly [before: object, after: object];
 }
 
@@ -48,9 +49,9 @@ const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class Collection<Row, Shown extends Thing> {
   protected readonly records: RecordStore;
-  readonly #kind: Kind<Row, Shown>;
+  readonly #kind: CollectionKind<Row, Shown>;
 
-  constructor(records: RecordStore, kind: Kind<Row, Shown>) {
+  constructor(records: RecordStore, kind: CollectionKind<Row, Shown>) {
     this.records = records;
     this.#kind = kind;
   }
@@ -80,18 +81,18 @@ export class Collection<Row, Shown extends Thing> {
     return bytes && { row: JSON.parse(bytes.toString()) as Row, bytes };
   }
 
-  /** The id of the row that has the name. @param index the first, unless given. */
+  /** The id of the thing that has the name. @param index the first of the kind's indices by default. */
   async ownerOf(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
     return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
-  /** Fault: `name-taken`. @param id of the thing that may have the name. */
+  /** Fault: `name-taken`, unless the thing with this id has the name. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.ownerOf(name);
-    if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.taken(name));
+    if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.takenMessage(name));
   }
 
-  /** Fault: `name-taken`. @param decide is called again while others make the same names. */
+  /** Fault: `name-taken`. @param decide is called again if others have taken one of the names meanwhile. */
   insert<Decided extends Decision<Row>>(
     name: string,
     change: Change,
@@ -105,8 +106,8 @@ export class Collection<Row, Shown extends Thing> {
 
   /**
    * Faults: `not-found`, `not-owned`, `changed-meanwhile`.
-   * @param team that the thing is given to.
-   * @param decide is called again while others change the thing.
+   * @param team to which the change gives the thing, `null` for none; `undefined` if it keeps its team.
+   * @param decide is called again if others have changed the thing meanwhile.
    */
   change<Decided extends Decision<Row>>(
     reference: string,
@@ -127,7 +128,7 @@ export class Collection<Row, Shown extends Thing> {
     });
   }
 
-  /** @returns `undefined` when others have changed the thing since it was read, or taken one of its names. */
+  /** Stores the decision. @returns `undefined` if others have changed the thing since it was read, or taken one of its names. */
   async make<Decided extends Decision<Row>>(
     before: Snapshot<Row> | undefined,
     decided: Decided,
@@ -135,26 +136,26 @@ export class Collection<Row, Shown extends Thing> {
   ): Promise<Decided | undefined> {
     const { thingOf } = this.#kind;
     const { after, job, audited } = decided;
-    const [left, made] = audited ?? [before && thingOf(before.row), after && thingOf(after)];
+    const [auditedBefore, auditedAfter] = audited ?? [before && thingOf(before.row), after && thingOf(after)];
     const changes = await this.changesOf(before, decided);
     if (job !== undefined) changes.push(jobChangeToAdd(job));
-    return (await note.making(left, made, async () => this.records.swap(changes))) ? decided : undefined;
+    const isMade = await note.note(auditedBefore, auditedAfter, async () => this.records.swap(changes));
+    return isMade ? decided : undefined;
   }
 
-  /** The changes that make one of the two the other. */
+  /** The changes of records that turn `before` into `after`. */
   protected async changesOf(
     before: Snapshot<Row> | undefined,
     { after }: Decision<Row>,
     isLogged = true,
   ): Promise<RecordChange[]> {
     const { prefix, indices, thingOf, namesOf } = this.#kind;
-    const [left, taken] = [before && thingOf(before.row), after && thingOf(after)];
-    const { id } = (taken ?? left)!;
-    const moved = indices.flatMap((index, at) => {
-      return moveName(index, left && namesOf(left)[at], taken && namesOf(taken)[at], id);
-    });
+    const [old, next] = [before && thingOf(before.row), after && thingOf(after)];
+    const { id } = (next ?? old)!;
+    const [oldNames, names] = [old && namesOf(old), next && namesOf(next)];
+    const moves = indices.flatMap((index, at) => moveName(index, oldNames?.[at], names?.[at], id));
     const value = after && Buffer.from(JSON.stringify(after));
-    return [...moved, { ...keyOf(prefix, id), expected: before?.bytes, value, isLogged }];
+    return [...moves, { ...keyOf(prefix, id), expected: before?.bytes, value, isLogged }];
   }
 }
 
@@ -163,10 +164,10 @@ export function keyOf(prefix: string, id: string): RecordKey {
 }
 
 function moveName(index: string, before: string | undefined, after: string | undefined, id: string): RecordChange[] {
-  const [left, taken] = [before?.toLowerCase(), after?.toLowerCase()];
-  if (left === taken) return [];
+  const [freed, taken] = [before?.toLowerCase(), after?.toLowerCase()];
+  if (freed === taken) return [];
   const changes: RecordChange[] = [];
-  if (left !== undefined) changes.push({ ...keyOf(index, left), expected: Buffer.from(id), value: undefined });
+  if (freed !== undefined) changes.push({ ...keyOf(index, freed), expected: Buffer.from(id), value: undefined });
   if (taken !== undefined) changes.push({ ...keyOf(index, taken), expected: undefined, value: Buffer.from(id) });
   return changes;
 }

@@ -17,7 +17,7 @@ export class Directory {
     this.#records = records;
   }
 
-  /** Resolves when everything that was stored before this call is known. */
+  /** Resolves when both directories have everything that was stored before this call. */
   async sync(): Promise<void> {
     await this.#runs.run('');
   }

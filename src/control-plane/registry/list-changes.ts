@@ -1,4 +1,4 @@
-// What has come of a probe, in numbers: how many items of each list are new, changed and gone.
+// The effect of a probe, in numbers: how many items of each list are new, changed and gone.
 import { notFound } from '../common/control-plane-fault.js';
 import {
   type RefreshReport,
@@ -28,10 +28,10 @@ export function compareItems(before: ReadonlyMap<string, string>, after: Readonl
   return { added, updated, removed: before.size + added - after.size };
 }
 
-/** Of the lists that have changed. */
+/** The changes of those lists that have changed. */
 export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
-/** As in `toolsAdded`. */
+/** `toolsAdded` and so on, for all lists. */
 function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   const counts = LISTS.flatMap((list) => {
     const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
@@ -46,18 +46,18 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
 
 /** The effect of a probe on a server. */
 export interface Settlement {
-  /** `undefined`: it was removed. */
+  /** `undefined`: the server was removed meanwhile. */
   readonly record: ServerRecord | undefined;
-  /** `undefined`: it is no longer the server that was probed. */
+  /** `undefined`: the record is no longer of the server that was probed. */
   readonly changes?: ServerChanges;
 }
 
-export function levelOf(status: ServerStatus): 'info' | 'warn' {
+export function logLevelOf(status: ServerStatus): 'info' | 'warn' {
   return status === 'inactive' ? 'warn' : 'info';
 }
 
-/** What the audit says of a refresh until it is complete. */
-export function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
+/** What is audited of a refresh until it is complete. */
+export function auditedRefresh({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
   return { id, name, status, ...(changes && reportedCounts(changes)) };
 }
 

@@ -37,7 +37,7 @@ import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
 import { ServerStorage } from './server-storage.js';
-import { levelOf, refreshed, reportOf, type ServerChanges, type Settlement } from './list-changes.js';
+import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type Settlement } from './list-changes.js';
 
 interface RegistryOptions {
   readonly records: RecordStore;
@@ -57,7 +57,7 @@ export interface ServerQuery extends PageQuery {
 }
 
 /** Called after every change that the aggregate or a composition may depend on. The job is what is to be published, if
- * anything; the note knows how long the request that made the change waits for that. */
+ * anything; the note has how long the request that made the change waits for that. */
 type ChangeListener = (job: PublicationJob | undefined, note: ChangeNote) => void | Promise<void>;
 
 export class Registry {
@@ -135,7 +135,7 @@ export class Registry {
   async preview(input: ServerInput): Promise<ServerPreview> {
     const checked = checkServerInput(input);
     await this.#servers.refuseTakenName(checked.name);
-    const named = await this.#named(newServer(checked, ''));
+    const named = await this.#withSlugAndPrefix(newServer(checked, ''));
     const probe = await this.#options.prober.probe(checked);
     const { id: _, ...server } = afterProbe(named, probe, 'at-once', named.record.createdAt).record;
     return { server, toolsJson: listsOf(probe).tools?.json ?? Buffer.from('[]') };
@@ -161,7 +161,7 @@ export class Registry {
     const { id, name, createdAt } = blank.record;
     const job = createJob({ servers: [id, name] });
     const { after } = await this.#servers.insert(name, change, async () => {
-      const after = afterProbe(await this.#named(blank), probe, 'at-once', createdAt);
+      const after = afterProbe(await this.#withSlugAndPrefix(blank), probe, 'at-once', createdAt);
       return { after, job, lists: listsOf(probe) };
     });
     return this.#onChanged(after, 'server registered', job, change);
@@ -181,17 +181,17 @@ export class Registry {
       await this.#options.directory.sync();
       await this.#servers.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
-      const said = {
+      const changed = {
         ...recordAfter(record, checked, ownershipAfter(record, checked.team)),
         slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
         updatedAt: new Date().toISOString(),
       };
-      // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
-      if (prefixOf(said) !== prefixOf(record)) refuseTakenPrefix(said, this.#options.directory.servers.sorted);
-      let after: StoredServer = { ...before.row, record: said };
-      if (!isSameEndpoint(record, said)) {
-        probe ??= await this.#options.prober.probe(said);
-        after = afterProbe(movedServer(said), probe, 'at-once', said.updatedAt);
+      // Two servers may have one prefix, if they were registered at once or by an earlier version: each may keep it.
+      if (prefixOf(changed) !== prefixOf(record)) refuseTakenPrefix(changed, this.#options.directory.servers.sorted);
+      let after: StoredServer = { ...before.row, record: changed };
+      if (!isSameEndpoint(record, changed)) {
+        probe ??= await this.#options.prober.probe(changed);
+        after = afterProbe(movedServer(changed), probe, 'at-once', changed.updatedAt);
       }
       return { after, lists: probe && listsOf(probe), job: createJob({ servers: [id, name, checked.name] }) };
     });
@@ -205,10 +205,10 @@ export class Registry {
       return { after: undefined, job: createJob({ servers: [id, name] }), name };
     });
     this.#options.logger.info({ server: name }, 'server removed');
-    await this.#tellChange(job, change.note);
+    await this.#callListeners(job, change.note);
   }
 
-  /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
+  /** Probes now, and sets the status to active or inactive. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
   async refresh(reference: string, { note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
@@ -222,19 +222,18 @@ export class Registry {
       const settlement = await this.#settle(record, probe, 'at-once', note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
-      note.made({ id, name, status }, { id, name, ...report });
+      note.noteMade({ id, name, status }, { id, name, ...report });
       return report;
     } finally {
       this.#refreshing.delete(record.id);
     }
   }
 
-  /** Calls back after each change by this process; the change waits for the listener. */
+  /** The listener is called after each change by this process; the change waits for it. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Starts the health checks. */
   start(): void {
     this.#healthChecks.start();
   }
@@ -245,9 +244,9 @@ export class Registry {
     await this.#healthChecks.stop();
   }
 
-  /** With a slug of its own, and a prefix that no other server has. */
-  async #named(blank: StoredServer): Promise<StoredServer> {
-    // Synced first: anything newer makes the swap fail.
+  /** The server with a slug of its own, and a prefix that no other server has. Fault: `prefix-taken`. */
+  async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
+    // The directory is brought up to date first; a change after that makes the swap fail.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
@@ -262,8 +261,8 @@ export class Registry {
     { note }: Change,
   ): Promise<ServerRecord> {
     const { name: server, status, lastError } = record;
-    this.#options.logger[levelOf(status)]({ server, status, error: lastError }, words);
-    await this.#tellChange(job, note);
+    this.#options.logger[logLevelOf(status)]({ server, status, error: lastError }, words);
+    await this.#callListeners(job, note);
     return record;
   }
 
@@ -276,7 +275,7 @@ export class Registry {
   }
 
   async #checkHealth(server: KnownServer): Promise<void> {
-    // The result of the refresh will be newer.
+    // The refresh under way will have a newer result.
     if (this.#refreshing.has(server.id)) return;
     await this.#settle(server, await this.#options.prober.probe(server), 'patient');
   }
@@ -285,7 +284,7 @@ export class Registry {
   async #settle(
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
-    judgement: FailurePatience,
+    patience: FailurePatience,
     note = new ChangeNote(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
@@ -294,24 +293,24 @@ export class Registry {
       if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
-      const after = afterProbe(row, probe, judgement, new Date().toISOString());
+      const after = afterProbe(row, probe, patience, new Date().toISOString());
       const changes = await this.#servers.compareLists(row, after, lists);
       if (changes.has('tools')) await this.#options.directory.sync();
-      // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
+      // A server's compositions are published again when it is first reached; those with patterns also when its tools change.
       const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
-      const isFollowed = changes.has('tools') && this.#options.directory.compositions.areFollowing(row.record);
+      const mayChangeMatches = changes.has('tools') && this.#options.directory.compositions.anyHasPatterns(row.record);
       const { id, name } = row.record;
-      const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
-      const audited = [refreshed(row), refreshed(after, changes)] as const;
+      const job = isNew || mayChangeMatches ? createJob({ servers: [id, name] }) : undefined;
+      const audited = [auditedRefresh(row), auditedRefresh(after, changes)] as const;
       const decided = { after, lists, job, audited };
       if ((await this.#servers.make(before, decided, { note })) === undefined) return undefined;
-      if (probe.kind === 'reached') this.#warnOfMissing(name, lists);
+      if (probe.kind === 'reached') this.#warnOfMissingLists(name, lists);
       await this.#onSettled(row, after, changes, job, note);
       return { record: after.record, changes };
     });
   }
 
-  #warnOfMissing(server: string, found: AllLists): void {
+  #warnOfMissingLists(server: string, found: AllLists): void {
     const lists = LISTS.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
     const words = 'lists of a server were refused or are too long; the previous ones are kept';
@@ -328,14 +327,14 @@ export class Registry {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged)
-      this.#options.logger[levelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
+      this.#options.logger[logLevelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
     // Nothing depends on the contents of the other lists.
-    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#tellChange(job, note);
+    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, note);
   }
 
-  async #tellChange(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {
+  async #callListeners(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {
     for (const listener of this.#listeners) await listener(job, note);
   }
 }

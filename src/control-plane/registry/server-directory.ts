@@ -6,16 +6,14 @@ import { NamedMirror } from '../mirror/named-mirror.js';
 import type { ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 
-// A registered server as a backend of a virtual host: all that it has, with or without its curation.
-
 type ServedMembers = Pick<ServerRecord, 'name' | 'url' | 'transport' | 'auth'>;
 
-/** A backend that exposes everything the server has. */
-function wholeBackendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): BackendConfig {
+/** The server as a backend of a virtual host, which exposes everything the server has. */
+function backendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): BackendConfig {
   return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
 }
 
-/** The same with the names that the server itself gives. */
+/** The same without the server's curation. */
 export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
   return {
     name: server.name,
@@ -47,17 +45,17 @@ export interface ServerCounts {
 }
 
 /** Times are left out: `lastSeen` says only whether the server was ever reached. */
-function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
+function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
-  const said = { ...(auth && { auth }), ...(curation && { curation }) };
-  return { id, name, url, tags, transport, ...said, status, enabled, lastSeen, toolsDigest };
+  const optional = { ...(auth && { auth }), ...(curation && { curation }) };
+  return { id, name, url, tags, transport, ...optional, status, enabled, lastSeen, toolsDigest };
 }
 
 /** Whether the change affects what is known of the server in memory. */
-export function isWorthAnnouncing(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
+export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
-  return JSON.stringify(knownServer(before)) !== JSON.stringify(knownServer(after));
+  return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));
 }
 
 export class ServerDirectory extends NamedMirror<KnownServer> {
@@ -80,13 +78,13 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
       new Map(
         this.sorted
           .filter(({ enabled, status }) => enabled && status === 'active')
-          .map((server) => [server.name, wholeBackendOf(server)]),
+          .map((server) => [server.name, backendOf(server)]),
       ),
     );
     return this.#backends;
   }
 
-  /** In any case. */
+  /** @param name in any case. */
   byName(name: string): KnownServer | undefined {
     return this.#byName.get(name.toLowerCase());
   }
@@ -96,14 +94,14 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     return { total: this.size, active, inactive: this.size - active };
   }
 
-  protected override read(value: Buffer): KnownServer {
-    return knownServer(JSON.parse(value.toString()) as StoredServer);
+  protected override parse(value: Buffer): KnownServer {
+    return toKnownServer(JSON.parse(value.toString()) as StoredServer);
   }
 
-  protected override onChange(server: KnownServer, isThere: boolean): void {
+  protected override onChange(server: KnownServer, isAdded: boolean): void {
     const name = server.name.toLowerCase();
-    if (isThere) this.#byName.set(name, server);
-    // Another server may have the name by now.
+    if (isAdded) this.#byName.set(name, server);
+    // Another server may have the name already.
     else if (this.#byName.get(name) === server) this.#byName.delete(name);
     this.#backends = undefined;
     this.#version += 1;

@@ -14,21 +14,21 @@ import type { KnownServer } from './server-directory.js';
 
 type NamedServer = Pick<ServerRecord, 'name' | 'curation'>;
 
-/** Including its `-`; `''` for none. */
+/** The prefix, including its `-`; `''` for none. */
 export function prefixOf({ name, curation }: NamedServer): string {
   return namePrefix(name, readCuration(curation).prefix);
 }
 
-/** Not every client accepts names that begin with a display name: the slug is then made the server's prefix. */
+/** The record with its slug as prefix, if tools whose names begin with the server's name would not be accepted by every client. */
 export function withPrefixForClients(record: ServerRecord): ServerRecord {
   const { name, slug, curation } = record;
-  if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
+  if (PREFIX_FOR_CLIENTS.test(name) || curation?.['prefix'] !== undefined) return record;
   return { ...record, curation: { ...curation, prefix: slug } };
 }
 
-const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
+const PREFIX_FOR_CLIENTS = /^[A-Za-z0-9_-]+$/;
 
-/** Throws a `ControlPlaneFault` when another server has the prefix. If two arrive at once, both are kept. */
+/** Throws a `ControlPlaneFault` if another server has the prefix. If two servers are registered at once, both may get it. */
 export function refuseTakenPrefix(
   server: NamedServer & Pick<ServerRecord, 'id'>,
   servers: readonly KnownServer[],
@@ -60,7 +60,7 @@ export function checkServerInput(input: ServerInput): ServerInput {
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`);
   refuseMemberIf('curation', curation ? curationFault(curation) : undefined);
   refuseMemberIf('team', teamFault(team));
-  // The members of a record that nobody can set are ignored.
+  // Members that nobody can set are left out.
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 
@@ -69,7 +69,7 @@ function checkTags(tags: readonly string[]): void {
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
 }
 
-/** Refuses what no process may connect to; in which networks this one may connect is asked when it does. */
+/** Refuses addresses that no process may connect to. The networks that this process may connect to are checked when it does. */
 const guard = new AddressGuard();
 
 function checkUrl(text: string): void {

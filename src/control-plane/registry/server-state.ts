@@ -2,7 +2,7 @@
 //
 //   status    probe    at once (registration, refresh)   patient (health check)
 //   any       reached  active                            active
-//   active    failed   inactive                          active, until HEALTH_FAILURES_MAX in a row: inactive
+//   active    failed   inactive                          active; after HEALTH_FAILURES_MAX in a row inactive
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
 import {
@@ -12,18 +12,19 @@ import {
   type ListDigests,
   NO_LISTS,
   ofEachList,
+  type ServerEndpoint,
   type ServerInput,
 } from '../records/server-record.js';
 import { tagOf } from '../common/change.js';
 import type { Ownership } from '../common/principal.js';
 
-/** Of what people have set. */
+/** The tag of what people have set (`common/change.ts`). */
 export function serverETag(server: ServerRecord): string {
   const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
   return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
 }
 
-// The health history of a server: an entry for each time that a probe found something else than the one before. Stored
+// The health history of a server: an entry for each probe whose result differs from that of the probe before. Stored
 // beside the server's record, changed together with it, and deleted with it.
 
 /** Entries in the history of a server's health. Beyond that, the oldest is forgotten. */
@@ -31,17 +32,21 @@ export const HEALTH_ENTRIES_MAX = 50;
 /** Characters of one reason in the history of a server's health. The rest is cut off. */
 export const HEALTH_REASON_CHARS_MAX = 300;
 
-type Found = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
+type ProbeResult = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
 
-/** Whether a probe has found something else than the last. @param before `undefined` for a new server. */
-export function isHealthChanged(before: Found | undefined, after: Found): boolean {
+/** Whether a probe's result differs from the last. @param before `undefined` for a new server. */
+export function isHealthChanged(before: ProbeResult | undefined, after: ProbeResult): boolean {
   if (before === undefined) return true;
   const { status, reachable, lastError } = after;
   return status !== before.status || reachable !== before.reachable || lastError !== before.lastError;
 }
 
 /** The latest first; entries beyond the bound are dropped. */
-export function addHealthEntry(history: readonly HealthEntry[], after: Found, at: string): readonly HealthEntry[] {
+export function addHealthEntry(
+  history: readonly HealthEntry[],
+  after: ProbeResult,
+  at: string,
+): readonly HealthEntry[] {
   const { status, reachable, lastError } = after;
   const error = lastError === null ? null : lastError.slice(0, HEALTH_REASON_CHARS_MAX);
   return [{ at, status, reachable, error }, ...history].slice(0, HEALTH_ENTRIES_MAX);
@@ -50,14 +55,14 @@ export function addHealthEntry(history: readonly HealthEntry[], after: Found, at
 /** Failed health checks in a row that make a server inactive. */
 const HEALTH_FAILURES_MAX = 3;
 
-/** A record, with what only the registry needs to know of a server. */
+/** A server as it is stored: its record, with what only the registry needs to know. */
 export interface StoredServer {
   readonly record: ServerRecord;
   /** Failed health checks in a row, across all control planes; counted up to `HEALTH_FAILURES_MAX`. */
   readonly failures: number;
   /** Changes when the tools change; absent until they were read. */
   readonly toolsDigest?: string;
-  /** Of the other lists. */
+  /** The digests of the other lists. */
   readonly listDigests?: Omit<ListDigests, 'tools'>;
 }
 
@@ -69,20 +74,19 @@ export function listsOf(probe: Probe): AllLists {
   return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
+/** Whether one failed probe makes a server inactive, or several in a row. */
 export type FailurePatience = 'at-once' | 'patient';
 
-/** What was not read again keeps its last value. */
-export function afterProbe(server: StoredServer, probe: Probe, judgement: FailurePatience, now: string): StoredServer {
+/** The server after a probe: what was not read again keeps its last value. */
+export function afterProbe(server: StoredServer, probe: Probe, patience: FailurePatience, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
     const { era, eras, serverInfo, capabilities } = probe.findings;
     const lists = listsOf(probe);
     const { tools: toolsDigest, ...digests } = ofEachList(lists, ({ digest }) => digest);
-    const counts = Object.entries(ofEachList(lists, ({ items }) => items.size)).map(([list, size]) => [
-      // As in `toolCount`.
-      `${list.slice(0, -1)}Count`,
-      size,
-    ]);
+    // `toolCount` and so on.
+    const sizes = Object.entries(ofEachList(lists, ({ items }) => items.size));
+    const counts = sizes.map(([list, size]) => [`${list.slice(0, -1)}Count`, size]);
     const found = { era, eras, serverInfo, capabilities, ...(Object.fromEntries(counts) as ListCounts) };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
@@ -92,21 +96,21 @@ export function afterProbe(server: StoredServer, probe: Probe, judgement: Failur
       listDigests: { ...server.listDigests, ...digests },
     };
   }
-  const failures = judgement === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
-  const isOut = record.status === 'inactive' || failures >= HEALTH_FAILURES_MAX;
+  const failures = patience === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
+  const isInactive = record.status === 'inactive' || failures >= HEALTH_FAILURES_MAX;
   return {
     ...server,
-    record: { ...record, status: isOut ? 'inactive' : 'active', reachable: false, lastError: probe.reason },
+    record: { ...record, status: isInactive ? 'inactive' : 'active', reachable: false, lastError: probe.reason },
     failures: Math.min(failures, HEALTH_FAILURES_MAX),
   };
 }
 
 type ListCounts = Partial<Pick<ServerRecord, 'toolCount' | 'promptCount' | 'resourceCount' | 'templateCount'>>;
 
-// Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
+// Server records from what people set, without a probe; and whether a changed server needs a new probe. Cold path.
 
-/** What is known of a server that no probe has reached. */
-const NOTHING_FOUND = {
+/** The members of a server that no probe has reached. */
+const NEVER_REACHED = {
   status: 'inactive',
   reachable: false,
   toolCount: 0,
@@ -124,40 +128,28 @@ export function newServer(checked: ServerInput, id: string, ownership: Ownership
   const now = new Date().toISOString();
   const defaults = { description: '', tags: [], transport: 'STREAMABLEHTTP', enabled: true } as const;
   const { name, url } = checked;
-  const blank = { id, name, slug: '', url, ...defaults, ...NOTHING_FOUND, createdAt: now, updatedAt: now };
+  const blank = { id, name, slug: '', url, ...defaults, ...NEVER_REACHED, createdAt: now, updatedAt: now };
   return { record: recordAfter(blank, checked, ownership), failures: 0 };
 }
 
-/** With what people have set: what is left out stays, but for the ownership. */
+/** The record with what people have set. What they leave out stays, except for the ownership. */
 export function recordAfter(before: ServerRecord, checked: ServerInput, ownership: Ownership): ServerRecord {
   const { auth: knownAuth, curation: knownCuration, owner: _owner, team: _team, ...record } = before;
   const { description = record.description, tags = record.tags, transport = record.transport } = checked;
   const { name, url, enabled = record.enabled, auth = knownAuth, curation = knownCuration } = checked;
-  const said = {
-    name,
-    url,
-    description,
-    tags,
-    transport,
-    enabled,
-    ...(auth && { auth }),
-    ...(curation && { curation }),
-  };
-  return { ...record, ...said, ...ownership };
+  const set = { name, url, description, tags, transport, enabled };
+  return { ...record, ...set, ...(auth && { auth }), ...(curation && { curation }), ...ownership };
 }
 
-/** After a move to another place, of which nothing is known. */
+/** The server after its endpoint has changed: what was known is of another server. */
 export function movedServer({ era: _era, eras: _eras, ...record }: ServerRecord): StoredServer {
-  return { record: { ...record, ...NOTHING_FOUND }, failures: 0 };
+  return { record: { ...record, ...NEVER_REACHED }, failures: 0 };
 }
 
-type Place = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
-
-/** Another URL, transport or `auth` may lead to another server. */
-export function isSameEndpoint(one: Place, other: Place): boolean {
-  return placeOf(one) === placeOf(other);
+export function isSameEndpoint(one: ServerEndpoint, other: ServerEndpoint): boolean {
+  return endpointText(one) === endpointText(other);
 }
 
-function placeOf({ url, transport = 'STREAMABLEHTTP', auth = null }: Place): string {
+function endpointText({ url, transport = 'STREAMABLEHTTP', auth = null }: ServerEndpoint): string {
   return JSON.stringify([url, transport, auth]);
 }

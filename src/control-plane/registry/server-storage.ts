@@ -14,7 +14,7 @@ import {
 } from '../records/server-record.js';
 import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
 import { compareItems, type ItemChanges, type ServerChanges } from './list-changes.js';
-import { isWorthAnnouncing, SERVERS } from './server-directory.js';
+import { isKnownPartChanged, SERVERS } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
 /** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
@@ -29,7 +29,7 @@ export function slugOf(name: string): string {
 const SLUGS = 'server-slugs/';
 
 interface ServerDecision extends Decision<StoredServer> {
-  /** Those that were read again. */
+  /** The lists that were read again. */
   readonly lists?: AllLists | undefined;
 }
 
@@ -40,7 +40,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
       thingOf: ({ record }) => record,
       namesOf: ({ name, slug }) => [name, slug],
       tagOf: serverETag,
-      taken: (name) => `A server named ${name} is already registered`,
+      takenMessage: (name) => `A server named ${name} is already registered`,
     });
   }
 
@@ -63,14 +63,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   /** Only lists whose digest has changed are read from the store. */
   async compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
     const changes = new Map<ListName, ItemChanges>();
-    for (const name of listsChanged(before, after)) {
+    for (const name of changedLists(before, after)) {
       const found = compareItems(await this.loadList(before.record.id, name), lists[name]?.items ?? new Map());
       if (found.added + found.updated + found.removed > 0) changes.set(name, found);
     }
     return changes;
   }
 
-  /** JSON of all items. */
   async loadListJson(id: string, name: ListName): Promise<Buffer> {
     return (await this.records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
@@ -90,7 +89,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     }
   }
 
-  /** With those of all that belongs to the server. */
+  /** Also changes the lists and the health history of the server. */
   protected override async changesOf(
     before: Snapshot<StoredServer> | undefined,
     decided: ServerDecision,
@@ -98,13 +97,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const { after, lists = NO_LISTS } = decided;
     const { id } = (after ?? before!.row).record;
     return [
-      ...(await super.changesOf(before, decided, isWorthAnnouncing(before?.row, after))),
+      ...(await super.changesOf(before, decided, isKnownPartChanged(before?.row, after))),
       ...(await this.#changeLists(id, before?.row, after, lists)),
       ...(await this.#changeHealth(id, before?.row, after)),
     ];
   }
 
-  /** Lists whose digest in the server's record changes. Every writer of a list changes that record too, so the swap finds conflicts. */
+  /** Writes the lists whose digests in the record change. Each writer of a list changes the record: so the swap finds conflicts. */
   async #changeLists(
     id: string,
     before: StoredServer | undefined,
@@ -112,7 +111,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     lists: AllLists,
   ): Promise<RecordChange[]> {
     const changes: RecordChange[] = [];
-    for (const name of listsChanged(before, after)) {
+    for (const name of changedLists(before, after)) {
       const list = lists[name];
       const isEmpty = list === undefined || list.items.size === 0;
       for (const [key, value] of [
@@ -126,7 +125,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return changes;
   }
 
-  /** Empty when nothing has changed: a check that finds nothing new reads and writes nothing here. */
+  /** Empty if the probe's result has not changed: then the history is neither read nor written. */
   async #changeHealth(
     id: string,
     before: StoredServer | undefined,
@@ -141,10 +140,9 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   }
 }
 
-/** Names of the lists that have changed. */
-function listsChanged(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
-  const [old, anew] = [before && digestsOf(before), after && digestsOf(after)];
-  return LISTS.filter((name) => old?.[name] !== anew?.[name]);
+function changedLists(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
+  const [old, next] = [before && digestsOf(before), after && digestsOf(after)];
+  return LISTS.filter((name) => old?.[name] !== next?.[name]);
 }
 
 function digestsKey(id: string, name: ListName) {

@@ -8,17 +8,17 @@ import type { SignInOptions } from '../../config/index.js';
 import { Quota } from '../../fair/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { authorizationUrl, createVerifier, describeError, tokensFor } from '../connect/code-flow.js';
+import { authorizationUrl, createVerifier, describeError, exchangeCode } from '../connect/code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
 /**
- * The metadata of the issuer, as far as signing in needs it. It is fetched each time, so that a user who begins to sign in is told when the
- * issuer is down. Rejects with a `ControlPlaneFault`.
+ * The metadata of the issuer. It is fetched each time, so that somebody who begins to sign in is told if the issuer is down. Rejects with a
+ * `ControlPlaneFault`.
  */
-async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
+async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
   const url = new URL(issuer);
   try {
-    const metadata = await fetch.object(new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`));
+    const metadata = await fetch.fetchObject(new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`));
     if (typeof metadata?.['issuer'] !== 'string' || new URL(metadata['issuer']).href !== url.href)
       throw new Error('it names no issuer, or another one');
     const server = metadata as unknown as IssuerMetadata;
@@ -30,18 +30,18 @@ async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<IssuerMet
   }
 }
 
-/** In the OAuth library's form. */
+/** The metadata in the OAuth library's form. */
 type IssuerMetadata = AuthorizationServer & { readonly authorization_endpoint: string };
 
-/** Turns an error from the issuer into a fault with words for people. */
+/** The fault for an error of a request to the issuer, with words for people. */
 function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
   if (!(error instanceof ControlPlaneFault))
     return failed(
       `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
       error,
     );
-  const isOfAsking = error.code === 'party-unfit' || error.code === 'party-silent';
-  return isOfAsking ? failed(`The issuer ${host} cannot be reached. ${error.message}`, error) : error;
+  const isUnreachable = error.code === 'party-unfit' || error.code === 'party-silent';
+  return isUnreachable ? failed(`The issuer ${host} cannot be reached. ${error.message}`, error) : error;
 }
 
 function failed(words: string, cause?: unknown): ControlPlaneFault {
@@ -54,12 +54,12 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
   fetch.check(new URL(text));
 }
 
-// Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned ones take no memory
-// here. Completed ones are remembered for as long as they could be replayed.
+// Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned sign-ins take no memory
+// here. Completed sign-ins are remembered for as long as they could be replayed.
 
 /**
- * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond that, the oldest is forgotten; its issuer accepts no
- * code twice.
+ * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond that, the oldest is forgotten; its issuer
+ * accepts no code twice.
  */
 export const SIGN_INS_ENDED_MAX = 10_000;
 
@@ -68,10 +68,11 @@ export interface PendingSignIn {
   readonly nonce: string;
   /** PKCE's code verifier. */
   readonly verifier: string;
+  /** Wall clock, ms. */
   readonly untilMs: number;
 }
 
-const USE = 'console sign-in';
+const SEAL_USE = 'console sign-in';
 const KEY_BYTES = 32;
 
 export class PendingSignIns {
@@ -84,14 +85,14 @@ export class PendingSignIns {
     this.#keys = new SecretKeys(keys.length > 0 ? keys : [randomBytes(KEY_BYTES).toString('base64')]);
   }
 
-  /** @returns what the browser has to keep. */
+  /** @returns the sealed sign-in, for the browser to keep. */
   seal(begun: PendingSignIn): string {
-    return sealValue(this.#keys, USE, begun);
+    return sealValue(this.#keys, SEAL_USE, begun);
   }
 
-  /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param kept by the browser. @param state as the issuer sent it back. */
-  take(kept: string, state: string, nowMs: number): PendingSignIn {
-    const begun = openValue<PendingSignIn>(this.#keys, USE, kept);
+  /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param sealed from the browser. @param state as the issuer sent it back. */
+  take(sealed: string, state: string, nowMs: number): PendingSignIn {
+    const begun = openValue<PendingSignIn>(this.#keys, SEAL_USE, sealed);
     if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
     if (nowMs >= begun.untilMs)
       throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
@@ -122,15 +123,13 @@ interface SignInMeans extends ConnectFetchMeans {
   readonly logger: Logger;
 }
 
-/** A sign-in that has begun. */
-interface Beginning {
+interface BegunSignIn {
   /** The URL at the issuer to continue at. */
   readonly url: string;
-  /** What the browser has to keep. */
-  readonly kept: string;
+  /** The sealed sign-in, for the browser to keep. */
+  readonly sealed: string;
 }
 
-/** A completed sign-in. */
 interface SignedIn {
   readonly token: string;
   /** Where to end the session at the issuer; `undefined` when it names no such endpoint. */
@@ -144,7 +143,7 @@ const RANDOM_BYTES = 32;
 export class SignIn {
   readonly #options: SignInOptions;
   readonly #means: SignInMeans;
-  readonly #begun: PendingSignIns;
+  readonly #pending: PendingSignIns;
   readonly #issuer: URL;
   /** IP address → number of its requests under way. */
   readonly #underWay = new Quota(limits.signInsAtOnceMax);
@@ -152,7 +151,7 @@ export class SignIn {
   constructor(options: SignInOptions, means: SignInMeans) {
     this.#options = options;
     this.#means = means;
-    this.#begun = new PendingSignIns(means.keys);
+    this.#pending = new PendingSignIns(means.keys);
     this.#issuer = new URL(options.issuer);
   }
 
@@ -165,42 +164,37 @@ export class SignIn {
   }
 
   /** Rejects with a `ControlPlaneFault`, as does `end`. @param address IP address of the browser. */
-  async begin(address: string): Promise<Beginning> {
+  async begin(address: string): Promise<BegunSignIn> {
     return this.#withRoom(address, async () => {
-      const { authorization_endpoint: endpoint } = await askIssuer(this.#fetch(), this.#options.issuer);
+      const { authorization_endpoint: endpoint } = await fetchIssuerMetadata(this.#fetch(), this.#options.issuer);
       const verifier = await createVerifier();
       const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.personMsMax };
-      const url = await authorizationUrl(endpoint, this.#options.scope, this.#asking(begun));
-      return { url, kept: this.#begun.seal(begun) };
+      const url = await authorizationUrl(endpoint, this.#options.scope, this.#requestOf(begun));
+      return { url, sealed: this.#pending.seal(begun) };
     });
   }
 
   /**
    * @param query of the callback URL that the issuer redirected the browser to.
-   * @param kept by the browser.
-   * @param onTaken called once the sign-in is known to be this browser's own: it ends here, successful or not.
+   * @param sealed the sealed sign-in, from the browser.
+   * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
    */
-  async end(query: string, kept: string, address: string, onTaken: () => void): Promise<SignedIn> {
+  async end(query: string, sealed: string, address: string, onTaken: () => void): Promise<SignedIn> {
     if (query.length > limits.signInAnswerCharsMax)
       throw new ControlPlaneFault('sign-in-unreadable', 'The response of the issuer is too long: sign in again.');
     return this.#withRoom(address, async () => {
       const parameters = new URLSearchParams(query);
-      const begun = this.#begun.take(kept, parameters.get('state') ?? '', Date.now());
+      const begun = this.#pending.take(sealed, parameters.get('state') ?? '', Date.now());
       onTaken();
       const fetch = this.#fetch();
-      const server = await askIssuer(fetch, this.#options.issuer);
+      const server = await fetchIssuerMetadata(fetch, this.#options.issuer);
       const { clientSecret: secret } = this.#options;
       const methods = server.token_endpoint_auth_methods_supported ?? [];
       const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
       const authentication = secret === undefined ? 'none' : isPosted ? 'post' : 'basic';
-      const asking = this.#asking(begun);
-      const { access_token: token } = await tokensFor(
-        parameters,
-        fetch,
-        server,
-        { authentication, secret },
-        asking,
-      ).catch((error: unknown) => {
+      const client = { authentication, secret } as const;
+      const tokens = exchangeCode(parameters, fetch, server, client, this.#requestOf(begun));
+      const { access_token: token } = await tokens.catch((error: unknown) => {
         throw this.#exchangeFault(error);
       });
       await this.#check(token);
@@ -209,12 +203,12 @@ export class SignIn {
     });
   }
 
-  #asking({ state, nonce, verifier }: PendingSignIn) {
-    const { clientId, resource = '' } = this.#options;
-    return { clientId, redirectUri: this.#redirectUri, state, nonce, verifier, resource };
+  #requestOf({ state, nonce, verifier }: PendingSignIn) {
+    const { clientId, consoleUrl, resource = '' } = this.#options;
+    return { clientId, redirectUri: consoleUrl + SIGN_IN_CALLBACK_PATH, state, nonce, verifier, resource };
   }
 
-  /** Explains an error of the exchange. */
+  /** The fault for an error of the exchange of the code. */
   #exchangeFault(error: unknown): ControlPlaneFault {
     const { isDenied, isClientUnknown, words } = describeError(error);
     if (isDenied)
@@ -229,20 +223,20 @@ export class SignIn {
     return failed(`The issuer ${this.issuerHost} did not sign you in${words}${advice}.`, error);
   }
 
-  /** Throws if this interface would refuse the token, and says why: only the operator of the issuer or the gateway can fix it. */
+  /** Throws if this interface would refuse the token. The message says why: only the operator of the issuer or the gateway can fix it. */
   async #check(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
       throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');
     const verified = await this.#means.tokens.verify(`Bearer ${token}`);
     if (verified.kind === 'subject') return;
-    throw this.#refusal(this.#wordsOf(verified.reason, verified.cause));
+    throw this.#refusal(this.#faultWords(verified.reason, verified.cause));
   }
 
   #refusal(what: string): ControlPlaneFault {
     return failed(`You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`);
   }
 
-  #wordsOf(reason: RefusalReason, cause: TokenFault | undefined): string {
+  #faultWords(reason: RefusalReason, cause: TokenFault | undefined): string {
     if (reason === 'expired') return 'has already expired: check the clocks of both machines';
     if (reason === 'unavailable') return 'cannot be verified, as the keys of the issuer cannot be fetched: try again';
     const { audience } = this.#means;
@@ -264,7 +258,7 @@ export class SignIn {
     }
   }
 
-  /** Without the ID token, which would end up in browser histories: the issuer asks the user instead. */
+  /** Has no ID token, which would end up in browser histories: the issuer asks the user instead. */
   #signOutUrl({ end_session_endpoint: endpoint }: IssuerMetadata): string | undefined {
     if (endpoint === undefined) return undefined;
     const url = new URL(endpoint);
@@ -274,10 +268,6 @@ export class SignIn {
 
   #fetch(): ConnectFetch {
     return new ConnectFetch(this.#means, '');
-  }
-
-  get #redirectUri(): string {
-    return this.#options.consoleUrl + SIGN_IN_CALLBACK_PATH;
   }
 
   async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {

@@ -160,7 +160,7 @@ t.test('subjects appear by their names, where that is configured', async (t) => 
   const lines: string[] = [];
   const trail = new AuditTrail(logInto(lines), 'plain');
   const note = new ChangeNote();
-  note.made(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
+  note.noteMade(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
   trail.write({ operation: 'o', kind: 'servers', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, note);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { subject: 'alice', unpublished: 3, after: { subjects: ['bob'], maker: 'alice' } });
@@ -183,7 +183,7 @@ t.test('a change has a line though its publication fails, and at a log level of 
   };
   trail.write(request, note);
   t.same(lines, [], 'nothing is changed yet');
-  note.made({ name: 'a' }, { name: 'b' });
+  note.noteMade({ name: 'a' }, { name: 'b' });
   trail.write(request, note);
   t.match(JSON.parse(lines[0] ?? '{}'), { fault: 'store-failed', before: { name: 'a' }, after: { name: 'b' } });
 });
@@ -193,7 +193,7 @@ t.test('the length of a line is bounded, however much was changed', async (t) =>
   const note = new ChangeNote();
   const subjects = Array.from({ length: 5_000 }, (_, n) => `subject-${n}`);
   const servers = Array.from({ length: 500 }, (_, n) => ({ name: `s${n}`, tools: ['x'.repeat(100)] }));
-  note.made(undefined, { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers });
+  note.noteMade(undefined, { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers });
   new AuditTrail(logInto(lines), 'plain').write(
     { operation: 'o', kind: 'servers', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
     note,
@@ -209,7 +209,7 @@ t.test('fixed arguments appear as names and hashes of their values, wherever the
   const tell = (before: object | undefined, after: object): { readonly text: string; readonly line: Line } => {
     const lines: string[] = [];
     const note = new ChangeNote();
-    note.made(before, after);
+    note.noteMade(before, after);
     const request = { operation: 'o', kind: 'servers', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
     new AuditTrail(logInto(lines), 'hash').write(request, note);
     return { text: lines[0] ?? '', line: JSON.parse(lines[0] ?? '{}') as Line };

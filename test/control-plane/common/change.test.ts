@@ -3,7 +3,7 @@ import { ChangeNote } from '../../../src/control-plane/common/change.js';
 
 function waiting(msMax: number, left: number | undefined): ChangeNote {
   const note = new ChangeNote(msMax);
-  note.left = left;
+  note.configsLeft = left;
   return note;
 }
 

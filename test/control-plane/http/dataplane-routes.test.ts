@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
-import { AdminListener } from '../../../src/control-plane/dataplane/admin-listener.js';
+import { AdminClient } from '../../../src/control-plane/dataplane/admin-client.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
 import { subjectHash } from '../../../src/shared/logger.js';
@@ -40,7 +40,7 @@ function json(value: unknown, status = 200): Answer {
   return (_request, response) => void response.writeHead(status).end(JSON.stringify(value));
 }
 
-type Views = Pick<HttpAppParts, 'listener' | 'recent'>;
+type Views = Pick<HttpAppParts, 'adminClient' | 'recent'>;
 
 async function appOf(t: Test, views: Views = {}): Promise<HttpApp> {
   const kept = { registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } };
@@ -62,7 +62,7 @@ async function get(app: HttpApp, url: string, sub: string, role: string): Promis
 }
 
 const viewsOf = (port: number, bounds = BOUNDS): Views => ({
-  listener: new AdminListener({ host: '127.0.0.1', port }, bounds),
+  adminClient: new AdminClient({ host: '127.0.0.1', port }, bounds),
 });
 
 const EXPLAIN = '/dataplane/explanation?virtualHost=vh';

@@ -7,7 +7,7 @@ export interface Row {
 }
 
 export class Rows extends NamedMirror<Row> {
-  protected override read(value: Buffer): Row {
+  protected override parse(value: Buffer): Row {
     return JSON.parse(value.toString()) as Row;
   }
 

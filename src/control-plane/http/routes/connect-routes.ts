@@ -32,10 +32,10 @@ const connectPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** @param ticketText the ticket as received. */
+/** @param ticketText the ticket in the form in which it was received. */
 function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticketText: string): string {
   const { backendName, subject, origin } = ticket;
-  const at = new URL(server.authorization_endpoint).host;
+  const { host } = new URL(server.authorization_endpoint);
   const who =
     subject === '' ? 'the control plane itself, which looks at the server and shows everybody its tools' : subject;
   return page(
@@ -58,7 +58,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
       </dl>
       <form method="post">
         <input type="hidden" name="ticket" value="${ticketText}" />
-        <button type="submit">Go on at ${shown(at)}</button>
+        <button type="submit">Go on at ${shown(host)}</button>
       </form>`,
   );
 }
@@ -123,7 +123,7 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
       (_request, body, done) => done(null, body),
     );
     const config = { isOpen: true };
-    const page = (handler: (request: FastifyRequest, reply: FastifyReply) => Promise<string>) => {
+    const asPage = (handler: (request: FastifyRequest, reply: FastifyReply) => Promise<string>) => {
       return async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
         // The page's own form may send its origin; no other site may see the URL, which contains a ticket.
         reply.header('content-security-policy', connectPolicy).header('referrer-policy', 'same-origin');
@@ -138,25 +138,25 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
         }
       };
     };
-    const show = page(async (request) => {
+    const show = asPage(async (request) => {
       const { ticket = '' } = request.query as { readonly ticket?: string };
       const text = single(ticket);
-      return consentPage(await pages(connect).preview(serverOf(request), text), text);
+      return consentPage(await requireConnect(connect).preview(serverOf(request), text), text);
     });
 
     scope.get('/connect/:server', { config }, show);
-    const begin = page(async (request, reply) => {
-      const { isTls } = pages(connect);
+    const begin = asPage(async (request, reply) => {
+      const { isTls } = requireConnect(connect);
       const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
       const ticket = new URLSearchParams(single(request.body)).get('ticket') ?? '';
-      const address = await pages(connect).begin(serverOf(request), ticket, browser);
+      const address = await requireConnect(connect).begin(serverOf(request), ticket, browser);
       setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
       return onwardPage(address);
     });
     scope.post('/connect/:server', { config }, begin);
-    const end = page(async (request) => {
+    const end = asPage(async (request) => {
       const [, query = ''] = request.url.split('?', 2);
-      return connectedPage(await pages(connect).end(new URLSearchParams(query), browserOf(request)));
+      return connectedPage(await requireConnect(connect).end(new URLSearchParams(query), browserOf(request)));
     });
     // A backend may also be named `callback`: then its consent page has this path.
     scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
@@ -182,7 +182,7 @@ function single(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function pages(connect: Connect | undefined): Connect {
+function requireConnect(connect: Connect | undefined): Connect {
   if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
   return connect;
 }

@@ -9,7 +9,7 @@ import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 // The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
 // made. A caller's path is never looked up on disk. Cold path.
 
-/** Next to the program's compiled modules, in `dist/` and the like. */
+/** `ui/` beside the program's compiled modules, such as `dist/ui`. */
 export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../../ui', import.meta.url));
 
 type ContentEncoding = 'br' | 'gzip' | 'identity';
@@ -59,11 +59,9 @@ export class ConsoleFiles {
 }
 
 function readFile(path: string, contentType: string): ConsoleFile {
-  const [br, gzip] = [`${path}.br`, `${path}.gz`].map((packed) =>
-    existsSync(packed) ? readFileSync(packed) : undefined,
-  );
-  const packed = { ...(br !== undefined && { br }), ...(gzip !== undefined && { gzip }) };
-  return { contentType, isHashed: HASHED_NAME.test(path), contents: { ...packed, identity: readFileSync(path) } };
+  const [br, gzip] = [`${path}.br`, `${path}.gz`].map((each) => (existsSync(each) ? readFileSync(each) : undefined));
+  const compressed = { ...(br !== undefined && { br }), ...(gzip !== undefined && { gzip }) };
+  return { contentType, isHashed: HASHED_NAME.test(path), contents: { ...compressed, identity: readFileSync(path) } };
 }
 
 /** Nothing from other origins, nothing inline, and no strings turned into markup. */
@@ -88,18 +86,18 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     const file = files.find(path);
     if (file === undefined) throw new ControlPlaneFault('not-found', path === '' ? NOT_BUILT : 'Not Found');
-    return sent(file, request, reply);
+    return send(file, request, reply);
   };
   const config = { isOpen: true, isUncounted: true };
   // Pages have their own paths, so that they can be linked to.
   for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: answer });
-  // Relative, because a proxy may have put a prefix before it. Somebody has typed the address into a browser.
+  // For people who type the address into a browser. The redirect is relative, because a proxy may have put a prefix before the path.
   app.route({ method: 'GET', url: '/', config, handler: async (_, reply) => reply.redirect('ui') });
 }
 
 const NOT_BUILT = 'The console is not part of this build: `npm run build` makes it';
 
-function sent({ contentType, contents, isHashed }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): Buffer {
+function send({ contentType, contents, isHashed }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): Buffer {
   const accepted = acceptedEncodings(request.headers['accept-encoding'] ?? '');
   const encoding = ENCODINGS.find((each) => contents[each] !== undefined && accepted.has(each));
   if (encoding !== undefined) reply.header('content-encoding', encoding);

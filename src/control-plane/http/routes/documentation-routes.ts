@@ -16,7 +16,7 @@ ul { list-style: none; margin: 0; padding-left: 1.25rem; border-left: 1px solid 
 
 export function documentationPage({ info, tags, paths, components }: OpenApiDocument): string {
   const operations = Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({ path, method, ...(operation as Described) })),
+    Object.entries(item).map(([method, operation]) => ({ path, method, ...(operation as DescribedOperation) })),
   );
   const sections = tags.map(({ name, description }) => {
     const described = operations.filter((operation) => operation.tags.includes(name));
@@ -46,8 +46,8 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
     </html> `.text;
 }
 
-/** The parts of an operation that are not shown as they are. */
-interface Described {
+/** The members of an operation in the document that the page shows in a form of their own. */
+interface DescribedOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
@@ -55,7 +55,7 @@ interface Described {
   readonly security: readonly { readonly token: readonly string[] }[];
 }
 
-function articleOf(described: Described & { readonly path: string; readonly method: string }): Html {
+function articleOf(described: DescribedOperation & { readonly path: string; readonly method: string }): Html {
   const { operationId, tags: _, summary, description = '', security, path, method, ...members } = described;
   const [needed] = security;
   const words = needed === undefined ? 'no token' : (needed.token[0] ?? 'any role');
@@ -66,21 +66,21 @@ function articleOf(described: Described & { readonly path: string; readonly meth
 function article(id: string, title: string, text: Html, members: unknown): Html {
   return html`<article id="${id}">
     <h3>${title}</h3>
-    ${text}${shown(members)}
+    ${text}${render(members)}
   </article> `;
 }
 
 /** Any part of the document: a reference as a link, members in a list, anything else as text. */
-function shown(part: unknown): Html {
+function render(part: unknown): Html {
   if (Array.isArray(part)) {
     const separator = part.some(isObject) ? '' : ' | ';
-    return html`${part.map((each, at) => html`${at === 0 ? '' : separator}${shown(each)}`)}`;
+    return html`${part.map((each, at) => html`${at === 0 ? '' : separator}${render(each)}`)}`;
   }
   if (!isObject(part)) return textWithCode(String(part));
   const { $ref, schema, ...others } = part;
   if (typeof $ref === 'string') return html`<a href="#${nameIn($ref)}">${nameIn($ref)}</a>`;
-  if (schema !== undefined && Object.keys(others).length === 0) return shown(schema);
-  const members = Object.entries(part).map(([member, value]) => html`<li><code>${member}</code> ${shown(value)}</li>`);
+  if (schema !== undefined && Object.keys(others).length === 0) return render(schema);
+  const members = Object.entries(part).map(([member, value]) => html`<li><code>${member}</code> ${render(value)}</li>`);
   return html`<ul>
     ${members}
   </ul>`;

@@ -1,11 +1,11 @@
-// Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
+// Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent requests,
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
 import { formatAddress, type ListenAddress } from '../../config/index.js';
 import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-/** Of an answer. */
+/** Checks and types an answer: a schema of zod. */
 interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
@@ -20,10 +20,10 @@ const BOUNDS: AdminBounds = {
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
-export class AdminListener {
+export class AdminClient {
   readonly #origin: string;
   readonly #bounds: AdminBounds;
-  readonly #asking = new Quota(limits.dataplaneQuestionsMax);
+  readonly #requests = new Quota(limits.dataplaneQuestionsMax);
 
   constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS) {
     this.#origin = `http://${formatAddress(address)}`;
@@ -31,23 +31,23 @@ export class AdminListener {
   }
 
   /**
-   * Throws a `ControlPlaneFault`.
-   * @param asker the subject whose share of questions this uses; `undefined`: nobody's.
-   * @param also another status than 200 that has this shape.
+   * Rejects with a `ControlPlaneFault`.
+   * @param subject whose share of requests this uses; `undefined`: nobody's.
+   * @param otherStatus a status besides 200 whose body has this shape.
    * @returns `undefined` for 404.
    */
-  async ask<Value>(path: string, shape: Shape<Value>, asker?: string, also = 200): Promise<Value | undefined> {
-    if (asker !== undefined && !this.#asking.tryTake(asker))
+  async ask<Value>(path: string, shape: Shape<Value>, subject?: string, otherStatus = 200): Promise<Value | undefined> {
+    if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     try {
       const { status, value } = await this.#exchange(path);
       if (status === 404) return undefined;
-      if (status !== 200 && status !== also) throw faultOf(status, value);
+      if (status !== 200 && status !== otherStatus) throw faultOf(status, value);
       const parsed = shape.safeParse(value);
       if (parsed.success) return parsed.data;
       throw new ControlPlaneFault('dataplane-refused', NOT_UNDERSTOOD);
     } finally {
-      if (asker !== undefined) this.#asking.give(asker);
+      if (subject !== undefined) this.#requests.give(subject);
     }
   }
 
@@ -80,11 +80,11 @@ const NOT_UNDERSTOOD =
 
 function faultOf(status: number, value: unknown): ControlPlaneFault {
   const { detail } = Object(value) as { readonly detail?: unknown };
-  const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
+  const reason = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
   const busy = 'The dataplane cannot answer now: try again';
-  if (status === 503) return new ControlPlaneFault('dataplane-busy', busy, { wordsForAdmins: told });
+  if (status === 503) return new ControlPlaneFault('dataplane-busy', busy, { wordsForAdmins: reason });
   const words = 'The dataplane’s admin listener refused the question';
-  return new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${told}` });
+  return new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${reason}` });
 }
 
 const ACCEPT = { accept: 'application/json' };
