@@ -71,7 +71,7 @@ export interface UpstreamRequest {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** Name, value, …; the client adds `host`, `connection`, `accept-encoding` and `content-length`. */
+  /** Name, value, …; the client adds `host`, `connection`, `accept-encoding`, `user-agent` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;

@@ -1,7 +1,7 @@
 // Serializes requests. Requests of one session share one array of headers, so the head, except the length, is serialized once and
 // remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the second
 // request on as bytes, which are faster to copy. Hot path.
-import { isHttpToken, KIB } from '../shared/index.js';
+import { isHttpToken, KIB, PROGRAM_VERSION } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
 /** Bytes of a request body that is copied behind its head, so that one write sends both. A longer body is written separately. */
@@ -92,14 +92,16 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   }
   const host = target.origin.slice(target.origin.indexOf('//') + 2);
   let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
+  let agentLine = AGENT_LINE;
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
+    if (name.toLowerCase() === 'user-agent') agentLine = '';
     // A value with a line break could inject a second request.
     if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
-  text += hasBody ? 'content-length: ' : '\r\n';
+  text += agentLine + (hasBody ? 'content-length: ' : '\r\n');
   remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, text, bytes: undefined });
   return text;
 }
@@ -112,5 +114,8 @@ function bytesOf(head: RememberedHead): Buffer {
   head.bytes = bytes;
   return bytes;
 }
+
+/** Firewalls in front of many servers refuse requests without it. A caller's own, where it is passed through, takes its place. */
+const AGENT_LINE = `user-agent: switchyard/${PROGRAM_VERSION}\r\n`;
 
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

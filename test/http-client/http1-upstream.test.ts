@@ -16,6 +16,7 @@ import { BackendConnections } from '../../src/http-client/backend-connections.js
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
+import { PROGRAM_VERSION } from '../../src/shared/program.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandler } from '../support/raw-backend.js';
 import { Random } from '../support/random.js';
@@ -165,9 +166,20 @@ t.test('sends the request as it is, and hands on the answer in pieces', async (t
     'accept-encoding',
     'identity',
     ...headers,
+    'user-agent',
+    `switchyard/${PROGRAM_VERSION}`,
     'content-length',
     String(BODY.length),
   ]);
+});
+
+t.test('the user agent of a caller, where it is passed on, takes the place of our own', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  const upstream = startUpstream(t);
+  await send(upstream, backend.origin, { headers: ['User-Agent', 'theirs/1'] }).over();
+  const names = backend.requests[0]!.rawHeaders.filter((_text, index) => index % 2 === 0);
+  t.equal(names.filter((name) => name.toLowerCase() === 'user-agent').length, 1);
+  t.equal(backend.requests[0]!.headers['user-agent'], 'theirs/1');
 });
 
 t.test('connections are kept, and as many are opened as there are calls at once', async (t) => {

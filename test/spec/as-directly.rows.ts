@@ -118,6 +118,20 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   },
   'named heartbeats before the answer': () => ({ changes: beforeEvents('event: ping\ndata: {"at":"12:00"}\n\n') }),
   'heartbeats without a name': () => ({ changes: beforeEvents('data: {"at":"12:00"}\n\ndata: still here\n\n') }),
+  'each answer as the only element of an array': () => ({
+    isJson: true,
+    changes: (response) => {
+      const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
+      response.removeHeader('content-length');
+      const writeHead = response.writeHead.bind(response);
+      response.writeHead = ((status: number, headers: Record<string, string> = {}) =>
+        writeHead(
+          status,
+          Object.fromEntries(Object.entries(headers).filter(([name]) => !/length/i.test(name))),
+        )) as never;
+      response.end = ((body?: string | Buffer) => end(body === undefined ? body : `[${String(body)}]`)) as never;
+    },
+  }),
   '201 with the answer': () => ({ changes: withStatus(201), isJson: true }),
   'a redirect to the path with a slash': () => ({
     answers: ({ url }, response) => {
@@ -132,6 +146,9 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
       response.writeHead(308, { location: '/v2/mcp' }).end();
       return true;
     },
+  }),
+  'a firewall that refuses requests without a user agent': () => ({
+    answers: ({ headers }, response) => !headers['user-agent'] && refuse(response, 403, '<h1>Forbidden</h1>'),
   }),
   'another session id in each answer, and the old one no longer known': () => ({
     renames: true,

@@ -25,6 +25,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       'content-type',
       'accept',
       'accept-encoding',
+      'user-agent',
       'mcp-protocol-version',
       'x-request-id',
     ]);
@@ -34,6 +35,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         [],
         request.text,
       );
+      t.match(request.headers['user-agent'], /^switchyard\//);
       t.notMatch(JSON.stringify(request.rawHeaders), /spec-test|secret|1\.2\.3\.4/);
       t.notOk(JSON.stringify(request.rawHeaders).includes(session.caller.token), 'nor the token');
       t.notOk(JSON.stringify(request.rawHeaders).includes(session.id), "nor the caller's session id");

@@ -7,9 +7,11 @@ export const FORGIVEN = {
   'id-as-text':
     'a number of the request, its id or progress token, as a string: ' +
     "nothing else is in flight on the request's own response",
+  array:
+    'an array around the one message of a JSON body: as in a batch of 2025-03-26; more than one message is refused',
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
   redirect:
-    'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',
+    'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered; for GET, DELETE and notifications too',
   'list-item':
     'of a listed item: a missing schema of arguments, a schema that is not said to be of an object, a missing name of a resource, ' +
     '`null`, and an empty list for a map or the other way round: ' +

@@ -38,11 +38,24 @@ export function isAnswerType(contentType: string): boolean {
   return contentType === 'application/json' || contentType === 'text/event-stream';
 }
 
-/** A whole answer without its byte order mark, if it has one. */
+/** A whole answer without a byte order mark, and without the brackets of an array around it. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
-  return json;
+  let start = 0;
+  let end = json.length;
+  while (isSpace(json[start])) start++;
+  while (isSpace(json[end - 1])) end--;
+  if (json[start] !== OPENING_BRACKET || json[end - 1] !== CLOSING_BRACKET) return json;
+  endpoint.onForgiven('array');
+  return json.subarray(start + 1, end - 1);
+}
+
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 export interface RequestHandler {

@@ -105,7 +105,11 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#handler = handler;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
+    if (handler.onUnread !== undefined)
+      this.#unread = new UnreadAnswer(
+        (...part) => handler.onUnread?.(...part),
+        (whole) => jsonOf(whole, plan),
+      );
     this.#http = http;
     this.#sentTo = plan.target;
     this.#call = this.#send(http);

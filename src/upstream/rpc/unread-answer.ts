@@ -10,6 +10,7 @@ type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
 
 export class UnreadAnswer {
   readonly #taker: UnreadTaker;
+  readonly #jsonOf: (whole: Buffer) => Buffer;
   /** Pieces not passed on yet. */
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
@@ -18,8 +19,10 @@ export class UnreadAnswer {
   #whole: Buffer | undefined;
   #beforeLast: () => void = () => undefined;
 
-  constructor(taker: UnreadTaker) {
+  /** @param jsonOf removes what is forgiven around the JSON of a whole answer. */
+  constructor(taker: UnreadTaker, jsonOf: (whole: Buffer) => Buffer) {
     this.#taker = taker;
+    this.#jsonOf = jsonOf;
   }
 
   /** @param piece is copied. @returns false when the answer is too large; nothing more may be added then. */
@@ -33,9 +36,11 @@ export class UnreadAnswer {
 
   /** @param beforeLast called after the remaining pieces were taken, and before they are passed on. */
   end(beforeLast: () => void): void {
+    const isWhole = this.#passedOnBytes === 0;
     const pieces = this.#take();
     beforeLast();
-    this.#taker(pieces, true);
+    const isAsIs = !isWhole || pieces[0]?.[0] === BRACE;
+    this.#taker(isAsIs ? pieces : [this.#jsonOf(Buffer.concat(pieces))], true);
   }
 
   /**
@@ -80,3 +85,5 @@ export class UnreadAnswer {
     return pieces;
   }
 }
+
+const BRACE = 0x7b;

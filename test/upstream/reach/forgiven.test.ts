@@ -16,6 +16,7 @@ const answers: Readonly<Record<Exclude<Forgiven, 'list-item'>, Answer>> = {
   heartbeat: (call) => call.head(200, 'text/event-stream').data(`event: ping\ndata: x\n\ndata: ${RESULT}\n\n`).end(),
   status: (call) => call.json(RESULT, '', 201),
   'id-as-text': (call) => call.json(AS_TEXT),
+  array: (call) => call.json(`\n[${RESULT}] `),
   'byte-order-mark': (call) => call.json(`\uFEFF${RESULT}`),
   redirect: (call, next) => {
     call.head(307, '', '', -1, '/mcp/');
@@ -65,6 +66,9 @@ t.test('a normal answer counts nothing, and what is refused is not forgiven', as
     outcomeOf(t, (call) => call.json(RESULT)),
     { ended: 'answer', forgiven: undefined },
   );
+  t.equal(outcomeOf(t, (call) => call.json(`[${RESULT},${RESULT}]`)).ended, 'answer-invalid', 'two messages');
+  for (const text of ['[]', `[[${RESULT}]]`, `[${RESULT}`, `${RESULT}]`, `[${RESULT},]`])
+    t.equal(outcomeOf(t, (call) => call.json(text)).ended, 'answer-invalid', text);
   t.same(
     outcomeOf(t, (call) => call.head(201, 'text/html')),
     { ended: 'answer-invalid', forgiven: undefined },

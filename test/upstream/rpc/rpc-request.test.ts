@@ -172,7 +172,7 @@ t.test('json: anything but the answer is a fault', async (t) => {
     'no id': '{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
     'a request': PING,
     'a notification': NOTICE,
-    'an array': `[${RESULT}]`,
+    'an array of two': `[${RESULT},${RESULT}]`,
     'half an object': RESULT.slice(0, -1),
     nothing: '',
   };
