@@ -275,7 +275,7 @@ export const commands = {
       properties: {
         ...compositionProperties,
         subjects: option('subjects <list>', 'comma-separated token subjects that may use it', parseTexts, {
-          said: "the token's own",
+          text: "the token's own",
         }),
       },
       isForced,
@@ -379,7 +379,7 @@ export const commands = {
     options: {},
     operands: ['shell'],
     check: (reader, [shell = 'bash']) => {
-      if (!SHELLS.includes(shell)) reader.faultBesides(`<shell>: expects one of ${SHELLS.join(', ')}`);
+      if (!SHELLS.includes(shell)) reader.otherFault(`<shell>: expects one of ${SHELLS.join(', ')}`);
     },
     run: async ({ shell }) => {
       (await import('./cli/completion.js')).printCompletionScript(shell);

@@ -16,7 +16,7 @@ import {
 import { exitStatus } from './shared/index.js';
 
 export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {
-  if (options.isCheckAlone) return sayWhatWouldBe(words, options, dataplaneListeners(options));
+  if (options.isCheckOnly) return sayWhatWouldBe(words, options, dataplaneListeners(options));
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
   const { chooseListener } = await import('./edge/choose-listener.js');
@@ -37,7 +37,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
 }
 
 export async function runControlPlane(options: ControlPlaneOptions, words: CommandWords): Promise<number> {
-  if (options.isCheckAlone) return sayWhatWouldBe(words, options, { HTTP: formatAddress(options.address) });
+  if (options.isCheckOnly) return sayWhatWouldBe(words, options, { HTTP: formatAddress(options.address) });
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
     isOnTerminal: isOnTerminal(),

@@ -122,7 +122,7 @@ export class TokenVerifier {
   readonly #audience: string;
   /** In seconds, the unit of times in tokens. */
   readonly #leeway: number;
-  readonly #standing: RoleClaims | undefined;
+  readonly #roleClaims: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
   /** Verified tokens, by the end of the header value. */
@@ -142,7 +142,7 @@ export class TokenVerifier {
     this.#keys = keys;
     this.#audience = options.audience;
     this.#leeway = options.leewayMs / 1_000;
-    this.#standing = options.standing;
+    this.#roleClaims = options.roleClaims;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
     this.#remembered = new RecentMap(bounds.entriesMax, bounds.bytesMax, bytesOf);
@@ -218,7 +218,7 @@ export class TokenVerifier {
       const expiresAtMs = Math.ceil(exp) * 1_000;
       // The leeway is for the beginning of a token: the library would also prolong it.
       if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
-      const standing = this.#standing && roleAndTeamsOf(payload, this.#standing);
+      const standing = this.#roleClaims && roleAndTeamsOf(payload, this.#roleClaims);
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
       return { verified, expiresAtMs };
     } catch (error) {

@@ -1,29 +1,29 @@
 // Finds the known name that was probably meant by an unknown one, for messages about misspelled names. Cold path.
 
 /** Words too common to count as a match on their own. */
-const COMMON: ReadonlySet<string> = new Set(['name', 'switchyard']);
+const COMMON_WORDS: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
 /**
- * The known name that shares most words with this one, or differs from it by one or two letters; `undefined` when none does.
- * @param leastSlips how many letters may differ in a short name. 0 where an unknown name may be right, so that `uri` is not taken for `url`.
+ * The known name that shares most words with this name, or differs from it by one or two letters; `undefined` if there is none.
+ * @param slipsInShort letters that may differ in a short name. 0 where an unknown name may be right: then `uri` is not taken for `url`.
  */
-export function closestName(name: string, known: Iterable<string>, leastSlips: 0 | 1 = 0): string | undefined {
+export function closestName(name: string, known: Iterable<string>, slipsInShort: 0 | 1 = 0): string | undefined {
   const words = wordsOf(name);
-  const slipsMax = Math.max(leastSlips, Math.min(2, Math.floor(name.length / 4)));
+  const slipsMax = Math.max(slipsInShort, Math.min(2, Math.floor(name.length / 4)));
   let best: string | undefined;
   let bestScore = 0;
   for (const candidate of known) {
     const others = wordsOf(candidate);
     const shared = words.filter((word) => others.includes(word));
-    const isSlip = slips(words.join(''), others.join('')) <= slipsMax;
-    const isAlike = isSlip || shared.some((word) => !COMMON.has(word));
+    const isSlip = editDistance(words.join(''), others.join('')) <= slipsMax;
+    const isAlike = isSlip || shared.some((word) => !COMMON_WORDS.has(word));
     const score = isAlike ? (isSlip ? 1 : 0) + shared.length / new Set([...words, ...others]).size : 0;
     if (score > bestScore) [best, bestScore] = [candidate, score];
   }
   return best;
 }
 
-/** In lower case, without plural and participle endings: `allowedToolNames` → allow, tool, name. */
+/** The words of a name, in lower case, without the endings of plurals and participles: `allowedToolNames` → allow, tool, name. */
 function wordsOf(name: string): string[] {
   const words =
     name
@@ -34,7 +34,7 @@ function wordsOf(name: string): string[] {
 }
 
 /** The edit distance in letters inserted, omitted, changed or swapped with the next one; 3 stands for anything above two. */
-function slips(one: string, other: string): number {
+function editDistance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, column) => column);

@@ -1,5 +1,5 @@
-// Parses the command line into a command, its options as texts, and whatever does not fit; options that are not on it are taken from the
-// environment. The only file that uses commander. Values of options are not interpreted here.
+// Parses the command line into a command, its options as texts, and faults such as unknown options. Options that are not on it are taken
+// from the environment. The only file that uses commander. Values of options are not interpreted here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { closestName } from './closest-name.js';
 import { PROGRAM_VERSION } from '../shared/index.js';
@@ -20,7 +20,7 @@ import {
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './values.js';
 
-/** `--help` and `--version` produce an answer whatever else is on the line. */
+/** The words of a command; or the text that `--help` or `--version` asks for, whatever else is on the line. */
 export type CommandLine<Name extends string> =
   CommandWords<Name> | { readonly command: 'answer'; readonly text: string };
 
@@ -65,7 +65,7 @@ export function readCommandLine<Name extends string>(
   return { ...words, faults: [...words.faults, ...unknownVariableFaults(environment, all)] };
 }
 
-/** Which options are valid depends on the command, so nothing else is examined before it is known. */
+/** Throws before anything else is examined, because the command decides which options are valid. */
 function refuseUnknownCommand(args: readonly string[], commandNames: readonly string[]): void {
   const isHelp = args[0] === 'help';
   const [first, second] = isHelp ? args.slice(1) : args;
@@ -76,19 +76,19 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
     throw new OptionFaults([`${unknownCommand(first, first, names)}; the commands are ${names.join(', ')}`], advice);
   }
   if (!Object.hasOwn(groups, first)) return;
-  const ofGroup = commandNames
+  const inGroup = commandNames
     .filter((name) => name.startsWith(`${first} `))
     .map((name) => name.slice(first.length + 1));
-  const isAnswered = second === undefined ? isHelp : ['help', '-h', '--help', ...ofGroup].includes(second);
+  const isAnswered = second === undefined ? isHelp : ['help', '-h', '--help', ...inGroup].includes(second);
   if (isAnswered) return;
   const fault =
     second === undefined || second.startsWith('-')
       ? `${first}: needs a command`
-      : unknownCommand(`${first} ${second}`, second, ofGroup);
-  throw new OptionFaults([`${fault}; its commands are ${ofGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
+      : unknownCommand(`${first} ${second}`, second, inGroup);
+  throw new OptionFaults([`${fault}; its commands are ${inGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
 }
 
-/** @param known what the last word could be. */
+/** @param known the words that would be right in place of `last`. */
 function unknownCommand(words: string, last: string, known: readonly string[]): string {
   const meant = closestName(last, known, 1);
   return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
@@ -98,7 +98,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
-    // commander stops at the first unknown word; all of them are to be reported.
+    // Otherwise commander would stop at the first unknown word; all of them are to be reported.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -138,7 +138,7 @@ function gatherWords<Name extends string>(
   const { unknownOptions, operands } = sortWords(command.args);
   const known = command.options.map((option) => `--${option.name()}`);
   faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(closestName(word, known))}`));
-  faults.push(...countFaults(declaration.operands ?? [], operands));
+  faults.push(...operandFaults(declaration.operands ?? [], operands));
   return { command: name, operands, given, token: environment[TOKEN_VARIABLE] ?? '', faults };
 }
 
@@ -146,7 +146,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** The words that are not options of the command. Only the names of unknown options are kept, as their values may be secrets. */
+/** Sorts the words that are not options of the command. Of unknown options only the names are kept: their values may be secrets. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];
@@ -165,7 +165,7 @@ function sortWords(words: readonly string[]): { unknownOptions: string[]; operan
   return { unknownOptions, operands };
 }
 
-function countFaults(expected: readonly string[], operands: readonly string[]): string[] {
+function operandFaults(expected: readonly string[], operands: readonly string[]): string[] {
   const needed = expected.filter((operand) => !operand.endsWith('?'));
   const missing = needed.slice(operands.length).map((operand) => `${operandAsWritten(operand)}: is missing`);
   const excess = expected.at(-1)?.endsWith('...') === true ? 0 : operands.length - expected.length;

@@ -1,5 +1,5 @@
-// Options that several commands for people have, and those whose values make up one thing, such as the change of a server. The options of a
-// single command stand in its row (commands.ts).
+// Options that several commands share, and options whose values make up one thing, such as the change of a server. Other options of a
+// command are in its row (`src/commands.ts`).
 import {
   oneOf,
   parseBaseUrl,
@@ -30,7 +30,7 @@ export const controlPlaneClientOptions = {
     {
       check: (reader) => {
         const advice = 'set it to an access token, as minted by `switchyard token`';
-        if (reader.token === '') reader.faultBesides(`${TOKEN_VARIABLE}: is not set; ${advice}`);
+        if (reader.token === '') reader.otherFault(`${TOKEN_VARIABLE}: is not set; ${advice}`);
       },
       arrange: (_values, reader) => reader.token,
     },
@@ -65,26 +65,26 @@ export const secretsOptions = { keys: secretsKeyFile, store: storeOptions };
 
 export const sealingOptions = { keys: required(secretsKeyFile), store: storeOptions };
 
-/** Names of secrets. What is no name may be the secret itself, so it is not repeated. */
+/** Adds a fault for an invalid name of a secret. The fault does not repeat the text, which may be the secret itself. */
 export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
-  if (name !== undefined && !isSecretName(name)) reader.faultBesides(`<name>: must be ${SECRET_NAME_RULE}`);
+  if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
 
-// A server's `auth`: its type, and the details of that type, each by the name that it has there. Secrets are referred to by name.
+// A server's `auth`: its type, and the details of that type, each under the name of its member in `auth`. Secrets are referred to by name.
 
-function parseSecretPlace(text: string): SecretLocation {
-  const place = readSecretLocation(text);
-  if (place === undefined) throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
-  return place;
+function parseSecretLocation(text: string): SecretLocation {
+  const read = readSecretLocation(text);
+  if (read === undefined) throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
+  return read;
 }
 
 function parseSecretHeaders(text: string): Readonly<Record<string, SecretLocation>> {
   const headers = new Map<string, SecretLocation>();
   for (const item of text.split(',')) {
-    const [, name = '', place = ''] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(item) ?? [];
+    const [, name = '', location = ''] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(item) ?? [];
     if (name === '') throw new InvalidValue('expects <header>=secret:<name>, or several, separated by commas');
     if (headers.has(name)) throw new InvalidValue(`has ${name} twice`);
-    headers.set(name, parseSecretPlace(place));
+    headers.set(name, parseSecretLocation(location));
   }
   return Object.fromEntries(headers);
 }
@@ -115,7 +115,7 @@ const authDetails = {
   client_secret: option(
     'auth-client-secret <place>',
     "with oauth2-…: that client's secret, as secret:name or file:name",
-    parseSecretPlace,
+    parseSecretLocation,
   ),
   client_authentication: option(
     'auth-client-authentication <way>',
@@ -133,33 +133,33 @@ const authDetails = {
   ),
 };
 
-const CLIENT = ['client_id', 'client_secret', 'client_authentication', 'scope', 'resource'];
-const MEANT: Readonly<Record<string, readonly string[]>> = {
+const CLIENT_DETAILS = ['client_id', 'client_secret', 'client_authentication', 'scope', 'resource'];
+const DETAILS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
   none: [],
   headers: ['headers'],
-  'oauth2-client-credentials': ['token_endpoint', 'audience', ...CLIENT],
-  'oauth2-user': ['issuer', ...CLIENT],
+  'oauth2-client-credentials': ['token_endpoint', 'audience', ...CLIENT_DETAILS],
+  'oauth2-user': ['issuer', ...CLIENT_DETAILS],
 };
 
 function checkAuth(reader: OptionReader): void {
   const { headers } = authDetails;
   const type = reader.value(authType) ?? (reader.isGiven(headers) ? 'headers' : undefined);
   for (const [member, detail] of Object.entries(authDetails)) {
-    if (!reader.isGiven(detail) || MEANT[type ?? 'none']?.includes(member)) continue;
+    if (!reader.isGiven(detail) || DETAILS_BY_TYPE[type ?? 'none']?.includes(member)) continue;
     reader.fault(detail, type === undefined ? 'needs --auth with a type' : `has no effect with --auth ${type}`);
   }
   if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
 }
 
-/** `null`: no credentials; `undefined`: nothing is said of them. */
+/** `null`: no credentials; `undefined`: no option about them is given. */
 const authOptions = section(
   { type: authType, ...authDetails },
   {
     check: checkAuth,
     arrange: ({ type, ...details }) => {
       if (type === 'none') return null;
-      const named = type ?? (details.headers && 'headers');
-      return named && known({ type: named, ...details });
+      const typeOrDefault = type ?? (details.headers && 'headers');
+      return typeOrDefault && withoutAbsent({ type: typeOrDefault, ...details });
     },
   },
 );
@@ -185,11 +185,11 @@ export const serverProperties = {
 export type ServerProperties = ValuesOf<typeof serverProperties>;
 
 /** Leaves out members that were not given. */
-function known<Members extends object>(members: Members): Members {
+function withoutAbsent<Members extends object>(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
-/** At least one of the options has to be given. */
+/** The properties of a thing that a change sets: at least one of the options must be given. */
 function changeOf<Members extends Schema>(properties: Members) {
   return section(properties, {
     check: (reader) => {
@@ -198,7 +198,7 @@ function changeOf<Members extends Schema>(properties: Members) {
       const names = [first, ...others].filter(({ name }) => !name.startsWith('auth-')).map(({ name }) => `--${name}`);
       reader.fault(first, `or another of ${names.join(', ')} is required`);
     },
-    arrange: known,
+    arrange: withoutAbsent,
   });
 }
 
@@ -224,7 +224,7 @@ function toolFault(word: string): string | undefined {
   return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
 }
 
-/** @param words such as `calculator:add`. Server names have no colon; tool names may have some. */
+/** @param words such as `calculator:add`. Server names have no colon; tool names may have colons. */
 export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
   const servers = new Map<string, string[]>();
   for (const word of words) {
@@ -237,7 +237,7 @@ export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
 export function checkTools(reader: OptionReader, [, ...words]: readonly string[]): void {
   for (const word of words) {
     const fault = toolFault(word);
-    if (fault !== undefined) reader.faultBesides(fault);
+    if (fault !== undefined) reader.otherFault(fault);
   }
 }
 

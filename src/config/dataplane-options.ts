@@ -1,6 +1,6 @@
-// The dataplane's options, in the form in which all code after start-up sees them: checked, with defaults, frozen; plain data that is sent
-// to the workers in one IPC message. Times are in milliseconds, sizes in bytes, and files have been read. This file says which options
-// there are; what each of them is, is in table/, by topic.
+// The options of both planes, in the form in which all code after start-up sees them: checked, with defaults, frozen; plain data that is
+// sent to the workers in one IPC message. Times are in milliseconds, sizes in bytes, and files have been read. This file says which options
+// a plane has; the rows of the options are in `table/`, by topic.
 import { type ValueOf, type ValuesOf, section, type CommandWords } from './option.js';
 import {
   connectionOptions,
@@ -28,7 +28,7 @@ export type { IssuerKeySource } from './table/token-options.js';
 export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
 export type { ListenAddress } from './values.js';
 
-/** Options of both planes: one file of variables can serve both. */
+/** Options that both planes have, so that one file of environment variables can serve both. */
 export const planeOptions = {
   ...requestCheckOptions,
   store: storeOptions,
@@ -52,7 +52,7 @@ export const dataplaneOptions = {
 };
 
 export type DataplaneOptions = ValuesOf<typeof dataplaneOptions>;
-export type TokenOptions = ValueOf<typeof tokenOptions> & { readonly standing?: RoleClaims | undefined };
+export type TokenOptions = ValueOf<typeof tokenOptions> & { readonly roleClaims?: RoleClaims | undefined };
 export type KeyPaths = TokenOptions['keyPaths'];
 export type RoleClaims = Exclude<ValueOf<typeof roleClaimOptions>, undefined>;
 export type UpstreamOptions = ValuesOf<typeof upstreamOptions>;
@@ -62,14 +62,12 @@ export type ShareOptions = DataplaneOptions['shares'];
 export type ConnectionOptions = ValueOf<typeof connectionOptions>;
 export type TraceOptions = Exclude<ValueOf<typeof traceOptions>, undefined>;
 
-// The control plane's options, in the form in which all code after start-up sees them, as dataplane-options.ts has the dataplane's.
-
 export const controlPlaneOptions = {
   address: addressOption('127.0.0.1:4444'),
   ...planeOptions,
   token: section(
-    { token: tokenOptions, standing: roleClaimOptions },
-    { arrange: ({ token, standing }) => ({ ...token, standing }) },
+    { token: tokenOptions, roleClaims: roleClaimOptions },
+    { arrange: ({ token, roleClaims }) => ({ ...token, roleClaims }) },
   ),
   signIn: signInOptions,
   // Registered servers may be http or https (decisions 3).
@@ -85,12 +83,12 @@ export type ControlPlaneOptions = ValuesOf<typeof controlPlaneOptions>;
 export type ComposerShares = ValuesOf<typeof composerOptions>;
 export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
 
-// `--check` of the two planes: describes what would start, before anything is opened or started. By then the options, keys and files have
-// been read successfully. Cold path.
+// `--check` of the two planes: describes what would start. The options, keys and files have been read successfully; nothing has been opened
+// or started. Cold path.
 
 /**
- * Text for a person. It shows no secrets, as these are in files and options hold only their paths.
- * @param listeners which there are, and where.
+ * Text for people. It shows no secrets, because those are in files, and the text has only the paths.
+ * @param listeners their names and addresses.
  */
 export function describeStart(
   { command, given }: CommandWords,

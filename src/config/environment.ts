@@ -1,10 +1,10 @@
-// Environment variables beside the options, and the environment of workers. `process.env` is read in this folder and nowhere else.
+// Environment variables other than those of options, and the environment of workers. `process.env` is read in this folder and nowhere else.
 import { hostname, userInfo } from 'node:os';
 import { limits, KIB } from '../shared/index.js';
 import { closestName } from './closest-name.js';
 import { environmentVariable, type Option } from './option.js';
 
-// Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One
+// Variables with the program's prefix that nothing reads are faults: a misspelled one would silently leave its option at the default. One
 // file of variables may serve several commands, so the variables of every command are known.
 
 const VARIABLE_PREFIX = 'SWITCHYARD_';
@@ -26,7 +26,7 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
 }
 
 /**
- * Kubernetes describes each service in variables of other containers, and a service may well be named after the program:
+ * Kubernetes describes each service in variables of all containers, and a service may be named after the program:
  * SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
  */
 function isOfService(name: string, value: string): boolean {
@@ -38,19 +38,19 @@ function isOfService(name: string, value: string): boolean {
 }
 
 /**
- * Smallest allocation that glibc returns to the kernel as soon as it is freed (`MALLOC_MMAP_THRESHOLD_`, which the environment may set
- * otherwise). Smaller ones may count as resident long after their use.
+ * Smallest allocation that glibc returns to the kernel as soon as it is freed, unless the environment sets `MALLOC_MMAP_THRESHOLD_`.
+ * Smaller allocations may count as resident memory long after their use.
  */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
-/** Where systemd expects notifications; `undefined` members when it did not start this process. */
+/** What systemd expects of this process; members are `undefined` if systemd did not start it. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
   readonly notifySocket: string | undefined;
-  /** systemd expects signs of life at intervals shorter than this. */
+  /** Watchdog notifications must come at intervals shorter than this. */
   readonly watchdogMs: number | undefined;
 } {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: micros = '', WATCHDOG_PID: pid = '' } = environment;
-  // With another process's PID, the variables were inherited.
+  // Variables with the PID of another process are inherited from it.
   const isOurs = pid === '' || Number(pid) === process.pid;
   const watchdogMs = isOurs && /^[1-9]\d{0,14}$/.test(micros) ? Number(micros) / 1_000 : undefined;
   return { notifySocket: socket === '' ? undefined : socket, watchdogMs };
@@ -60,15 +60,13 @@ const SYSTEMD_VARIABLES: ReadonlySet<string> = new Set(['NOTIFY_SOCKET', 'WATCHD
 
 /** The environment of a child process: without the program's own variables, and without those for systemd. */
 export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  const kept = Object.entries(environment).filter(
-    ([name]) => !name.startsWith('SWITCHYARD_') && !SYSTEMD_VARIABLES.has(name),
-  );
-  return Object.fromEntries(kept);
+  const isForChild = (name: string): boolean => !name.startsWith(VARIABLE_PREFIX) && !SYSTEMD_VARIABLES.has(name);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => isForChild(name)));
 }
 
 /**
- * The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from it, and glibc the allocation
- * size from which memory is requested from the kernel, and returned to it, separately.
+ * The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from the environment; glibc reads
+ * the size from which an allocation is requested from the kernel, and returned to it, separately.
  */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
@@ -85,7 +83,7 @@ export function operatorName(environment: NodeJS.ProcessEnv = process.env): stri
   return `${sudoer === '' ? user : `${sudoer} as ${user}`} (command line)`;
 }
 
-/** In a container the user need not have a name. */
+/** The user's name; in a container, a user may have none. */
 function localUser(): string {
   try {
     return userInfo().username;

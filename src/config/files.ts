@@ -26,10 +26,10 @@ export interface TextFile {
   readonly text: string;
 }
 
-/** The file could not be read, which says nothing about its content: another attempt may succeed. */
+/** The file could not be read. Its content is not at fault, so another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
-/** A folder whose files are read later, when they are needed. */
+/** Checks a directory whose files are read later, when they are needed. */
 export function parseDirectory(path: string): string {
   try {
     readdirSync(path);
@@ -41,7 +41,7 @@ export function parseDirectory(path: string): string {
   }
 }
 
-/** One key that verifies tokens, or several during a key rotation. */
+/** A file with the key that verifies tokens, or with several keys during a key rotation. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
   keysOfPem(pem);
@@ -96,7 +96,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** A certificate, optionally followed by its chain. */
+/** A file with a certificate, optionally followed by its chain. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
@@ -107,12 +107,12 @@ export function readCertificates(path: string): PemFile {
   return { path, pem };
 }
 
-/** A certificate's private key, of any type that TLS supports. */
+/** The key may be of any type that TLS supports. */
 export function readTlsPrivateKey(path: string): PemFile {
   return { path, pem: readPrivateKey(path).pem };
 }
 
-/** Adds a fault if the key is not that of the first certificate in its file. */
+/** Adds a fault if the key does not belong to the first certificate in the certificate's file. */
 export function checkPair(
   reader: OptionReader,
   certificate: Option<PemFile | undefined>,
@@ -128,15 +128,15 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   const pem = readFile(path).toString('utf8');
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
-  refuseSeveral(pem);
+  refuseSeveralKeys(pem);
   if (pem.search(PRIVATE_KEYS) < 0 && PUBLIC_HALF.test(pem))
     throw new InvalidValue('holds a public key or a certificate; give the file of its private key');
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
 }
 
-/** OpenSSL uses the first key of a file and ignores the others without a word. */
-function refuseSeveral(pem: string): void {
+/** Throws for several keys: OpenSSL would use the first, and ignore the others silently. */
+function refuseSeveralKeys(pem: string): void {
   const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
   if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
 }
@@ -161,7 +161,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Editors and `echo` end a file with a newline that is not part of the secret. */
+/** Length of a newline at the end, which editors and `echo` add to a file: it is not part of the secret. */
 function finalNewlineLength(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;

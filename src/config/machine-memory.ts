@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MIB } from '../shared/index.js';
 
-/** Beyond that, load is split over several machines. */
+/** The most workers on one machine. */
 export const WORKERS_MAX = 1_024;
 
-/** An idle worker uses half of this. */
+/** The smallest memory limit of a worker; an idle worker uses half of it. */
 export const WORKER_MEMORY_BYTES_MIN = 192 * MIB;
 
 /**
@@ -31,7 +31,7 @@ export interface CgroupFiles {
 
 const LINUX: CgroupFiles = { membership: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
 
-/** No limits on a system without cgroups of version 2. */
+/** Finds no limits on a system without cgroups of version 2. */
 export function readCgroupBounds(files = LINUX): CgroupBounds {
   const bounds = { memoryBytes: Infinity, processors: Infinity };
   const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
@@ -58,7 +58,7 @@ function processorBound(text: string): number {
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
-/** `''` for a file that does not exist or cannot be read: the root cgroup has no limits, and others may lack a controller. */
+/** The file's text; `''` if it cannot be read: the root cgroup has no files of limits, and other cgroups may lack a controller. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -67,7 +67,7 @@ function textOf(path: string): string {
   }
 }
 
-/** The rest is left to the primary, the store, the kernel's buffers and other programs. */
+/** The workers' part of the memory. The rest is for the primary, the store, the kernel's buffers and other programs. */
 const WORKERS_SHARE = 0.75;
 
 /** The default memory limit of each worker, in bytes. */
@@ -80,11 +80,11 @@ export function defaultWorkerCount(bounds = readCgroupBounds(), machineProcessor
   return Math.min(machineProcessors, Math.ceil(bounds.processors), WORKERS_MAX);
 }
 
-/** In bytes. libuv reads the limit of the process's own cgroup, also for version 1, but not those of the cgroups above it. */
+/** Memory in bytes. libuv reads the limit of the process's own cgroup, also for version 1, but not those of the cgroups above it. */
 export function machineMemoryBytes(bounds = readCgroupBounds(), machineBytes = totalmem()): number {
-  const boundBytes = process.constrainedMemory();
+  const limitBytes = process.constrainedMemory();
   // 0, or more than the machine has, means no limit.
-  const ownBytes = boundBytes > 0 ? Math.min(machineBytes, boundBytes) : machineBytes;
+  const ownBytes = limitBytes > 0 ? Math.min(machineBytes, limitBytes) : machineBytes;
   // With a limit of 0 nothing could run, so it cannot apply to this process.
   return bounds.memoryBytes > 0 ? Math.min(ownBytes, bounds.memoryBytes) : ownBytes;
 }

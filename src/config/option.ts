@@ -1,44 +1,45 @@
-// What options are made of. An option is one row: how it is written, what it means, how its text becomes a value, and its default. Options
-// are members of schemas, and a schema is the form that all code after start-up sees: its values have the same members. The command line,
-// the environment, `--help`, completion and docs/options.md are derived from the rows.
+// Types of options and commands. An option is one row: how it is written, what it means, how its text becomes a value, and its default.
+// Options are members of schemas; their values, which all code after start-up sees, are members of the same names. The command line, the
+// environment, `--help`, completion and docs/options.md are derived from the rows.
 
 export interface Option<Value> {
   readonly name: string;
-  /** Shown after the name, for example `<host:port>`. In square brackets: the name may stand alone, which means `true`. */
+  /** Shown after the name, for example `<host:port>`. In square brackets: the value may be left out, which means `true`. */
   readonly placeholder: string;
   readonly meaning: string;
   /** Throws InvalidValue. */
   readonly parse: (text: string) => Value;
-  /** The default: a text to parse, or how it is described, and how it follows from other options. */
+  /** The default: a text to parse, or how it follows from other options. `undefined`: none. */
   readonly fallback: string | Derived<Value> | undefined;
   /** Omitting the option is a fault. */
   readonly isRequired: boolean;
 }
 
 interface Derived<Value> {
-  readonly said: string;
-  /** Without it, the option has no value. */
+  /** The default in words, for help and documentation. */
+  readonly text: string;
+  /** Absent: by default the option has no value. */
   readonly from?: (reader: OptionReader) => Value;
 }
 
 /** What the rules of one option can look up about the others while all are being read. */
 export interface OptionReader {
-  /** The token for commands, which the environment gives; `''` when there is none. */
+  /** The token from the environment, for commands; `''` if there is none. */
   readonly token: string;
   isGiven(option: Option<unknown>): boolean;
-  /** `undefined` when the option has no value, or its value was a fault. */
+  /** The given value, or the default if that is a text; `undefined` if there is none, or it was a fault. */
   value<Value>(option: Option<Value>): Value | undefined;
-  /** Also a value that follows from other options. Only when there is no fault. */
-  known<Value>(option: Option<Value>): Value;
-  /** Adds a fault of one option, or of one in relation to others. */
+  /** The value, or the default that follows from other options. Call only when there is no fault. */
+  resolve<Value>(option: Option<Value>): Value;
+  /** Adds a fault of one option, alone or in relation to others. */
   fault(option: Option<unknown>, problem: string): void;
-  /** Adds this fault of each of the options that is given. */
+  /** Adds this fault to each of the options that is given. */
   faultGiven(options: readonly Option<unknown>[], problem: string): void;
-  /** Adds a fault of something else than an option. */
-  faultBesides(words: string): void;
+  /** Adds a fault that is not about an option. */
+  otherFault(words: string): void;
 }
 
-/** Options whose values belong together. `check` adds faults that involve several options. */
+/** Options whose values belong together. `check` adds faults that involve several options; `arrange` makes one value of theirs. */
 export interface Section<Value> {
   readonly options: Schema;
   check(reader: OptionReader): void;
@@ -71,7 +72,7 @@ export function option<Value>(
   usage: string,
   meaning: string,
   parse: (text: string) => Value,
-  fallback?: { readonly said: string },
+  fallback?: { readonly text: string },
 ): Option<Value | undefined>;
 export function option<Value>(
   usage: string,
@@ -84,11 +85,11 @@ export function option<Value>(
 }
 
 export function required<Value>(optional: Option<Value | undefined>): Option<Value> {
-  // Where it is missing, nothing is made of the values.
+  // The cast is safe: if the option is missing, that is a fault, and no value is used.
   return { ...(optional as Option<Value>), isRequired: true };
 }
 
-/** By default, a section's value is an object of its values. */
+/** Makes a section. By default, its value is an object with the values of its options. */
 export function section<Members extends Schema, Value = ValuesOf<Members>>(
   options: Members,
   rules: {
@@ -108,7 +109,7 @@ export function isSection(node: Schema[string]): node is Section<unknown> {
   return typeof (node as Section<unknown>).arrange === 'function';
 }
 
-/** All options of a schema, in order. */
+/** All options of a schema, including those of nested schemas, in order. */
 export function optionsOf(schema: Schema): readonly Option<unknown>[] {
   return Object.values(schema).flatMap((node) => {
     return isOption(node) ? [node] : optionsOf(isSection(node) ? node.options : node);
@@ -123,37 +124,37 @@ export function environmentVariable(name: string): string {
 /** The default in a form for people. */
 export function fallbackText({ fallback, isRequired }: Option<unknown>): string {
   if (isRequired) return 'required';
-  return typeof fallback === 'string' ? fallback : (fallback?.said ?? 'none');
+  return typeof fallback === 'string' ? fallback : (fallback?.text ?? 'none');
 }
 
 export function isValueOptional({ placeholder }: Option<unknown>): boolean {
   return placeholder.startsWith('[');
 }
 
-// A command as declared on the command line, as data: its help, its documentation and its completion are made from this.
+// Commands as data, from which their parsing, help, documentation and completion are made.
 
 export interface CommandDeclaration {
   readonly summary: string;
   readonly options: Schema;
   /**
-   * The words that must follow, in order. A last one whose name ends with `...` may be repeated; one whose name ends with `?` is optional.
+   * Names of the words that must follow, in order. A name that ends with `?` is optional; the last may end with `...`: one word or more.
    */
   readonly operands?: readonly string[];
   /** Adds faults of operands, and of options in relation to them. */
   readonly check?: (reader: OptionReader, operands: readonly string[]) => void;
 }
 
-/** What a command is asked: the values of its options, and its operands by their names. */
+/** What a command has to do: the values of its options, and its operands by their names. */
 export type Request<Options, Names extends readonly string[]> = ValuesOf<Options> & {
   readonly [
     Name in Names[number] as Name extends `${infer Bare}...` | `${infer Bare}?` ? Bare : Name
   ]: Name extends `${string}...` ? readonly string[] : Name extends `${string}?` ? string | undefined : string;
 };
 
-/** By name. A name of two words is a command within a group. */
+/** Commands by name. A name of two words is a command within a group. */
 export type CommandDeclarations<Name extends string = string> = Readonly<Record<Name, CommandDeclaration>>;
 
-/** For a command line that names no command. */
+/** The command of a command line that names none. */
 export const DEFAULT_COMMAND = 'dataplane';
 
 /** Groups of commands with two-word names: the first word, and what the group is about. */
@@ -167,7 +168,7 @@ export const groups: Readonly<Record<string, string>> = {
 
 export interface SourcedText {
   readonly text: string;
-  /** The environment variable that it is from, if it is not from the command line. */
+  /** The environment variable that the text is from; absent if it is from the command line. */
   readonly variable?: string;
 }
 
@@ -175,15 +176,15 @@ export interface CommandWords<Name extends string = string> {
   readonly command: Name;
   /** The words that are not options: as many as the command takes. */
   readonly operands: readonly string[];
-  /** By the names of options, their values as texts. */
+  /** Values of options as texts, by the options' names. */
   readonly given: ReadonlyMap<string, SourcedText>;
-  /** Of the environment; `''` when there is none. */
+  /** The token from the environment; `''` if there is none. */
   readonly token: string;
   /** Unknown options and variables, missing values, too many or too few arguments. */
   readonly faults: readonly string[];
 }
 
-/** As shown in `--help` and the documentation. */
+/** The operand in the form that `--help` and the documentation show. */
 export function operandAsWritten(operand: string): string {
   if (operand.endsWith('?')) return `[${operand.slice(0, -1)}]`;
   return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;

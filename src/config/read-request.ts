@@ -1,5 +1,5 @@
-// Reads what a command is asked: its options from the texts given for them or their defaults, and its operands. Collects every fault, so
-// that all of them are reported at once.
+// Makes a command's request from its words: the values of its options, from their texts or defaults, and its operands. Collects every
+// fault, so that all are reported at once.
 import {
   environmentVariable,
   isOption,
@@ -14,14 +14,14 @@ import {
 } from './option.js';
 import { deepFreeze, InvalidValue, OptionFaults } from './values.js';
 
-interface Asked<Options extends Schema, Names extends readonly string[]> extends Pick<CommandDeclaration, 'check'> {
+interface Declared<Options extends Schema, Names extends readonly string[]> extends Pick<CommandDeclaration, 'check'> {
   readonly options: Options;
   readonly operands?: Names;
 }
 
 /** Opens and starts nothing. @throws {OptionFaults} with every fault. */
 export function readRequest<Options extends Schema, Names extends readonly string[]>(
-  { options, operands, check }: Asked<Options, Names>,
+  { options, operands, check }: Declared<Options, Names>,
   words: CommandWords,
 ): Request<Options, Names> {
   const reader = new RequestReader(words);
@@ -30,10 +30,10 @@ export function readRequest<Options extends Schema, Names extends readonly strin
   check?.(reader, words.operands);
   reader.throwFaults();
   const named = (operands ?? []).map((operand, index) => {
-    const isLast = operand.endsWith('...');
-    return [operand.replace(/\?$|\.{3}$/, ''), isLast ? words.operands.slice(index) : words.operands[index]];
+    const isRepeated = operand.endsWith('...');
+    return [operand.replace(/\?$|\.{3}$/, ''), isRepeated ? words.operands.slice(index) : words.operands[index]];
   });
-  // Each member is what its own row or section says.
+  // The members have the types that their rows and sections say.
   return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as Request<Options, Names>;
 }
 
@@ -47,7 +47,7 @@ function checkSections(schema: Schema, reader: OptionReader): void {
 
 function valuesIn(schema: Schema, reader: OptionReader): object {
   const members = Object.entries(schema).map(([member, node]) => {
-    if (isOption(node)) return [member, reader.known(node)];
+    if (isOption(node)) return [member, reader.resolve(node)];
     return [member, isSection(node) ? node.arrange(valuesIn(node.options, reader), reader) : valuesIn(node, reader)];
   });
   return Object.fromEntries(members) as object;
@@ -72,11 +72,11 @@ class RequestReader implements OptionReader {
   }
 
   value<Value>({ name }: Option<Value>): Value | undefined {
-    // `read` has parsed it with this option, or with another plane's that differs in its default.
+    // `read` has parsed the text, perhaps by the other plane's option of this name, which has another default.
     return this.#values.get(name) as Value | undefined;
   }
 
-  known<Value>(option: Option<Value>): Value {
+  resolve<Value>(option: Option<Value>): Value {
     const { name, fallback } = option;
     if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
     return this.value(option) as Value;
@@ -91,7 +91,7 @@ class RequestReader implements OptionReader {
     for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
   }
 
-  faultBesides(words: string): void {
+  otherFault(words: string): void {
     this.#faults.push(words);
   }
 

@@ -18,9 +18,9 @@ export function deepFreeze<Value>(value: Value): Value {
   return Object.freeze(value);
 }
 
-/** A timer with a longer delay fires at once in Node.js. */
+/** The longest delay of a timer: Node.js fires a longer one at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
-/** No process has more. */
+/** The largest size that is accepted: no process has more memory. */
 const MEMORY_BYTES_MAX = 1024 ** 4;
 export const PORT_MAX = 65_535;
 
@@ -32,7 +32,7 @@ export function parseText(text: string): string {
   return text;
 }
 
-/** A flag given without a value arrives as `true`. */
+/** A switch that is given without a value arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
   if (/^(false|off|no|0)$/i.test(text)) return false;
@@ -66,7 +66,7 @@ export function wholeNumber(bounds: { readonly min: number; readonly max: number
   };
 }
 
-/** In milliseconds. The unit is required, as some would read a bare number as seconds and others as milliseconds. */
+/** Parses a duration to milliseconds. The unit is required: people would read a bare number as seconds or as milliseconds. */
 export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
   const { minMs, maxMs = TIMER_MS_MAX } = bounds;
   return (text) => {
@@ -79,7 +79,7 @@ export function duration(bounds: { readonly minMs: number; readonly maxMs?: numb
   };
 }
 
-/** In bytes. */
+/** Parses a size to bytes. */
 export function size(bounds: { readonly minBytes: number; readonly maxBytes?: number }): (text: string) => number {
   const { minBytes, maxBytes = MEMORY_BYTES_MAX } = bounds;
   return (text) => {
@@ -91,13 +91,13 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes?: nu
   };
 }
 
-/** In the largest unit that gives a whole number. */
+/** The size in the largest unit that gives a whole number. */
 function sizeText(bytes: number): string {
   const [unit = 'B', unitBytes = 1] = Object.entries(UNIT_BYTES).findLast(([, each]) => bytes % each === 0) ?? [];
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** Port 0 means any free port. */
+/** Port 0 means any free port. @param others what else the option accepts, for the message; begins with `; `. */
 export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -253,13 +253,13 @@ export function parseIssuers(text: string): readonly string[] {
 }
 
 /** A number from 0 to 1. */
-export function parseShare(text: string): number {
+export function parseFraction(text: string): number {
   const value = /^(?:0|1|[01]?\.\d+)$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
 }
 
-/** Items between commas; a fault says which one it is of. */
+/** Items between commas. A fault says which item it is about. */
 export function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
   return text.split(',').map((item, index) => {
     try {
@@ -276,8 +276,8 @@ function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
 }
 
-// Faults in the options and how they are reported: all at once, each with its option and what to do. A value is never repeated in a
-// message, because it may be a secret in the wrong place.
+// Faults in the options, which are reported all at once, each with its option and what to do. A message never repeats a value, because it
+// may be a secret in the wrong place.
 
 /** Thrown by a value's parser. The message continues after the option's name: "expects …", "cannot be read …". */
 export class InvalidValue extends Error {
@@ -287,7 +287,7 @@ export class InvalidValue extends Error {
 /** Thrown once, with all faults of a command line and its environment. */
 export class OptionFaults extends Error {
   override readonly name = 'OptionFaults';
-  /** One line each, starting with the option's name. */
+  /** One line for each fault, which begins with the option's name. */
   readonly faults: readonly string[];
 
   /** @param advice one sentence that says where to read more. */
@@ -298,10 +298,10 @@ export class OptionFaults extends Error {
   }
 }
 
-// Secrets by name, in a directory and in the store: where one is, and which names and values they may have.
+// Secrets by name, in a directory or in the store: where a secret is, and which names and values secrets may have.
 
 /** Excludes paths out of the directory, and hidden files. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /** Appended to the name of a secret's file: the file that lists the hosts it may be sent to. */
 export const HOSTS_FILE_SUFFIX = '.hosts';
@@ -310,7 +310,7 @@ export const HOSTS_FILE_SUFFIX = '.hosts';
 export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
 
 export function isSecretName(name: string): boolean {
-  return name.length <= limits.secretNameCharsMax && NAME.test(name) && !name.endsWith(HOSTS_FILE_SUFFIX);
+  return name.length <= limits.secretNameCharsMax && SECRET_NAME.test(name) && !name.endsWith(HOSTS_FILE_SUFFIX);
 }
 
 export type SecretLocation = { readonly secret: string } | { readonly file: string };
@@ -322,9 +322,9 @@ export function readSecretLocation(text: string): SecretLocation | undefined {
   return kind === 'secret' ? { secret: name } : { file: name };
 }
 
-/** Header values that every server accepts: one line of ASCII without surrounding spaces. */
-const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+/** A header value that every server accepts: one line of ASCII without surrounding spaces. */
+const SECRET_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 export function isSecretValue(text: string): boolean {
-  return VALUE.test(text);
+  return SECRET_VALUE.test(text);
 }

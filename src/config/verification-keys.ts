@@ -4,8 +4,7 @@ import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'no
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 
-// The types of keys that sign tokens, and the algorithms of each. All others are refused at start-up, so that a key which no token can
-// match is never taken for a working one.
+// The types of keys that sign tokens, and the algorithms of each. Other keys are refused at start-up, because no token could match them.
 
 type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
@@ -56,7 +55,7 @@ export interface VerificationKey {
   readonly digest: string;
 }
 
-/** Whose set it is: a key that cannot be used is a fault in the operator's own file, and is skipped in an issuer's set. */
+/** Whose set it is. A key that cannot be used is a fault in the operator's own file, and is skipped in an issuer's set. */
 type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
@@ -90,9 +89,9 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** A JWK set (RFC 7517). @throws {InvalidValue}. @returns possibly no key for an issuer, which may withdraw its last one. */
+/** The keys of a JWK set (RFC 7517); of an issuer possibly none, because it may withdraw its last key. @throws {InvalidValue} */
 export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
-  const members = membersOf(text);
+  const members = jwksIn(text);
   if (members.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
@@ -103,22 +102,22 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
     // A key that is marked for another use, such as encryption, is not a mistake.
     else if (origin === 'operator' && read !== OTHER_USE) throw new InvalidValue(`key ${index + 1} in the set ${read}`);
   });
-  // A secret that anybody can fetch is no secret.
+  // An issuer's set is public, so a secret in it is not secret.
   const usable = origin === 'operator' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
   if (origin === 'issuer') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
   return checkedKeys(usable);
 }
 
-/** @returns the keys. @throws {InvalidValue} for too many, for duplicates, and for different keys that a token could not tell apart. */
+/** @returns the keys. @throws {InvalidValue} for too many, for equal keys, and for different keys that a token could not tell apart. */
 export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
   const [digests, names] = [new Map<string, number>(), new Map<string, number>()];
   keys.forEach(({ id, algorithms, digest }, index) => {
-    const same = digests.get(digest);
-    if (same !== undefined) throw new InvalidValue(`holds the same key as keys ${same} and ${index + 1}; remove one`);
+    const equal = digests.get(digest);
+    if (equal !== undefined) throw new InvalidValue(`holds the same key as keys ${equal} and ${index + 1}; remove one`);
     digests.set(digest, index + 1);
     if (id === undefined) return;
     for (const algorithm of algorithms) {
@@ -133,16 +132,16 @@ export function checkedKeys(keys: readonly VerificationKey[]): readonly Verifica
   return keys;
 }
 
-const MEND_KEY = 'write it again with `openssl pkey -pubout`, or remove it';
+const REPAIR_ADVICE = 'write it again with `openssl pkey -pubout`, or remove it';
 
 function keyOfBlock(block: string, which: string): VerificationKey {
-  const key = tryRead(() => createPublicKey(block), `${which}cannot be parsed; ${MEND_KEY}`);
+  const key = tryRead(() => createPublicKey(block), `${which}cannot be parsed; ${REPAIR_ADVICE}`);
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
   throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
 }
 
-/** The CA keys in a chain would verify tokens as well. */
+/** Throws for a certificate with its chain: the keys of the CAs in it would verify tokens, too. */
 function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
@@ -155,7 +154,7 @@ function refuseChain(blocks: readonly string[]): void {
   }
 }
 
-function membersOf(text: string): readonly unknown[] {
+function jwksIn(text: string): readonly unknown[] {
   const set = tryRead(() => JSON.parse(text) as unknown, 'is not a JWK set: it is not JSON');
   const keys = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined;
   if (Array.isArray(keys)) return keys;
@@ -179,7 +178,7 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
   if (named === undefined) return 'has an alg that does not fit its key type';
-  // One key type whose algorithm has two names (RFC 9864).
+  // The algorithm of this key type has two names (RFC 9864).
   const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
   return verificationKey(read.key, algorithms, kid);
 }
@@ -220,7 +219,7 @@ function verificationKey(
   return { key, algorithms, id, digest };
 }
 
-/** @throws {InvalidValue} with this problem. */
+/** The result of `read`. @throws {InvalidValue} with this problem if `read` throws. */
 export function tryRead<Value>(read: () => Value, problem: string): Value {
   try {
     return read();

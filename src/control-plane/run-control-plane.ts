@@ -68,7 +68,7 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
   if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);
-  else if (options.token.standing === undefined) logger.warn(ALL_ARE_ADMINS);
+  else if (options.token.roleClaims === undefined) logger.warn(ALL_ARE_ADMINS);
   try {
     const controlPlane = await startControlPlane(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');

@@ -74,8 +74,8 @@ t.test('configured values stand for roles in place of their names', async (t) =>
 
 t.test('a user’s teams come from a verified token, all of them or none', async (t) => {
   const secret = Buffer.alloc(32, 7);
-  const standing = { role: ['roles'], teams: ['org', 'teams'], roleNames: DEFAULT_ROLE_NAMES };
-  const verifier = new TokenVerifier({ ...tokenOptions({ secret }), standing });
+  const roleClaims = { role: ['roles'], teams: ['org', 'teams'], roleNames: DEFAULT_ROLE_NAMES };
+  const verifier = new TokenVerifier({ ...tokenOptions({ secret }), roleClaims });
   const said = async (claims: Readonly<Record<string, unknown>>): Promise<unknown> =>
     verifier.verify(`Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: secret, claims })}`);
   t.strictSame(await said({ roles: 'editor', org: { teams: ['pay', 'pay', 'ops'] } }), {

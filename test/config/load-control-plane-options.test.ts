@@ -12,7 +12,7 @@ t.test('the defaults are those of the decisions', async (t) => {
   const common = commonDefaults(memoryBytes, 'plain-text-or-tls');
   t.strictSame(options, {
     ...common,
-    token: { ...common.token, standing: undefined },
+    token: { ...common.token, roleClaims: undefined },
     address: { host: '127.0.0.1', port: 4444 },
     memoryBytes,
     composerShares: {
@@ -113,12 +113,12 @@ t.test('options that only the dataplane has are unknown, and every fault is repo
 });
 
 t.test('roles come from a claim where one is configured, and otherwise have no effect', async (t) => {
-  t.notOk(load([]).token.standing);
+  t.notOk(load([]).token.roleClaims);
   const claim = ['--token-roles-claim', 'realm_access.roles'];
   const own = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
-  t.strictSame(load(claim).token.standing, { role: ['realm_access', 'roles'], teams: undefined, roleNames: own });
+  t.strictSame(load(claim).token.roleClaims, { role: ['realm_access', 'roles'], teams: undefined, roleNames: own });
   const all = [...claim, '--token-teams-claim', 'https://a.example/teams', '--token-role-names', 'admin=x,admin=y'];
-  t.strictSame(load(all).token.standing, {
+  t.strictSame(load(all).token.roleClaims, {
     role: ['realm_access', 'roles'],
     teams: ['https://a.example/teams'],
     roleNames: { ...own, admin: ['x', 'y'] },

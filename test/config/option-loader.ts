@@ -103,7 +103,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     allowedHosts: [],
     bodyBytesMax: 4 * MIB,
     sessionIdleTimeoutMs: 3_600_000,
-    isCheckAlone: false,
+    isCheckOnly: false,
     logLevel: 'info',
     accessLog: false,
     drainTimeoutMs: 10_000,

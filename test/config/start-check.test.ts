@@ -10,13 +10,13 @@ import { runProgram } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 t.test('the check is requested on the command line, or by a variable', async (t) => {
-  const isCheckAlone = (args: readonly string[], environment?: NodeJS.ProcessEnv): boolean =>
-    optionLoader('dataplane', dataplaneOptions).load(args, environment).isCheckAlone;
-  t.equal(isCheckAlone([]), false);
-  t.equal(isCheckAlone(['--check']), true);
-  t.equal(isCheckAlone(['--check=false'], { SWITCHYARD_CHECK: 'true' }), false);
-  t.equal(isCheckAlone([], { SWITCHYARD_CHECK: 'true' }), true);
-  t.equal(isCheckAlone([], { SWITCHYARD_CHECK: '' }), false);
+  const isCheckOnly = (args: readonly string[], environment?: NodeJS.ProcessEnv): boolean =>
+    optionLoader('dataplane', dataplaneOptions).load(args, environment).isCheckOnly;
+  t.equal(isCheckOnly([]), false);
+  t.equal(isCheckOnly(['--check']), true);
+  t.equal(isCheckOnly(['--check=false'], { SWITCHYARD_CHECK: 'true' }), false);
+  t.equal(isCheckOnly([], { SWITCHYARD_CHECK: 'true' }), true);
+  t.equal(isCheckOnly([], { SWITCHYARD_CHECK: '' }), false);
 });
 
 t.test('the check shows what would start, and where each option comes from', async (t) => {

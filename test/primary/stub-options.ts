@@ -8,7 +8,7 @@ import { upstreamOptions } from '../support/upstream-options.js';
 
 export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneOptions {
   return {
-    isCheckAlone: false,
+    isCheckOnly: false,
     address: { host: '127.0.0.1', port: 0 },
     tls: undefined,
     adminAddress: undefined,

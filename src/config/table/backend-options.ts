@@ -13,19 +13,19 @@ export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
     fallback,
   );
 
-/** Required by commands that encrypt secrets, optional for both planes. */
+/** Commands that encrypt secrets require this option; for the planes it is optional. */
 export const secretsKeyFile = option(
   'secrets-key-file <path>',
   'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
   readSecretKeys,
-  { said: 'backends that refer to a secret in the store are unavailable', from: (): readonly string[] => [] },
+  { text: 'backends that refer to a secret in the store are unavailable', from: (): readonly string[] => [] },
 );
 
 export const connectUrl = option(
   'connect-url <url>',
   "scheme, host and port at which users' browsers reach the control plane, to give the consent that backends with `oauth2-user` need",
   parsePublicUrl,
-  { said: 'nobody can give a consent' },
+  { text: 'nobody can give a consent' },
 );
 
 export const upstreamOptions = {
@@ -39,7 +39,7 @@ export const upstreamOptions = {
     'secrets-directory <path>',
     "directory with one file per secret that backends' `auth` refers to",
     parseDirectory,
-    { said: 'backends with `auth` are unavailable' },
+    { text: 'backends with `auth` are unavailable' },
   ),
   secretKeys: secretsKeyFile,
   connectUrl,
@@ -104,8 +104,8 @@ const connectionsPerSubjectMax = option(
   "most of the --upstream-connections that one subject's requests may use at once",
   wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
   {
-    said: 'a quarter of --upstream-connections',
-    from: (reader) => perSubject(reader.known(connectionsMax)),
+    text: 'a quarter of --upstream-connections',
+    from: (reader) => perSubject(reader.resolve(connectionsMax)),
   },
 );
 const lookUpsMax = option(
@@ -119,8 +119,8 @@ const lookUpsPerSubjectMax = option(
   'most DNS look-ups at once for the requests of one subject',
   wholeNumber({ min: 1, max: 16_384 }),
   {
-    said: 'a sixteenth of --name-look-ups',
-    from: (reader) => Math.ceil(reader.known(lookUpsMax) / 16),
+    text: 'a sixteenth of --name-look-ups',
+    from: (reader) => Math.ceil(reader.resolve(lookUpsMax) / 16),
   },
 );
 
@@ -138,13 +138,13 @@ export const connectionOptions = section(
         'upstream-allowed-networks <list>',
         'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
         parseNetworks,
-        { said: 'all except link-local and cloud metadata addresses, which are never allowed' },
+        { text: 'all except link-local and cloud metadata addresses, which are never allowed' },
       ),
       nameServers: option(
         'name-servers <list>',
         'comma-separated DNS servers (address or address:port) used to resolve the hosts of backends',
         parseNameServers,
-        { said: 'those of /etc/resolv.conf' },
+        { text: 'those of /etc/resolv.conf' },
       ),
       lookUpsMax,
       lookUpsPerSubjectMax,
@@ -158,7 +158,7 @@ export const connectionOptions = section(
   },
 );
 
-// Options for responses to callers: what is sent while nothing is ready, and what is kept for reconnecting clients.
+// Options for which clients are served, what is sent while a response is not ready, and what is kept for reconnecting clients.
 
 export const eraOptions = {
   served: option(

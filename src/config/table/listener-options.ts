@@ -62,9 +62,9 @@ function checkAdmin(reader: OptionReader): void {
   for (const option of [address, tlsAddress]) {
     const other = reader.value(option);
     if (admin === undefined || other === undefined || other.port === 0 || other.port !== admin.port) continue;
-    const isOne =
+    const isSameAddress =
       [admin.host, other.host].some((host) => host === '0.0.0.0' || host === '::') || admin.host === other.host;
-    if (isOne) reader.fault(adminAddress, `is the same as --${option.name}; give it another port, or off`);
+    if (isSameAddress) reader.fault(adminAddress, `is the same as --${option.name}; give it another port, or off`);
   }
 }
 
@@ -100,7 +100,7 @@ export const listenerOptions = {
     },
     {
       check: checkAdmin,
-      arrange: ({ isWanted }, reader) => isWanted && reader.known(adminAddress) !== undefined,
+      arrange: ({ isWanted }, reader) => isWanted && reader.resolve(adminAddress) !== undefined,
     },
   ),
 };
@@ -111,19 +111,19 @@ export const requestCheckOptions = {
     'allowed-origins <list>',
     'comma-separated origins that browsers may call from',
     parseOrigins,
-    { said: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
+    { text: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
   ),
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
   allowedHosts: option(
     'allowed-hosts <list>',
     'comma-separated host or host:port values that the Host header may have',
     parseHosts,
-    { said: 'loopback hosts when listening on loopback, otherwise any', from: (): readonly string[] => [] },
+    { text: 'loopback hosts when listening on loopback, otherwise any', from: (): readonly string[] => [] },
   ),
   bodyBytesMax: option(
     'max-body-bytes <size>',
     'largest request body; a larger one gets 413',
-    // It is held in memory as a whole, and the scanner keeps 32-bit offsets.
+    // A body is held in memory as a whole, and the scanner has 32-bit offsets.
     size({ minBytes: 1, maxBytes: 1024 * MIB }),
     '4MiB',
   ),

@@ -12,14 +12,14 @@ import {
   oneOf,
   parseAdminAddress,
   parseBaseUrl,
-  parseShare,
+  parseFraction,
   parseSwitch,
   size,
   wholeNumber,
 } from '../values.js';
 
 const workerCount = option('number-of-cpus <count>', 'number of workers', wholeNumber({ min: 1, max: WORKERS_MAX }), {
-  said: "the number of processors, or the cgroup's quota, rounded up",
+  text: "the number of processors, or the cgroup's quota, rounded up",
   from: () => defaultWorkerCount(),
 });
 
@@ -29,8 +29,8 @@ export const workerOptions = {
     'memory limit of one worker; as it is approached, first new sessions and then new requests get 503',
     size({ minBytes: WORKER_MEMORY_BYTES_MIN }),
     {
-      said: "three quarters of the machine's or cgroup's memory, divided by the workers",
-      from: (reader) => defaultWorkerMemoryBytes(reader.known(workerCount)),
+      text: "three quarters of the machine's or cgroup's memory, divided by the workers",
+      from: (reader) => defaultWorkerMemoryBytes(reader.resolve(workerCount)),
     },
   ),
   workerCount,
@@ -68,7 +68,7 @@ export const processOptions = {
     duration({ minMs: 1 }),
     '1h',
   ),
-  isCheckAlone: option(
+  isCheckOnly: option(
     'check [true|false]',
     'check the options, keys and files, print what would be used, and start nothing; exit status 0, 64 or 73 (embedded store)',
     parseSwitch,
@@ -98,12 +98,12 @@ export const processOptions = {
 export const traceOptions = section(
   {
     endpoint: option('traces-endpoint <url>', 'complete URL to send spans to (OTLP over HTTP, as JSON)', parseBaseUrl, {
-      said: 'no tracing',
+      text: 'no tracing',
     }),
     sampleRatio: option(
       'traces-sample-ratio <share>',
       'fraction of requests to trace, where the client has not decided',
-      parseShare,
+      parseFraction,
       '1',
     ),
   },
@@ -115,7 +115,7 @@ export const controlPlaneMemory = option(
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
   // Without any servers it uses close to half of this.
   size({ minBytes: 256 * MIB }),
-  { said: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
+  { text: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
 );
 
 export const registryOptions = {
@@ -141,7 +141,7 @@ export const registryOptions = {
     'dataplane-admin-address <host:port>',
     "a dataplane's admin listener, from which the console and /dataplane get its state; queried without a token",
     parseAdminAddress,
-    { said: 'none: the console shows nothing of the dataplane' },
+    { text: 'none: the console shows nothing of the dataplane' },
   ),
   auditSubjects: option(
     'audit-subjects <form>',

@@ -1,9 +1,9 @@
-// What a process may hold, what one subject may hold of it, and what each maker of compositions may create.
+// Options for how much a process may hold, how much of it one subject may hold, and what one maker of compositions may create.
 import { limits, MIB } from '../../shared/index.js';
 import { option, type Option, type OptionReader } from '../option.js';
 import { size, wholeNumber } from '../values.js';
 
-/** The range of every share of memory. */
+/** Parses any share of memory. */
 const shareSize = size({ minBytes: 1 });
 
 const sessionCounts = {
@@ -36,21 +36,21 @@ const requestCounts = {
   ),
 };
 
-/** The shares of a process with this much memory, and those of one subject in it. */
+/** Options for the shares of a process, and of one subject in it. @param memory the option for the memory limit of the process. */
 export function shareOptionsOf(memory: Option<number>) {
-  const eighthOf = (reader: OptionReader) => Math.floor(reader.known(memory) / 8);
+  const eighthOf = (reader: OptionReader) => Math.floor(reader.resolve(memory) / 8);
   const sessionBytesMax = option(
     'max-session-bytes <size>',
     'memory for the sessions of one process, as counted; a further initialize gets 503',
     shareSize,
-    { said: "an eighth of a process's memory, at most 1GiB", from: (reader) => Math.min(eighthOf(reader), 1024 * MIB) },
+    { text: "an eighth of a process's memory, at most 1GiB", from: (reader) => Math.min(eighthOf(reader), 1024 * MIB) },
   );
   const bytesInFlightMax = option(
     'max-bytes-in-flight <size>',
     'memory for large requests in one process, and as much for large responses; the next waits, then is refused',
     shareSize,
     {
-      said: "an eighth of a process's memory, at most 512MiB",
+      text: "an eighth of a process's memory, at most 512MiB",
       from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
     },
   );
@@ -59,7 +59,7 @@ export function shareOptionsOf(memory: Option<number>) {
     'memory for large lists in one process; a backend whose list does not fit is omitted from the merged list',
     shareSize,
     {
-      said: "an eighth of a process's memory, at most 512MiB",
+      text: "an eighth of a process's memory, at most 512MiB",
       from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
     },
   );
@@ -71,8 +71,8 @@ export function shareOptionsOf(memory: Option<number>) {
       "memory for one subject's sessions in one process, as counted; a further initialize gets 429",
       shareSize,
       {
-        said: 'a quarter of --max-session-bytes, at most 64MiB',
-        from: (reader) => Math.min(Math.ceil(reader.known(sessionBytesMax) / 4), 64 * MIB),
+        text: 'a quarter of --max-session-bytes, at most 64MiB',
+        from: (reader) => Math.min(Math.ceil(reader.resolve(sessionBytesMax) / 4), 64 * MIB),
       },
     ),
     ...requestCounts,
@@ -81,7 +81,7 @@ export function shareOptionsOf(memory: Option<number>) {
       'max-bytes-in-flight-per-subject <size>',
       "memory for one subject's large requests in one process, and as much for large responses; the next waits, then is refused",
       shareSize,
-      { said: 'half of --max-bytes-in-flight', from: (reader) => Math.ceil(reader.known(bytesInFlightMax) / 2) },
+      { text: 'half of --max-bytes-in-flight', from: (reader) => Math.ceil(reader.resolve(bytesInFlightMax) / 2) },
     ),
     listBytesMax,
     subjectListBytesMax: option(
@@ -89,8 +89,8 @@ export function shareOptionsOf(memory: Option<number>) {
       "memory for one subject's large lists in one process; a backend whose list does not fit is omitted from the merged list",
       shareSize,
       {
-        said: 'half of --max-list-bytes, at most 128MiB',
-        from: (reader) => Math.min(Math.ceil(reader.known(listBytesMax) / 2), 128 * MIB),
+        text: 'half of --max-list-bytes, at most 128MiB',
+        from: (reader) => Math.min(Math.ceil(reader.resolve(listBytesMax) / 2), 128 * MIB),
       },
     ),
   };

@@ -1,4 +1,4 @@
-// How people sign in to the console by OpenID Connect. Control plane only.
+// Options for how people sign in to the console by OpenID Connect. Control plane only.
 import { parseText, InvalidValue } from '../values.js';
 import { readPassword } from '../files.js';
 import { issuerKeys, issuers, isKeyUrl } from './token-options.js';
@@ -24,7 +24,7 @@ const issuer = option(
   'sign-in-issuer <url>',
   'OpenID Connect issuer for signing in to the console; needs --connect-url',
   parseSignInIssuer,
-  { said: 'the console asks for a token' },
+  { text: 'the console asks for a token' },
 );
 const clientId = option(
   'sign-in-client-id <text>',
@@ -34,7 +34,7 @@ const clientId = option(
 const details = {
   clientId,
   clientSecret: option('sign-in-client-secret-file <path>', "file with that client's secret", readPassword, {
-    said: 'a public client, without a secret',
+    text: 'a public client, without a secret',
   }),
   scope: option('sign-in-scope <text>', 'scopes to request, openid among them', parseSignInScope, 'openid'),
   resource: option(
@@ -44,7 +44,7 @@ const details = {
   ),
 };
 
-/** What would fail only at the first sign-in is refused at start-up, where it is noticed. */
+/** Refuses at start-up, where it is noticed, what would fail only at the first sign-in. */
 function checkSignIn(reader: OptionReader): void {
   if (!reader.isGiven(issuer))
     return reader.faultGiven(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');
@@ -72,7 +72,7 @@ export const signInOptions = section(
   {
     check: checkSignIn,
     arrange: ({ issuer, clientId, ...others }, reader) => {
-      const consoleUrl = reader.known(connectUrl);
+      const consoleUrl = reader.resolve(connectUrl);
       if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
       return { issuer, clientId, consoleUrl, ...others };
     },

@@ -1,4 +1,4 @@
-// Where user configs and records are stored.
+// Options for where user configs and records are stored.
 import { checkPair, readCertificates, readPassword, readTlsPrivateKey } from '../files.js';
 import { option, section, type ValuesOf, type OptionReader } from '../option.js';
 import {
@@ -22,7 +22,7 @@ export const storePath = option(
 const redis = {
   address: option('redis-address <host>', 'host of the Redis that holds the user configs', parseHost),
   port: option('redis-port <port>', 'port of the Redis', wholeNumber({ min: 1, max: PORT_MAX }), {
-    said: '6379 for plain-text, otherwise 16379',
+    text: '6379 for plain-text, otherwise 16379',
   }),
   sentinels: option(
     'redis-sentinels <host:port,...>',
@@ -51,7 +51,7 @@ const redis = {
     'redis-tls-trust-bundle <path>',
     'PEM file of the CA certificates to trust for the Redis',
     readCertificates,
-    { said: "the system's" },
+    { text: "the system's" },
   ),
   clientCertificate: option(
     'redis-tls-client-certificate <path>',
@@ -119,12 +119,12 @@ const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 function checkStore(reader: OptionReader): void {
   const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
-  const [place, ...more] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
+  const [place, ...otherPlaces] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
   if (place === undefined) {
     const places = '--redis-address, --redis-sentinels or --redis-cluster';
     return reader.faultGiven(Object.values(redis), `has no effect without ${places}; give both or neither`);
   }
-  reader.faultGiven(more, `contradicts --${place.name}; give one of them`);
+  reader.faultGiven(otherPlaces, `contradicts --${place.name}; give one of them`);
   if (place !== address)
     reader.faultGiven([port], `contradicts --${place.name}, whose addresses include ports; leave it out`);
   if (!reader.isGiven(sentinels)) {

@@ -1,4 +1,4 @@
-// How tokens are verified and minted, and what clients without one are told.
+// Options for how tokens are verified and minted, and for where clients without a token are referred to.
 import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
 import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
@@ -8,21 +8,21 @@ import { isIPv4 } from 'node:net';
 
 // `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
 
-/** What a token can grant for servers and compositions: each role includes those before it. */
+/** The roles of callers of the control plane. Each role may do what those before it may. */
 export const roles = ['reader', 'editor', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** @param has `undefined`: no role. */
-export function isRoleEnough(has: Role | undefined, wanted: Role): boolean {
-  return has !== undefined && roles.indexOf(has) >= roles.indexOf(wanted);
+/** @param actual `undefined`: no role. */
+export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
+  return actual !== undefined && roles.indexOf(actual) >= roles.indexOf(needed);
 }
 
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * The path of member names from the payload to the claim. A text with a colon or a slash is one name, as identity providers name custom
- * claims by URLs; otherwise a dot separates names, and `\.` is a literal dot.
+ * The path to a claim: names of members, from the payload on. A text with a colon or a slash is one name, because identity providers name
+ * custom claims by URLs; otherwise dots separate names, and `\.` is a literal dot.
  */
 export function parseClaimPath(text: string): readonly string[] {
   if (text.length > limits.claimPathCharsMax) {
@@ -39,8 +39,8 @@ export function parseClaimPath(text: string): readonly string[] {
 /** Comma-separated `role=value`: the values that stand for a role, instead of its own name. */
 export function parseRoleNames(text: string): RoleNames {
   const named = parseList(text, (item) => {
-    const [, left = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
-    const role = roles.find((each) => each === left);
+    const [, roleText = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
+    const role = roles.find((each) => each === roleText);
     if (role !== undefined && value !== '') return { role, value };
     throw new InvalidValue(`is not role=value, e.g. editor=mcp-editors; roles: ${roles.join(', ')}`);
   });
@@ -54,7 +54,7 @@ export function parseRoleNames(text: string): RoleNames {
   return { reader: namesOf('reader'), editor: namesOf('editor'), admin: namesOf('admin') };
 }
 
-/** Used when `--token-role-names` is not given. */
+/** The names if `--token-role-names` is not given. */
 export const DEFAULT_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
 
 const mode = upstreamMode('tls-only');
@@ -63,7 +63,7 @@ export const issuerKeys = option(
   'token-jwks-url <list>',
   'comma-separated issuer=URL pairs: the JWK set of each issuer with its own keys; an issuer without a URL is discovered',
   parseIssuerKeySources,
-  { said: 'none', from: (): readonly IssuerKeySource[] => [] },
+  { text: 'none', from: (): readonly IssuerKeySource[] => [] },
 );
 export const issuers = option(
   'token-issuer <list>',
@@ -140,7 +140,7 @@ export const tokenOptions = section(
       /** The files of these keys, which are read again when they change. */
       keyPaths: { publicKey: publicKey?.path, secret: secret?.path, jwks: jwks?.path },
       /** Whether issuers' keys may be fetched over http, from a loopback address. */
-      isPlainTextAllowed: reader.known(mode) === 'plain-text-or-tls',
+      isPlainTextAllowed: reader.resolve(mode) === 'plain-text-or-tls',
     }),
   },
 );
@@ -157,20 +157,20 @@ const role = option(
   'claim with the role of a token: reader, editor or admin',
   parseClaimPath,
   {
-    said: 'every token has the role admin',
+    text: 'every token has the role admin',
   },
 );
 const roleNames = option(
   'token-role-names <list>',
   'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
   parseRoleNames,
-  { said: 'reader, editor and admin', from: () => DEFAULT_ROLE_NAMES },
+  { text: 'reader, editor and admin', from: () => DEFAULT_ROLE_NAMES },
 );
 const teams = option(
   'token-teams-claim <claim>',
   'claim with the teams of a token, which own what their members create',
   parseClaimPath,
-  { said: 'nobody has a team' },
+  { text: 'nobody has a team' },
 );
 
 /** Which claims hold a caller's role and teams; `undefined`: no claim is examined. Control plane only. */
@@ -190,17 +190,17 @@ export const protectedResourceOptions = {
     'public-url <url>',
     'scheme, host and port at which clients reach this program, e.g. https://gateway.example',
     parsePublicUrl,
-    { said: "from the request's Host, where hosts are checked" },
+    { text: "from the request's Host, where hosts are checked" },
   ),
   authorizationServers: option(
     'authorization-servers <list>',
     'comma-separated issuers that clients without a token are referred to (RFC 9728)',
     parseIssuers,
     {
-      said: 'the https issuers of --token-jwks-url',
+      text: 'the https issuers of --token-jwks-url',
       from: (reader) =>
         reader
-          .known(issuerKeys)
+          .resolve(issuerKeys)
           .map(({ issuer }) => issuer)
           .filter((issuer) => /^https?:\/\//.test(issuer)),
     },
@@ -225,7 +225,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Keys fetched in plain text could be anybody's, except on this machine. */
+/** Whether keys may be fetched from the URL: in plain text they could be anybody's, except on this machine. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;

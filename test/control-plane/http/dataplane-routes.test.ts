@@ -16,7 +16,7 @@ import { mint } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import { openApp, SECRET, type Kept } from './app.js';
 
-const standing = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
+const roleClaims = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
 const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -44,7 +44,7 @@ type Views = Pick<HttpAppParts, 'adminClient' | 'recent'>;
 
 async function appOf(t: Test, views: Views = {}): Promise<HttpApp> {
   const kept = { registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } };
-  const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing });
+  const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims });
   return openApp(t, { ...(kept as unknown as Kept), ...views, tokens });
 }
 

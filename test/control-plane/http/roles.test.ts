@@ -13,13 +13,13 @@ import { mint } from '../../support/tokens.js';
 import { setStage, stores } from '../stage.js';
 import { openApp, SECRET, type Kept } from './app.js';
 
-const STANDING = {
+const ROLE_CLAIMS = {
   role: parseClaimPath('realm_access.roles'),
   teams: parseClaimPath('https://example.com/teams'),
   roleNames: parseRoleNames('admin=platform'),
 };
 
-async function createApp(t: Test, kept: Kept, standing: typeof STANDING | undefined): Promise<HttpApp> {
+async function createApp(t: Test, kept: Kept, roleClaims: typeof ROLE_CLAIMS | undefined): Promise<HttpApp> {
   return openApp(t, {
     ...kept,
     mcp: {
@@ -27,12 +27,12 @@ async function createApp(t: Test, kept: Kept, standing: typeof STANDING | undefi
       handleComposition: (_reference, _subject, _request, response) => void response.writeHead(299).end(),
     },
     resource: new ProtectedResource({ publicUrl: 'https://cp.example', authorizationServers: ['https://idp.example'] }),
-    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing }),
+    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
   });
 }
 
 /** An app in which every admitted request ends in the same fault. */
-function createGate(t: Test, standing: typeof STANDING | undefined): Promise<HttpApp> {
+function createGate(t: Test, roleClaims: typeof ROLE_CLAIMS | undefined): Promise<HttpApp> {
   const fail = async (): Promise<never> => {
     throw new ControlPlaneFault('refresh-running', 'let in');
   };
@@ -50,7 +50,7 @@ function createGate(t: Test, standing: typeof STANDING | undefined): Promise<Htt
       },
       compositions: { ...compositions, countUnpublished: async () => 0 },
     },
-    standing,
+    roleClaims,
   );
 }
 
@@ -103,7 +103,7 @@ const BODIES: Readonly<Record<string, object>> = {
   CompositionPatch: {},
 };
 
-const gate = await createGate(t, STANDING);
+const gate = await createGate(t, ROLE_CLAIMS);
 const { paths } = createOpenApiDocument();
 
 for (const [id, needed] of Object.entries(NEEDED)) {
@@ -154,7 +154,7 @@ interface Sent {
 for (const [kind, optionsOf] of Object.entries(stores)) {
   t.test(`${kind}: what is somebody's is changed by him, his team and admins`, async (t) => {
     const { registry, compositions, records } = await setStage(t, await optionsOf(t));
-    const app = await createApp(t, { registry, compositions, records }, STANDING);
+    const app = await createApp(t, { registry, compositions, records }, ROLE_CLAIMS);
     const who = (sub: string, claims: Claims) => {
       return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, { body, ifMatch }: Sent = {}) => {
         const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
