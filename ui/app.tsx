@@ -22,13 +22,14 @@ import { Icon, Logo } from './parts/icon.js';
 import { Palette, PaletteButton } from './parts/palette.js';
 import { Said } from './parts/said.js';
 import { setTheme, ThemeChoice, THEMES } from './parts/theme.js';
+import { pageTitle } from './parts/title.js';
 import { mayLeave } from './parts/unsaved.js';
 
 const PLACES = [
   ['/', 'Overview', 'overview'],
   ['/servers', 'Servers', 'servers'],
   ['/playground', 'Playground', 'playground'],
-  ['/compose', 'Compose', 'compose'],
+  ['/compose', 'Compositions', 'compose'],
   ['/explain', 'Explain', 'explain'],
   ['/audit', 'Audit', 'audit'],
 ] as const;
@@ -46,9 +47,11 @@ function Frame(): JSX.Element {
   const main = useRef<HTMLElement>(null);
   const caller = useCaller();
   const [path] = useLocation();
-  // The title names the page: screen readers announce it.
+  const title = pageTitle.value || (PLACES.find(([place]) => isWithin(path, place))?.[1] ?? 'Console');
+  useEffect(() => void (document.title = `${title} · Switchyard`), [title]);
+  // What had the focus is gone with its page, mostly: the next Tab then begins at the page, not at the side bar.
   useEffect(() => {
-    document.title = `${PLACES.find(([place]) => isWithin(path, place))?.[1] ?? 'Console'} · Switchyard`;
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
   }, [path]);
   return (
     <div class="frame">
@@ -132,7 +135,7 @@ function useChoices(): readonly Choice[] {
         ? [
             page('Register a server', 'action', 'add', '/servers/new'),
             page('Import servers', 'action', 'import', '/servers/import'),
-            page('Compose a virtual server', 'action', 'add', '/compose/new'),
+            page('New composition', 'action', 'add', '/compose/new'),
           ]
         : []),
       page('Servers that are not reached', 'search', 'warning', '/servers?status=inactive'),

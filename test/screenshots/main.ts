@@ -145,8 +145,8 @@ function shots(compositionId: string): readonly Shot[] {
     {
       ...{ name: 'overview', path: '/', heading: 'Overview' },
       prepare: async (page) => {
-        await page.getByText('all of them respond').waitFor();
-        await page.getByText(/in the gateway itself/).waitFor();
+        await page.getByText('all respond').waitFor();
+        await page.getByText(/in the gateway/).waitFor();
         const points = page.locator('.spark polyline').first();
         await until(async () => ((await points.getAttribute('points')) ?? '').split(' ').length >= 4, 'a curve');
       },
@@ -176,8 +176,8 @@ function shots(compositionId: string): readonly Shot[] {
         await page.getByLabel('Name', { exact: true }).fill('sums');
         await page.getByLabel('URL of its MCP endpoint').fill(`http://127.0.0.1:${PORTS.calculator}/mcp`);
         await page.getByLabel('Tags').fill('demo, numbers');
-        await page.getByRole('button', { name: 'Look at it' }).click();
-        await page.getByRole('button', { name: 'Register it' }).scrollIntoViewIfNeeded();
+        await page.getByRole('button', { name: 'Test connection' }).click();
+        await page.getByRole('button', { name: 'Register server' }).scrollIntoViewIfNeeded();
       },
     },
     {
@@ -207,7 +207,7 @@ function shots(compositionId: string): readonly Shot[] {
       prepare: (page) =>
         page
           .getByRole('region', { name: 'Explanation' })
-          .getByText(/^This virtual host/)
+          .getByText(/^This composition/)
           .waitFor(),
     },
     { name: 'audit', path: '/audit', heading: 'Audit' },
@@ -233,7 +233,7 @@ function further(): readonly Shot[] {
       name: 'change',
       path: '/servers/notes',
       heading: 'notes',
-      prepare: (page) => page.getByRole('button', { name: 'Change' }).click(),
+      prepare: (page) => page.getByRole('button', { name: 'Edit' }).click(),
     },
     { name: 'compose-new', path: '/compose/new', heading: 'New composition' },
     {

@@ -85,7 +85,7 @@ t.test('current faults of the dataplane are concerns, described even without add
 
 t.test('all is well only where the dataplane was asked, too', async (t) => {
   const watched = { reading: calm, fault: '', isUnnamed: false };
-  t.match(calmWords(watched), { isWell: true, words: /responds to the control plane, and everything is published\.$/ });
+  t.match(calmWords(watched), { isWell: true, words: /respond to the control plane, and everything is published\.$/ });
   const unheard = { ...watched, reading: undefined };
   t.match(calmWords(unheard), { isWell: false, words: /has not reported yet\.$/ });
   t.match(calmWords({ ...unheard, fault: 'x', isUnnamed: true }), { isWell: false, words: /is not known here/ });

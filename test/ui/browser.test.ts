@@ -112,7 +112,7 @@ t.test('the console', async (t) => {
     await page.keyboard.press('Tab');
     await page.keyboard.type(backends.calculator.url);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'What would be registered' }).waitFor();
+    await page.getByRole('heading', { name: 'Preview' }).waitFor();
     t.match(await page.locator('.preview').textContent(), /demo-calculator.*2\s+tools/s);
     t.equal((await caller.get('/servers/calculator')).status, 404, 'nothing is kept yet');
     await page.keyboard.press('Enter');
@@ -156,7 +156,7 @@ t.test('the console', async (t) => {
   await t.test('a tool is picked, called, cancelled, and its question answered, by keyboard alone', async (t) => {
     await open('/playground');
     await page.getByRole('button', { name: /wordsmith-countdown/ }).waitFor();
-    await tabTo(page, /^What to try/);
+    await tabTo(page, /^Endpoint/);
     await page.keyboard.type('Server wordsmith');
     await page.getByRole('button', { name: /asker/ }).first().waitFor({ state: 'detached' });
     await tabTo(page, /^Search .*tools$/);
@@ -174,7 +174,7 @@ t.test('the console', async (t) => {
     t.equal(await page.locator(':focus').textContent(), 'Cancelled', 'the focus is on what became of it');
 
     await open('/playground');
-    await tabTo(page, /^What to try/);
+    await tabTo(page, /^Endpoint/);
     await page.keyboard.type('Server asker');
     await page.getByRole('button', { name: /countdown/ }).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: /greet/ }).waitFor();
@@ -207,7 +207,7 @@ t.test('the console', async (t) => {
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('alert').waitFor();
     t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
-    await page.getByRole('button', { name: /Reload it/ }).click();
+    await page.getByRole('button', { name: /^Reload/ }).click();
     await page.getByText('tool wordsmith: countdown').first().waitFor();
     t.match((await caller.get('/compositions/desk')).json(), { servers, description: '' }, 'nothing was overwritten');
     t.same(
@@ -246,22 +246,22 @@ t.test('the console', async (t) => {
       const { id } = (await caller.get('/servers/sums')).json() as { readonly id: string };
       await open(`/servers/${id}`);
 
-      await page.getByRole('button', { name: 'Change' }).click();
+      await page.getByRole('button', { name: 'Edit' }).click();
       const form = page.getByRole('form', { name: 'Edit the server' });
       await form.getByLabel('Name', { exact: true }).fill('totals');
       const url = `${backends.calculator.url}?sums`;
       await caller.put('/servers/sums', { name: 'sums', url, description: 'of somebody else' });
-      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('button', { name: 'Save changes' }).click();
       t.match(await form.getByRole('alert').textContent(), /changed since it was read/, 'the second is told');
       t.match(
         (await caller.get('/servers/sums')).json(),
         { description: 'of somebody else' },
         'nothing was overwritten',
       );
-      await form.getByRole('button', { name: /^Reload it/ }).click();
+      await form.getByRole('button', { name: /^Reload/ }).click();
       await page.locator('main').getByText('of somebody else').waitFor();
       t.equal(await form.getByLabel('Name', { exact: true }).inputValue(), 'totals', 'nothing typed is lost');
-      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('button', { name: 'Save changes' }).click();
       await page.getByRole('heading', { name: 'totals', level: 1 }).waitFor();
       t.equal((await caller.get('/servers/sums')).status, 404);
 
@@ -270,6 +270,12 @@ t.test('the console', async (t) => {
         servers: [{ name: 'totals', tools: ['add'] }],
         subjects: ['alice@example.com'],
       });
+      t.equal(await page.title(), 'totals · Switchyard');
+      await page.getByRole('button', { name: 'Disable' }).click();
+      const disabling = page.getByRole('dialog', { name: 'Disable totals?' });
+      await disabling.getByText('books, for 1 subject').waitFor();
+      await disabling.getByRole('button', { name: 'Cancel' }).click();
+      t.match((await caller.get('/servers/totals')).json(), { enabled: true }, 'nobody loses tools unasked');
       await page.getByRole('button', { name: 'Delete' }).click();
       const question = page.getByRole('dialog', { name: 'Delete totals?' });
       await question.getByText('books, for 1 subject').waitFor();
@@ -321,8 +327,8 @@ t.test('the console', async (t) => {
   await t.test(
     'a reader is offered no change, and an editor is offered changes of their own records alone',
     async (t) => {
-      const changes = page.getByRole('button', { name: /^(?:Refresh|Disable|Change|Delete|Publish)$/ });
-      const makers = page.getByRole('link', { name: /^(?:Register a server|Compose one)$/ });
+      const changes = page.getByRole('button', { name: /^(?:Refresh|Disable|Edit|Delete|Publish)$/ });
+      const makers = page.getByRole('link', { name: /^(?:Register a server|New composition)$/ });
       const composition = { name: 'seen', servers: [{ name: 'wordsmith', tools: ['reverse'] }] };
       await caller.post('/compositions', composition);
       const { id } = (await caller.get('/compositions/seen')).json() as { readonly id: string };

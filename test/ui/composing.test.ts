@@ -75,9 +75,9 @@ t.test('composing and registering', async (t) => {
     await page.keyboard.type('books, demo');
     await tabTo(page, /^Team$/);
     await page.keyboard.type('readers');
-    await tabTo(page, /^Look at it$/);
+    await tabTo(page, /^Test connection$/);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'What would be registered' }).waitFor();
+    await page.getByRole('heading', { name: 'Preview' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'library', level: 1 }).waitFor();
     const found = { toolCount: 3, promptCount: 1, resourceCount: 1, templateCount: 1 };
@@ -91,7 +91,7 @@ t.test('composing and registering', async (t) => {
 
   await t.test('a composition gets another name and a fixed argument by keyboard alone', async (t) => {
     await open('/compose');
-    await tabTo(page, /^Compose one$/);
+    await tabTo(page, /^New composition$/);
     await page.keyboard.press('Enter');
     await tabTo(page, /^Name$/);
     await page.keyboard.type('desk');
@@ -129,10 +129,10 @@ t.test('composing and registering', async (t) => {
     await open('/compose/new');
     await page.getByLabel('Name', { exact: true }).fill('all');
     await page.getByText('library', { exact: false }).first().click();
-    await page.getByText('Choose by a pattern').click();
+    await page.getByText('Add by pattern').click();
     await page.locator('.by-pattern select').selectOption('library');
     await page.getByLabel(/^Pattern of tools/).fill('*');
-    await page.getByRole('button', { name: 'Add the pattern' }).click();
+    await page.getByRole('button', { name: 'Add pattern' }).click();
     await page.getByRole('checkbox', { name: 'review' }).check();
     await page.getByRole('checkbox', { name: 'book://1' }).check();
     await page.getByRole('checkbox', { name: 'book://{n}' }).check();
@@ -209,7 +209,7 @@ t.test('composing and registering', async (t) => {
     await page.keyboard.press('Space');
     await page.getByText('1500 tools; about').waitFor();
     await page.keyboard.press('Space');
-    await page.getByText('Nothing is chosen yet').first().waitFor();
+    await page.getByText('Nothing selected yet').first().waitFor();
     await page.keyboard.press('ArrowLeft');
     await page.getByRole('checkbox', { name: 'tool_0', exact: true }).waitFor({ state: 'detached' });
   });
@@ -221,10 +221,10 @@ t.test('composing and registering', async (t) => {
     await caller.put('/compositions/desk', { name: 'desk', servers, subjects: ['carol@example.com'] });
     await page.getByRole('button', { name: 'Publish' }).click();
     t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
-    await page.getByRole('button', { name: /Reload it/ }).click();
+    await page.getByRole('button', { name: /^Reload/ }).click();
     const theirs = page.locator('section', { has: page.getByRole('heading', { name: /somebody else/ }) });
     await theirs.waitFor();
-    t.match(await theirs.textContent(), /comes subject carol@example\.com.*goes subject alice@example\.com/s);
+    t.match(await theirs.textContent(), /added subject carol@example\.com.*removed subject alice@example\.com/s);
     t.equal(
       await page.getByLabel('Description', { exact: true }).inputValue(),
       'mine',
@@ -250,7 +250,7 @@ t.test('composing and registering', async (t) => {
       await open('/compose');
       await page.getByRole('link', { name: 'desk', exact: true }).click();
       await page.getByLabel('Description', { exact: true }).fill(text);
-      await page.getByText('1 change not published').waitFor();
+      await page.getByText('1 unpublished change').waitFor();
     };
     const goTo = (name: string): Promise<void> => page.getByRole('link', { name, exact: true }).click();
     const typed = (): Promise<string> => page.getByLabel('Description', { exact: true }).inputValue();
@@ -283,18 +283,18 @@ t.test('composing and registering', async (t) => {
   await t.test('credentials and transport are set and replaced, and a secret is never shown', async (t) => {
     const { id } = (await caller.get('/servers/library')).json() as { readonly id: string };
     await open(`/servers/${id}`);
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('A secret in a header').check();
     await page.getByLabel('Name of the secret').fill('library-key');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('a secret in authorization').waitFor();
     t.match((await caller.get('/servers/library')).json(), {
       auth: { type: 'headers', headers: { authorization: { secret: 'library-key' } } },
     });
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Transport').selectOption('SSE');
     await page.getByLabel('None').check();
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('over the older transport').waitFor();
     t.match((await caller.get('/servers/library')).json(), { transport: 'SSE', team: 'readers' });
     const back = { name: 'library', url: library.url, transport: 'STREAMABLEHTTP' };
@@ -327,7 +327,7 @@ t.test('composing and registering', async (t) => {
       await open(path);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
       if (path === '/compose/all') await page.locator('summary', { hasText: 'How clients see read_book' }).click();
-      else await page.getByRole('button', { name: 'Change' }).click();
+      else await page.getByRole('button', { name: 'Edit' }).click();
       // A window of 1,280 pixels at 200 % zoom is 640 wide.
       for (const width of [640, 360]) {
         await page.setViewportSize({ width, height: 740 });

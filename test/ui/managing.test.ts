@@ -74,6 +74,9 @@ t.test('managing servers', async (t) => {
     await page.keyboard.press('Space');
     await tabTo(page, /^Disable$/);
     await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Disable 2 servers?' }).getByText('desk, for 1 subject').waitFor();
+    await tabTo(page, /^Disable$/);
+    await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Disable: 2 done' }).waitFor();
     for (const [name, enabled] of [
       ['two', false],
@@ -109,7 +112,7 @@ t.test('managing servers', async (t) => {
 
   await t.test('a settings file is imported, and no value of a header leaves the browser', async (t) => {
     await open('/servers');
-    await page.getByRole('link', { name: 'Import' }).click();
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
     await heading('Import servers');
     const sent: string[] = [];
     page.on('request', (request) => sent.push(request.postData() ?? ''));
@@ -127,7 +130,7 @@ t.test('managing servers', async (t) => {
     t.match(await page.locator('main').textContent(), 'five-authorization');
     t.same(await axeFindings(page, 'all'), []);
     await page.getByRole('button', { name: 'Import 2 servers' }).click();
-    await page.getByRole('link', { name: 'See the servers' }).waitFor();
+    await page.getByRole('link', { name: 'View servers' }).waitFor();
     t.match(await page.getByRole('list', { name: 'Results' }).textContent(), /four.*with 2 tools/);
     t.match(await stateOf('five'), { auth: { headers: { authorization: { secret: 'five-authorization' } } } });
     t.notMatch(sent.join(), 'hush-hush');
@@ -163,6 +166,17 @@ t.test('managing servers', async (t) => {
     await go('three', 'three');
     await go('desk', 'desk');
     await go('regist', 'Register a server');
+    t.equal(await page.title(), 'Register a server · Switchyard');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
+    await page.keyboard.type('tree');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await go('tree sub', 'Playground');
+    t.equal(await page.getByRole('searchbox').inputValue(), 'tree sub', 'tools are searched there');
+    await page.getByText('No match').waitFor();
+    await page.getByRole('searchbox').fill('SUB thr');
+    await page.getByRole('button', { name: 'three-sub' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
     await page.keyboard.type('dark');
@@ -201,22 +215,22 @@ t.test('managing servers', async (t) => {
     await page.getByLabel('Subjects').fill('alice@example.com\nbob@example.com');
     await caller.put('/compositions/desk', { name: 'desk', description: 'of somebody else', servers });
     await page.getByRole('button', { name: 'Publish' }).click();
-    await page.getByRole('button', { name: /^Reload it/ }).click();
-    await page.getByRole('heading', { name: /somebody else has changed/ }).waitFor();
+    await page.getByRole('button', { name: /^Reload/ }).click();
+    await page.getByRole('heading', { name: /Changed by somebody else/ }).waitFor();
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByText('Published: clients can see it now').waitFor();
     const subjects = ['alice@example.com', 'bob@example.com'];
     t.match((await caller.get('/compositions/desk')).json(), { description: 'of somebody else', subjects });
 
     await open('/servers/three');
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Tags').fill('mine');
     await caller.put('/servers/three', { name: 'three', url: `${backend.url}?three`, description: 'theirs' });
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('button', { name: /^Reload it/ }).click();
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByRole('button', { name: /^Reload/ }).click();
     await page.getByText('save it to keep both').waitFor();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('three is changed').waitFor();
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('three is saved').waitFor();
     t.match(await stateOf('three'), { description: 'theirs', tags: ['mine'] });
   });
 
@@ -237,12 +251,12 @@ t.test('managing servers', async (t) => {
     await until(() => asked.length === 2, 'the question about the way back');
     t.equal(await name.inputValue(), 'half');
     await page.getByLabel('URL of its MCP endpoint').fill(`${backend.url}?half`);
-    await page.getByRole('button', { name: 'Look at it' }).click();
-    await page.getByRole('button', { name: 'Register it' }).click();
+    await page.getByRole('button', { name: 'Test connection' }).click();
+    await page.getByRole('button', { name: 'Register server' }).click();
     await heading('half');
     t.equal(asked.length, 2, 'what is saved may be left');
 
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByRole('textbox', { name: 'Description' }).fill('changed');
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await until(() => asked.length === 3, 'the question about a change');
@@ -255,21 +269,21 @@ t.test('managing servers', async (t) => {
   await t.test('a token that ends in the middle of a form costs nothing that was typed', async (t) => {
     const { id } = (await stateOf('three')) as { readonly id: string };
     await open(`/servers/${id}`);
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByRole('textbox', { name: 'Description' }).fill('typed before it ended');
     await page.route(`**/servers/${id}`, (route) =>
       route.request().method() === 'PUT'
         ? route.fulfill({ status: 401, contentType: 'application/json', body: '{"detail":"The token has expired"}' })
         : route.fallback(),
     );
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save changes' }).click();
     t.match(await page.getByRole('alert').textContent(), 'has expired');
     await page.unroute(`**/servers/${id}`);
     await signIn(caller.token ?? '');
-    await page.getByRole('button', { name: 'Save' }).waitFor();
+    await page.getByRole('button', { name: 'Save changes' }).waitFor();
     t.equal(await page.getByRole('textbox', { name: 'Description' }).inputValue(), 'typed before it ended');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('three is changed').waitFor();
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('three is saved').waitFor();
     t.match(await stateOf('three'), { description: 'typed before it ended' });
 
     await open('/compose/new');

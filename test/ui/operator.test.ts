@@ -82,7 +82,7 @@ t.test('the pages for operators', async (t) => {
     await page.keyboard.type('calc-sub');
     await page.keyboard.press('Enter');
     const card = page.getByRole('region', { name: 'Explanation' });
-    await card.getByText(/^This virtual host does not have the tool "sub" of calc/).waitFor();
+    await card.getByText(/^This composition does not include the tool "sub" of calc/).waitFor();
     t.match(await card.getByRole('row').nth(1).textContent(), /^calc.*working.*add.*open/);
     t.match(page.url(), /tool=calc-sub/, 'it can be sent to somebody');
     await page.getByRole('textbox', { name: 'Tool', exact: true }).fill('calc-add');
@@ -90,7 +90,7 @@ t.test('the pages for operators', async (t) => {
     await card.getByText(/^A call goes to calc/).waitFor();
     await page.getByRole('textbox', { name: 'Subject', exact: true }).fill('nobody@example.com');
     await page.keyboard.press('Enter');
-    await card.getByText('the store has no user config for this subject').waitFor();
+    await card.getByText('No composition is published to this user').waitFor();
   });
 
   await t.test('what became of a request, and who has sessions', async (t) => {
@@ -129,7 +129,7 @@ t.test('the pages for operators', async (t) => {
       .first()
       .waitFor();
     await gateway.stop();
-    await page.getByRole('button', { name: 'Read again' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
     await again.waitFor();
     t.match(await page.getByRole('alert').textContent(), /does not respond.*--dataplane-admin-address/);
     gateway = await startDataplane();
@@ -200,7 +200,7 @@ t.test('the pages for operators', async (t) => {
   await t.test('the overview is live, says when it is not, and recovers without a reload', async (t) => {
     await open('/');
     const live = page.getByRole('region', { name: 'Live figures of the gateway' });
-    await live.getByText('all of them respond').waitFor();
+    await live.getByText('all respond').waitFor();
     await until(async () => {
       await callOnce();
       return /Median latency[\d.]+ m?s/.test((await live.textContent()) ?? '');
@@ -211,7 +211,7 @@ t.test('the pages for operators', async (t) => {
     await page.getByText('The state of the gateway is not available').waitFor();
     gateway = await startDataplane();
     await live.getByText(/does not respond/).waitFor({ state: 'hidden' });
-    await live.getByText('all of them respond').waitFor();
+    await live.getByText('all respond').waitFor();
     t.equal(await page.evaluate('globalThis.mark'), 1);
     const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/dataplane/live'));
     await page.getByRole('button', { name: 'Sign out' }).click();

@@ -70,7 +70,7 @@ t.test('what is gone comes back', async (t) => {
     ['Overview', 'Overview', 'Inventory'],
     ['Servers', 'Servers', 'wordsmith'],
     ['Playground', 'Playground', 'wordsmith-reverse'],
-    ['Compose', 'Compositions', 'desk'],
+    ['Compositions', 'Compositions', 'desk'],
     ['Audit', 'Audit', 'registered the server'],
   ] as const;
 

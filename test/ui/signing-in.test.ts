@@ -105,7 +105,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     const authorization = `Bearer ${await page.evaluate<string>('sessionStorage.getItem("switchyard.token")')}`;
     const ask = async (): Promise<Response> => fetch(`${origin}/whoami`, { headers: { authorization } });
     await until(async () => (await ask()).status === 401, 'the token expires');
-    await page.getByRole('link', { name: 'Compose' }).click();
+    await page.getByRole('link', { name: 'Compositions' }).click();
     await isTold(page, /expired/i);
     await enter(page);
     await heading(page, 'Compositions');

@@ -160,7 +160,7 @@ t.test('the playground', async (t) => {
 
   await t.test('a tool of a composition can be called, and none that is not in it', async (t) => {
     await open('/playground');
-    await page.getByLabel('What to try').selectOption({ label: 'Composition desk' });
+    await page.getByLabel('Endpoint').selectOption({ label: 'Composition desk' });
     await page.getByRole('button', { name: /hang/ }).waitFor({ state: 'detached' });
     t.match(page.url(), `composition=${deskId}`);
     await page.getByRole('button', { name: /echo/ }).click();

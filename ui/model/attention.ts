@@ -32,7 +32,7 @@ export function concernsOf(
   const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
   const concernOf = ({ id, name, lastError }: Server, fact: string, isGrave: boolean): Concern => ({
     ...{ what: `${name} ${fact}`, why: lastError ?? 'it was never reached', isGrave },
-    ...{ page: `/servers/${id}`, remedy: 'Open the server' },
+    ...{ page: `/servers/${id}`, remedy: 'View server' },
   });
   return [
     ...storeConcerns(version),
@@ -45,7 +45,7 @@ export function concernsOf(
 
 /** What is said when there is no concern. Only what has been asked counts as well. */
 export function calmWords({ reading, isUnnamed }: Watched): { readonly isWell: boolean; readonly words: string } {
-  const words = 'Every server in service responds to the control plane, and everything is published.';
+  const words = 'All enabled servers respond to the control plane, and everything is published.';
   if (reading !== undefined && !isUnnamed) return { isWell: true, words };
   const unknown = isUnnamed
     ? 'Whether the gateway serves clients, and reaches these servers, is not known here: the control plane was not told where to ask it.'
@@ -102,13 +102,13 @@ function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern
   if (unpublishedChanges === null || unpublishedChanges === 0) return [];
   const what = `${unpublishedChanges} ${unpublishedChanges === 1 ? 'change is' : 'changes are'} not published to everybody`;
   const why = 'some clients see the previous state until then; this continues automatically';
-  return [{ what, why, page: '/compose', remedy: 'Open the compositions', isGrave: false }];
+  return [{ what, why, page: '/compose', remedy: 'View compositions', isGrave: false }];
 }
 
 function missingConcern({ id, name, missingTools }: Composition): Concern {
   const [first] = missingTools;
   const others = missingTools.length > 1 ? ` and ${missingTools.length - 1} more` : '';
-  const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: removed, renamed, or of a server that is not in service`;
+  const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: removed, renamed, or of a server that is disabled or inactive`;
   const what = `${name} refers to tools that do not exist`;
   return { what, why, page: `/compose/${id}`, remedy: 'Fix the composition', isGrave: true };
 }

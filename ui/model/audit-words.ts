@@ -20,7 +20,10 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** An operation unknown to this page is shown by its name. */
-export function doneWords({ operation }: AuditEntry): string {
+export function doneWords({ operation, before, after }: AuditEntry): string {
+  const members = Object.keys({ ...before, ...after }).filter((member) => member !== 'name');
+  if (before !== undefined && members.join() === 'enabled')
+    return `${after?.['enabled'] === true ? 'enabled' : 'disabled'} the server`;
   return DONE[operation] ?? operation;
 }
 

@@ -14,7 +14,10 @@ export interface Choice {
 
 const SHOWN_MAX = 40;
 
-/** Each word must occur in the name or the kind. Names that begin with the text come first, then words that do. */
+/**
+ * Each word must occur in the name or the kind. Names that begin with the text come first, then words that do; and at the end, the way to
+ * the tools, which are too many to be read for a search.
+ */
 export function choicesFor(choices: readonly Choice[], text: string): readonly Choice[] {
   const sought = text.trim().toLowerCase();
   if (sought === '') return choices.slice(0, SHOWN_MAX);
@@ -28,8 +31,14 @@ export function choicesFor(choices: readonly Choice[], text: string): readonly C
     ranked.push([name === sought ? 0 : name.startsWith(sought) ? 1 : starts ? 2 : 3, choice]);
   }
   // Stable: within a rank, pages and actions stay before servers and compositions.
-  return ranked
-    .sort(([one], [other]) => one - other)
-    .slice(0, SHOWN_MAX)
-    .map(([, choice]) => choice);
+  const found = ranked.sort(([one], [other]) => one - other).map(([, choice]) => choice);
+  const page = `/playground?${new URLSearchParams({ search: sought }).toString()}`;
+  const tools: Choice = {
+    key: 'tools',
+    name: `Search the tools for “${sought}”`,
+    kind: 'playground',
+    icon: 'search',
+    page,
+  };
+  return [...found.slice(0, SHOWN_MAX), tools];
 }

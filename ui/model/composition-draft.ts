@@ -169,7 +169,11 @@ const KIND_WORDS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } a
 /** The differences that publishing will make. */
 export function differencesOf(before: CompositionDraft, after: CompositionDraft): readonly Difference[] {
   const told: Difference[] = [];
-  if (before.name !== after.name) told.push({ sign: '~', words: `name: ${before.name} → ${after.name}` });
+  if (before.name !== after.name)
+    told.push({
+      sign: '~',
+      words: before.name === '' ? `name: ${after.name}` : `name: ${before.name} → ${after.name}`,
+    });
   if (before.description !== after.description) told.push({ sign: '~', words: 'the description' });
   if (before.exposure !== after.exposure) {
     const words = after.exposure === 'search' ? 'its tools are searched' : 'all of its tools are listed';

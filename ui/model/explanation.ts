@@ -26,8 +26,28 @@ export interface Verdict {
   readonly outcome: string;
 }
 
-/** The parts of a verdict's words: what it is, why, and what a call gets. */
-export function verdictParts(words: string): Verdict {
+/** The gateway speaks of user configs, which may be written by hand; who composes them here knows compositions. */
+const COMPOSED = [
+  [
+    /^the store has no user config for this subject: every request gets/,
+    'No composition is published to this user: every request gets',
+  ],
+  [
+    /^the user config has no such virtual host: every request gets/,
+    'This composition is not published to this user: every request gets',
+  ],
+  [/this virtual host does not have (.*) \(allowed_tool_names, exposes\)/, 'this composition does not include $1'],
+  [
+    /^unknown backend: this name starts with no known prefix; available:/,
+    'No server of this composition has names that begin so. It has',
+  ],
+  [/, as its entry in the config's tools has it/, ', as curated here'],
+  [/: the config's tools of (\S+) hide (".*"), or protect/, ': $2 of $1 is left out here, or the composition has'],
+] as const;
+
+/** The parts of a verdict's words: what it is, why, and what a call gets. @param isComposed the virtual host is a composition. */
+export function verdictParts(verdict: string, isComposed = false): Verdict {
+  const words = isComposed ? COMPOSED.reduce((text, [those, ours]) => text.replace(those, ours), verdict) : verdict;
   const [said = '', outcome = ''] = words.split('. A call gets ');
   const reason = said.replace(/^(?:not )?allowed: (.)/, (_, first: string) => first.toUpperCase());
   return { isAllowed: /(?:^|\. {2})allowed: /.test(said), reason, outcome };
@@ -79,7 +99,8 @@ export function silenceWords(slots: readonly number[]): string {
   return `${processes} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
-function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Statement[] {
+/** What all of them say appears once, and where they differ, with the slots that say it. */
+export function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Statement[] {
   const slotsOf = new Map<string, number[]>();
   for (const { slot, words } of each) slotsOf.set(words, [...(slotsOf.get(words) ?? []), slot]);
   const said = [...slotsOf].filter(([words]) => words !== '');
@@ -87,6 +108,7 @@ function together(each: readonly { readonly slot: number; readonly words: string
 }
 
 const CONNECTIONS: Readonly<Record<string, string>> = {
+  unused: 'not used yet',
   closed: 'working',
   open: 'paused after failures',
   'half-open': 'being tried again',

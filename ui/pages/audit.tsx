@@ -141,7 +141,7 @@ const SHOWN_MEMBERS_MAX = 3;
 
 const MEMBER_WORDS: Readonly<Record<string, string>> = {
   ...{ url: 'address', servers: 'contents', auth: 'credentials', exposure: 'many tools' },
-  ...{ enabled: 'in service', curation: 'names and arguments', requestId: 'request' },
+  ...{ enabled: 'enabled', curation: 'names and arguments', requestId: 'request' },
 };
 
 function iconOf({ operation }: AuditEntry): IconName {

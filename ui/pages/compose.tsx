@@ -25,6 +25,7 @@ import { Field } from '../parts/field.js';
 import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
+import { useTitle } from '../parts/title.js';
 import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
 import { ChosenList } from './compose/chosen-list.js';
 import { ClientSettingsList } from './compose/client-settings.js';
@@ -127,6 +128,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     setDraft(compositionDraftOf(known.value));
   }, [known?.etag]);
   const all = servers.value;
+  useTitle(published === undefined ? 'New composition' : before.name);
   const seen = useMemo(
     () => seenOf(draft.servers, all ?? [], lists.known, settingsName(draft.name)),
     [draft.servers, draft.name, all, lists.known],
@@ -162,8 +164,15 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
           <div class="actions">
             <Link class="button" href={`/playground?composition=${published.value.id}`}>
               <Icon name="playground" />
-              Try it
+              Try its tools
             </Link>
+            <button
+              type="button"
+              onClick={() => document.getElementById('settings')?.scrollIntoView({ block: 'center' })}
+            >
+              <Icon name="copy" />
+              Client settings
+            </button>
             {isChangeable && (
               <button type="button" class="danger" onClick={() => setRemoving(true)}>
                 <Icon name="remove" />
@@ -221,11 +230,11 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         <ChosenList {...{ seen, draft }} servers={all ?? NO_SERVERS} lists={lists.known} onChange={setDraft} />
       </div>
       {theirs.length > 0 && (
-        <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
+        <DifferenceList id="theirs" title="Changed by somebody else meanwhile" differences={theirs} />
       )}
       <DifferenceList
         id="differences"
-        title={published === undefined ? 'What will be published' : 'Differences from the published version'}
+        title={published === undefined ? 'To be published' : 'Unpublished changes'}
         differences={differences}
       />
       {published !== undefined && <ClientSettingsList id={published.value.id} name={published.value.name} />}
@@ -239,14 +248,14 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
                 checked={isForced}
                 onChange={({ currentTarget }) => setForced(currentTarget.checked)}
               />
-              Publish it although some of it does not exist at present
+              Publish although some of it does not exist at present
             </label>
           )}
           <div class="actions">
             <span class="told">{changeWords(differences.length, published === undefined)}</span>
             {isOutdated && (
               <button type="button" onClick={() => void readAgain()}>
-                Reload it, keep my changes, and show theirs
+                Reload and keep my changes
               </button>
             )}
             {differences.length > 0 && !isBusy && !isOutdated && (
@@ -277,8 +286,8 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
 }
 
 function changeWords(count: number, isNew: boolean): string {
-  if (count === 0) return isNew ? 'Nothing is chosen yet' : 'Everything is published';
-  return `${counted(count, 'changes')} not published`;
+  if (count === 0) return isNew ? 'Nothing selected yet' : 'Everything is published';
+  return counted(count, 'unpublished changes');
 }
 
 function whoseWords(composition: Composition): string {

@@ -11,6 +11,7 @@ import { mayMake } from '../model/permission.js';
 import { itemKinds } from '../model/server-items.js';
 import { Empty } from '../parts/empty.js';
 import { Icon } from '../parts/icon.js';
+import { NextSteps } from '../parts/next-steps.js';
 import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
@@ -28,7 +29,7 @@ export function CompositionsPage(): JSX.Element {
         {isMaker && (
           <Link href="/compose/new" class="button main">
             <Icon name="add" />
-            Compose one
+            New composition
           </Link>
         )}
       </div>
@@ -36,19 +37,22 @@ export function CompositionsPage(): JSX.Element {
         {(all) =>
           all.length === 0 ? (
             <section class="card">
-              <Empty icon="compose" title="There are none yet">
+              <Empty icon="compose" title="No compositions yet">
                 <p>
                   A composition is a virtual server made of tools of other servers, for the subjects that you choose.
                 </p>
                 {isMaker && (
                   <Link href="/compose/new" class="button main">
-                    Make the first one
+                    New composition
                   </Link>
                 )}
               </Empty>
             </section>
           ) : (
-            <CompositionTable compositions={all} />
+            <>
+              <CompositionTable compositions={all} />
+              <NextSteps count={all.length} steps={NEXT} />
+            </>
           )
         }
       </Loaded>
@@ -56,12 +60,17 @@ export function CompositionsPage(): JSX.Element {
   );
 }
 
+const NEXT = [
+  ['playground', '/playground', 'Try a tool', 'Call it, and see what is sent and answered'],
+  ['explain', '/explain', 'Check access', 'See why a user has a tool or not'],
+] as const;
+
 const COLUMNS: readonly Column[] = [
   { name: 'Name', isSorted: true },
   { name: 'Contents' },
-  { name: 'For', isSorted: true },
+  { name: 'Users', isSorted: true },
   { name: 'Team', isSorted: true },
-  { name: 'Changed', isSorted: true },
+  { name: 'Last edited', isSorted: true },
 ];
 
 function CompositionTable({ compositions }: { readonly compositions: readonly Composition[] }): JSX.Element {
@@ -113,9 +122,9 @@ const nameOf = ({ name }: Composition): string => name.toLowerCase();
 
 const VALUES: Readonly<Record<string, (composition: Composition) => string | number>> = {
   Name: nameOf,
-  For: ({ subjects }) => subjects.length,
+  Users: ({ subjects }) => subjects.length,
   Team: ({ team = '\uffff' }) => team.toLowerCase(),
-  Changed: ({ updatedAt }) => -Date.parse(updatedAt),
+  'Last edited': ({ updatedAt }) => -Date.parse(updatedAt),
 };
 
 function compare<Value extends string | number>(one: Value, other: Value): number {

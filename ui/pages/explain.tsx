@@ -26,7 +26,7 @@ export function ExplainPage(): JSX.Element {
         </div>
       </div>
       <section class="card" aria-labelledby="tool">
-        <h2 id="tool">Why is a tool available, or not?</h2>
+        <h2 id="tool">Access to a tool</h2>
         <ToolForm
           known={{ virtualHost, subject: params.get('subject') ?? '', tool: params.get('tool') ?? '' }}
           onAsk={ask}
@@ -39,7 +39,7 @@ export function ExplainPage(): JSX.Element {
         )}
       </section>
       <section class="card" aria-labelledby="request">
-        <h2 id="request">What happened to a request?</h2>
+        <h2 id="request">Request</h2>
         <RequestForm known={request} onAsk={(id) => ask({ request: id })} />
         {request !== '' && <ToldRequests key={request} requestId={request} />}
       </section>
@@ -77,7 +77,7 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
         onAsk({ ...asked });
       }}
     >
-      <div class="filters">
+      <div class="filters wide">
         <label>
           Composition
           <select
@@ -88,13 +88,13 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
               change({ virtualHost: value === OTHER ? '' : value });
             }}
           >
-            <option value="">choose one</option>
+            <option value="">Select …</option>
             {compositions.map(({ id, name }) => (
               <option key={id} value={id}>
                 {name}
               </option>
             ))}
-            <option value={OTHER}>another one, by its id</option>
+            <option value={OTHER}>Another, by its id</option>
           </select>
         </label>
         {isTyped && (
@@ -113,7 +113,7 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
           <input
             spellcheck={false}
             value={asked.tool}
-            placeholder="all of them"
+            placeholder="all tools"
             onInput={(event) => change({ tool: event.currentTarget.value })}
           />
         </label>
@@ -151,7 +151,7 @@ function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
         onAsk(id.trim());
       }}
     >
-      <div class="filters">
+      <div class="filters wide">
         <label>
           Request id
           <input
@@ -164,10 +164,10 @@ function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
             onInput={(event) => setId(event.currentTarget.value)}
           />
         </label>
-        <button type="submit">Look it up</button>
+        <button type="submit">Look up</button>
       </div>
       <p id="request-help" class="note">
-        In the x-request-id header of its response, and in the log.
+        The x-request-id header of a response has it, and so does the log.
       </p>
     </form>
   );

@@ -64,7 +64,7 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
               <FirstSteps />
             ) : concerns.length === 0 ? (
               <div class={calm.isWell ? 'empty all-well' : 'empty'}>
-                <strong>{calm.isWell ? 'Nothing' : 'Nothing known'}</strong>
+                <strong>{calm.isWell ? 'All clear' : 'Nothing known'}</strong>
                 <p>{calm.words}</p>
               </div>
             ) : (
@@ -95,7 +95,7 @@ function FirstSteps(): JSX.Element {
       </p>
       {isMaker && (
         <Link href="/servers/new" class="button main">
-          Register the first server
+          Register a server
         </Link>
       )}
     </Empty>
@@ -129,9 +129,9 @@ function Inventory({ version, servers, compositions }: Overview): JSX.Element {
           <Link href="/compose">{compositions.length}</Link>
         </dd>
         <dt>Version</dt>
-        <dd>
-          {version.app.version}, store: {version.store.kind}
-        </dd>
+        <dd>{version.app.version}</dd>
+        <dt>Store</dt>
+        <dd>{version.store.kind}</dd>
       </dl>
     </section>
   );
@@ -158,7 +158,7 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
 function ConcernItem({ concern: { what, why, page, remedy, isGrave } }: { readonly concern: Concern }): JSX.Element {
   return (
     <li class="concern">
-      <span class={`status ${isGrave ? 'inactive' : 'failing'}`}>{isGrave ? 'down' : 'at risk'}</span>
+      <span class={`status ${isGrave ? 'inactive' : 'failing'}`}>{isGrave ? 'critical' : 'warning'}</span>
       <div>
         <strong>{what}</strong>
         <p class="note">

@@ -38,7 +38,7 @@ function Playground({ targets }: { readonly targets: readonly Target[] }): JSX.E
     <>
       <div class="filters">
         <label>
-          What to try
+          Endpoint
           <select
             value={target.key}
             onChange={({ currentTarget: { value } }) => {

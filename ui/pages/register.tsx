@@ -3,17 +3,19 @@ import type { JSX } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useCaller } from '../api/caller.js';
 import { mayMake } from '../model/permission.js';
+import { useTitle } from '../parts/title.js';
 import { ServerForm } from './server-form.js';
 
 export function RegisterPage(): JSX.Element {
   const [, navigate] = useLocation();
   const caller = useCaller();
+  useTitle('Register a server');
   return (
     <>
       <div class="heading">
         <div>
           <h1>Register a server</h1>
-          <p class="note">The gateway probes it and shows what it finds. Nothing is saved until you confirm.</p>
+          <p class="note">Test the connection first: you see what the server offers before anything is saved.</p>
         </div>
       </div>
       {caller !== undefined && !mayMake(caller) ? (
@@ -21,7 +23,7 @@ export function RegisterPage(): JSX.Element {
           <p>Registering servers requires the role editor.</p>
         </div>
       ) : (
-        <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} />
+        <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} onCancel={() => navigate('/servers')} />
       )}
     </>
   );

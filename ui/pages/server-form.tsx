@@ -10,7 +10,7 @@ import { announce } from '../parts/announcements.js';
 import { Field } from '../parts/field.js';
 import { Fault } from '../parts/notices.js';
 import { TeamField } from '../parts/team-field.js';
-import { dropKeptDraft, forgetUnsaved, keptDraft, useDraft } from '../parts/unsaved.js';
+import { dropKeptDraft, forgetUnsaved, keptDraft, mayLeave, useDraft } from '../parts/unsaved.js';
 import { CredentialFields } from './server/credential-fields.js';
 import { ServerPreview } from './server-preview.js';
 
@@ -18,6 +18,7 @@ interface ServerFormProps {
   /** The server as it was read; absent for a new one. */
   readonly known?: Answered<Server>;
   readonly onDone: (server: Server) => unknown;
+  readonly onCancel: () => unknown;
   readonly onReload?: () => Promise<void>;
 }
 
@@ -32,7 +33,7 @@ export interface Preview {
   readonly tools: readonly Tool[];
 }
 
-export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.Element {
+export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProps): JSX.Element {
   const transportId = useId();
   const caller = useCaller();
   const [kept] = useState(() => keptDraft<KeptForm>());
@@ -69,7 +70,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
       const { value, unpublished } = await (known === undefined
         ? ask<Server>('/servers', { method: 'POST', body: requestOf(draft) })
         : ask<Server>(`/servers/${known.value.id}`, { method: 'PUT', body: requestOf(draft), ifMatch: etag }));
-      const said = known === undefined ? 'registered' : 'changed';
+      const said = known === undefined ? 'registered' : 'saved';
       const left = unpublished > 0 ? `; still to be updated: ${counted(unpublished, 'user configs')}` : '';
       announce(`${value.name} is ${said}${left}`);
       forgetUnsaved();
@@ -87,11 +88,12 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
       }}
     >
       <div class="card">
-        <h2>{isNew ? 'What it is' : 'Change it'}</h2>
-        <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
+        <h2>{isNew ? 'Server details' : 'Edit server'}</h2>
+        <Field label="Name" value={draft.name} isRequired placeholder="github" onChange={(name) => change({ name })} />
         <Field
           label="URL of its MCP endpoint"
           type="url"
+          placeholder="https://mcp.example.com/mcp"
           value={draft.url}
           isRequired
           onChange={(url) => change({ url })}
@@ -141,13 +143,16 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
               })
             }
           >
-            Reload it, and keep what I have changed
+            Reload and keep my changes
           </button>
         )}
         <div class="actions">
           <span class="told">{toldWords(isNew, preview)}</span>
+          <button type="button" disabled={isBusy} onClick={() => mayLeave() && onCancel()}>
+            Cancel
+          </button>
           <button class="main" aria-disabled={isWaiting}>
-            {isNew ? (preview === undefined ? 'Look at it' : 'Register it') : 'Save'}
+            {isNew ? (preview === undefined ? 'Test connection' : 'Register server') : 'Save changes'}
           </button>
         </div>
       </div>
@@ -160,8 +165,8 @@ function isChanged(blank: ServerDraft, draft: ServerDraft): boolean {
 }
 
 function toldWords(isNew: boolean, preview: Preview | undefined): string {
-  if (!isNew) return 'Nothing is changed until you save it';
+  if (!isNew) return '';
   return preview === undefined
-    ? 'Nothing is saved by looking at it'
-    : 'Once it is registered, its tools can be composed: people get those that a composition of theirs has';
+    ? 'Nothing is saved by the test'
+    : 'Users get its tools once a composition includes them';
 }

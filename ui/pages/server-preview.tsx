@@ -12,7 +12,7 @@ export function ServerPreview({ preview }: { readonly preview: Preview | undefin
   return (
     <section class="card preview" aria-live="polite">
       {preview === undefined ? (
-        <Empty icon="search" title="Preview before you save">
+        <Empty icon="search" title="No preview yet">
           <p>The gateway connects to the server and shows its name, its tools, and any problem here.</p>
         </Empty>
       ) : (
@@ -26,12 +26,14 @@ function Found({ preview: { server, tools } }: { readonly preview: Preview }): J
   const { name = '', version = '' } = server.serverInfo ?? {};
   return (
     <>
-      <h2>What would be registered</h2>
+      <h2>Preview</h2>
       {server.lastError !== null ? (
         <div class="fault">
           <p>
-            It cannot be reached: <Said text={server.lastError} max={1_000} />. It would be registered as inactive, and
-            retried from time to time.
+            It cannot be used: <Said text={server.lastError} max={1_000} />.{' '}
+            {/HTTP status 40[13]/.test(server.lastError)
+              ? 'It wants credentials: choose which under Credentials.'
+              : 'You can register it all the same: it is tried again from time to time.'}
           </p>
         </div>
       ) : (

@@ -13,8 +13,9 @@ import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid } from '../parts/said.js';
 import { Status } from '../parts/status.js';
+import { useTitle } from '../parts/title.js';
 import { keptDraft, mayLeave } from '../parts/unsaved.js';
-import { RemovalQuestion } from './server/removal-question.js';
+import { isMissed, LossQuestion } from './server/loss-question.js';
 import { ServerFacts, ServerHealth, ServerObstacle } from './server/server-facts.js';
 import { ServerUsers } from './server/server-users.js';
 import { ServerConnection } from './server-connection.js';
@@ -38,6 +39,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
   const [isEdited, setEdited] = useState(keptDraft() !== undefined);
   const caller = useCaller();
   const isChangeable = mayChange(caller, server);
+  useTitle(server.name);
   return (
     <>
       <div class="heading">
@@ -65,6 +67,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
             await reload();
             setEdited(false);
           }}
+          onCancel={() => setEdited(false)}
           onReload={reload}
         />
       )}
@@ -104,7 +107,7 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
   const path = `/servers/${server.id}`;
   const [underway, setUnderway] = useState('');
   const [fault, setFault] = useState('');
-  const [isRemoving, setRemoving] = useState(false);
+  const [asked, setAsked] = useState<'Delete' | 'Disable'>();
   const [, navigate] = useLocation();
   const run = async (name: string, action: () => Promise<string>): Promise<void> => {
     setUnderway(name);
@@ -127,8 +130,14 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
       const { name, url } = server;
       await ask(path, { method: 'PUT', body: { name, url, enabled }, ifMatch: read.etag });
       await reload();
-      return `${name} is ${enabled ? 'in service again' : 'out of service'}`;
+      return `${name} is ${enabled ? 'enabled' : 'disabled'}`;
     });
+  // Nobody is asked where nobody loses anything.
+  const disable = async (): Promise<void> => {
+    const isAsked = await isMissed([server]).catch(() => true);
+    if (isAsked) setAsked('Disable');
+    else await setEnabled(false);
+  };
   const remove = (): Promise<void> =>
     run('remove', async () => {
       await ask(path, { method: 'DELETE', ifMatch: read.etag });
@@ -149,17 +158,21 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
           <>
             <button type="button" class={isWell ? '' : 'main'} disabled={isBusy} onClick={() => void refresh()}>
               <Icon name="refresh" />
-              {underway === 'refresh' ? 'Probing it …' : 'Refresh'}
+              {underway === 'refresh' ? 'Refreshing …' : 'Refresh'}
             </button>
-            <button type="button" disabled={isBusy} onClick={() => void setEnabled(!server.enabled)}>
+            <button
+              type="button"
+              disabled={isBusy}
+              onClick={() => void (server.enabled ? disable() : setEnabled(true))}
+            >
               <Icon name={server.enabled ? 'disable' : 'enable'} />
               {server.enabled ? 'Disable' : 'Enable'}
             </button>
             <button type="button" aria-expanded={isEdited} onClick={onEdit}>
               <Icon name="edit" />
-              Change
+              Edit
             </button>
-            <button type="button" class="danger" disabled={isBusy} onClick={() => setRemoving(true)}>
+            <button type="button" class="danger" disabled={isBusy} onClick={() => setAsked('Delete')}>
               <Icon name="remove" />
               Delete
             </button>
@@ -167,12 +180,13 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
         )}
       </div>
       <Fault words={fault} />
-      {isRemoving && (
-        <RemovalQuestion
+      {asked !== undefined && (
+        <LossQuestion
           servers={[server]}
+          action={asked}
           onAnswer={(isMeant) => {
-            setRemoving(false);
-            if (isMeant) void remove();
+            setAsked(undefined);
+            if (isMeant) void (asked === 'Delete' ? remove() : setEnabled(false));
           }}
         />
       )}

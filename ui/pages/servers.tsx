@@ -13,6 +13,7 @@ import { inOrder } from '../model/server-order.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
 import { Empty } from '../parts/empty.js';
 import { Icon } from '../parts/icon.js';
+import { NextSteps } from '../parts/next-steps.js';
 import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Status } from '../parts/status.js';
@@ -50,16 +51,16 @@ export function ServersPage(): JSX.Element {
         {(all) =>
           all.length === 0 ? (
             <section class="card">
-              <Empty icon="servers" title="No server is registered yet">
+              <Empty icon="servers" title="No servers yet">
                 {isMaker ? (
                   <>
                     <p>The gateway probes a server and shows what it has before anything is saved.</p>
                     <div class="actions">
                       <Link href="/servers/new" class="button main">
-                        Register the first one
+                        Register a server
                       </Link>
                       <Link href="/servers/import" class="button">
-                        Import a settings file
+                        Import
                       </Link>
                     </div>
                   </>
@@ -69,13 +70,22 @@ export function ServersPage(): JSX.Element {
               </Empty>
             </section>
           ) : (
-            <FoundServers servers={all} reload={servers.reload} />
+            <>
+              <FoundServers servers={all} reload={servers.reload} />
+              {isMaker && <NextSteps count={all.length} steps={NEXT} />}
+            </>
           )
         }
       </Loaded>
     </>
   );
 }
+
+const NEXT = [
+  ['compose', '/compose/new', 'Compose tools', 'Choose tools of these servers, and who may use them'],
+  ['playground', '/playground', 'Try a tool', 'Call it, and see what is sent and answered'],
+  ['import', '/servers/import', 'Import a settings file', 'Register all servers of a client at once'],
+] as const;
 
 interface FoundProps {
   readonly servers: readonly Server[];

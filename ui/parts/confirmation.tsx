@@ -18,7 +18,7 @@ export function Confirmation({ title, action, children, onAnswer }: Confirmation
       {children}
       <div class="actions">
         <button type="button" onClick={() => onAnswer(false)}>
-          Leave it
+          Cancel
         </button>
         <button type="button" class="danger" onClick={() => onAnswer(true)}>
           {action}

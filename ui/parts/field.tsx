@@ -11,6 +11,7 @@ interface FieldProps {
   readonly help?: ComponentChildren;
   readonly type?: 'text' | 'url' | 'search';
   readonly isRequired?: boolean;
+  readonly placeholder?: string;
   readonly rows?: number;
 }
 
@@ -22,6 +23,7 @@ export function Field({
   help,
   type = 'text',
   isRequired,
+  placeholder,
   rows,
 }: FieldProps): JSX.Element {
   const id = useId();
@@ -29,6 +31,7 @@ export function Field({
     id,
     value,
     required: isRequired === true,
+    placeholder,
     spellcheck: false,
     autocomplete: 'off',
     ...(help !== undefined && { 'aria-describedby': `${id}-help` }),

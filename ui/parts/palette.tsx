@@ -79,6 +79,10 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
     if (step !== undefined && found.length > 0) {
       event.preventDefault();
       setAt((at + step + found.length) % found.length);
+    } else if (event.key === 'Escape') {
+      // The browser would only empty the field.
+      event.preventDefault();
+      close();
     } else if (event.key === 'Enter') {
       event.preventDefault();
       // Who types fast and presses Enter means what is typed, not what was drawn last.
@@ -131,7 +135,6 @@ function PaletteDialog({ useChoices }: PaletteProps): JSX.Element {
             </li>
           ))}
         </ul>
-        {found.length === 0 && <p class="note none">Nothing matches “{plainText(text, 60).text}”.</p>}
       </div>
     </dialog>
   );

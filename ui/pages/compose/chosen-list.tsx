@@ -53,8 +53,8 @@ export function ChosenList({ seen, servers, lists, draft, onChange }: ChosenProp
         </p>
       ))}
       {draft.servers.length === 0 && (
-        <Empty icon="compose" title="Nothing is chosen yet">
-          <p>Choose tools on the other side, and see here what clients will.</p>
+        <Empty icon="compose" title="Nothing selected yet">
+          <p>Select tools under Available: they appear here as clients will see them.</p>
         </Empty>
       )}
       {draft.servers.map(({ name }) => (

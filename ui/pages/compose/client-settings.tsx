@@ -22,7 +22,7 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
       <Field
         label="Address of the gateway"
         value={base}
-        help="The address shown works for a first try. For everyday use, enter the one at which clients reach the gateway, with its path, e.g. https://gateway.example.com/gw-rs"
+        help="At the control plane’s address it works for a first try. For everyday use, enter the gateway’s, with its path: https://gateway.example.com/gw-rs"
         onChange={change}
       />
       {url === undefined ? (

@@ -4,7 +4,7 @@ import type { Difference } from '../../model/composition-draft.js';
 import { Said } from '../../parts/said.js';
 
 const SHOWN_MAX = 200;
-const SIGN_WORDS = { '+': 'comes', '-': 'goes', '~': 'changes' } as const;
+const SIGN_WORDS = { '+': 'added', '-': 'removed', '~': 'changed' } as const;
 
 interface DifferencesProps {
   readonly id: string;
@@ -12,22 +12,19 @@ interface DifferencesProps {
   readonly differences: readonly Difference[];
 }
 
-export function DifferenceList({ id, title, differences }: DifferencesProps): JSX.Element {
+export function DifferenceList({ id, title, differences }: DifferencesProps): JSX.Element | null {
+  if (differences.length === 0) return null;
   return (
     <section class="card" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
-      {differences.length === 0 ? (
-        <p class="note">Nothing yet. What you change is listed here before it is published.</p>
-      ) : (
-        <ul class="differences">
-          {differences.slice(0, SHOWN_MAX).map(({ sign, words }) => (
-            <li key={`${sign}${words}`} class={SIGN_WORDS[sign]}>
-              <span class="sign">{SIGN_WORDS[sign]}</span> <Said text={words} />
-            </li>
-          ))}
-          {differences.length > SHOWN_MAX && <li>and {differences.length - SHOWN_MAX} more</li>}
-        </ul>
-      )}
+      <ul class="differences">
+        {differences.slice(0, SHOWN_MAX).map(({ sign, words }) => (
+          <li key={`${sign}${words}`} class={SIGN_WORDS[sign]}>
+            <span class="sign">{SIGN_WORDS[sign]}</span> <Said text={words} />
+          </li>
+        ))}
+        {differences.length > SHOWN_MAX && <li>and {differences.length - SHOWN_MAX} more</li>}
+      </ul>
     </section>
   );
 }

@@ -56,6 +56,7 @@ export function ItemCuration({ kind, item, curation, onChange, children }: Curat
             label="Other name"
             about={`of ${name}`}
             value={said.name ?? ''}
+            placeholder={name}
             help="Shown after the server’s prefix. Empty: keep the original."
             onChange={(typed) => change({ ...said, name: words(typed) })}
           />

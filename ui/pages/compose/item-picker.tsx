@@ -6,11 +6,13 @@ import type { Server } from '../../api/types.js';
 import { pickedOf, withItem, withPicked, type CompositionDraft } from '../../model/composition-draft.js';
 import { counted } from '../../model/counted.js';
 import { offerWords } from '../../model/server-items.js';
+import { stateOf } from '../../model/server-state.js';
 import { pickedIn, pickerRows, withAllTools, type Picked, type PickerRow } from '../../model/picker-rows.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
 import { Fault } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
+import { Status } from '../../parts/status.js';
 import { VirtualList } from '../../parts/virtual-list.js';
 import type { Lists } from './use-lists.js';
 
@@ -67,7 +69,7 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
       <Empty icon="servers" title="There is no server yet">
         <p>A composition is made of the tools of registered servers.</p>
         <Link href="/servers/new" class="button">
-          Register the first one
+          Register a server
         </Link>
       </Empty>
     );
@@ -192,6 +194,7 @@ function ServerRow({
           <span>{name}</span>
         </label>
       )}
+      {stateOf(server) !== 'active' && <Status server={server} />}
       <span class="note">
         {count > 0 && `${count} of `}
         {offerWords(server)}
@@ -265,13 +268,13 @@ function PatternForm({ servers, draft, onChange }: Omit<PickerProps, 'lists'>): 
   };
   return (
     <details class="by-pattern">
-      <summary>Choose by a pattern</summary>
+      <summary>Add by pattern</summary>
       <p class="note">Includes the matching tools that a server has now, and any that it adds later.</p>
       <div class="filters">
         <label>
           Server
           <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
-            <option value="">choose one</option>
+            <option value="">Select …</option>
             {servers.map((server) => (
               <option key={server.id}>{server.name}</option>
             ))}
@@ -289,7 +292,7 @@ function PatternForm({ servers, draft, onChange }: Omit<PickerProps, 'lists'>): 
           />
         </label>
         <button type="button" disabled={!isReady} onClick={add}>
-          Add the pattern
+          Add pattern
         </button>
       </div>
     </details>

@@ -12,6 +12,7 @@ import {
   odditiesOf,
   searchFor,
   silenceWords,
+  together,
   verdictParts,
   verdictsOf,
   type BackendRow,
@@ -20,7 +21,7 @@ import {
 import { Icon } from '../../parts/icon.js';
 import { Loaded } from '../../parts/notices.js';
 import { LongSaid, Said } from '../../parts/said.js';
-import { Table } from '../../parts/table.js';
+import { Table, type Row } from '../../parts/table.js';
 import { useCompositions } from '../compositions.js';
 
 interface ExplainedToolProps {
@@ -47,14 +48,14 @@ export function ExplainedTool({ virtualHost, subject, tool }: ExplainedToolProps
               </h3>
             )}
             <Words explanation={read} composition={composition} />
-            <BackendTable rows={backendRowsOf(read)} />
+            <ServerTable rows={backendRowsOf(read)} />
             <div class="actions">
               {composition !== undefined && verdictsOf(read).length === 0 && (
                 <Remedy {...{ composition, explanation: read }} />
               )}
               <button type="button" disabled={explanation.isReading} onClick={() => void explanation.reload()}>
                 <Icon name="refresh" />
-                Ask again
+                Refresh
               </button>
             </div>
           </div>
@@ -107,7 +108,7 @@ function Words({ explanation, composition }: WordsProps): JSX.Element {
       ))}
       {odditiesOf(explanation).map(({ words }) => (
         <div key={words} class="note">
-          In the user config: <LongSaid text={words} />
+          About the configuration: <LongSaid text={words} />
         </div>
       ))}
       {hosts !== undefined && (
@@ -125,7 +126,7 @@ interface VerdictProps extends WordsProps {
 
 function VerdictCard({ explanation, statement: { words, slots }, composition }: VerdictProps): JSX.Element {
   const { subject, tool } = explanation;
-  const { isAllowed, reason, outcome } = verdictParts(words);
+  const { isAllowed, reason, outcome } = verdictParts(words, composition !== undefined);
   return (
     <div class={`verdict${isAllowed ? ' yes' : ''}`}>
       <Icon name={isAllowed ? 'done' : 'close'} />
@@ -137,7 +138,7 @@ function VerdictCard({ explanation, statement: { words, slots }, composition }: 
         )}
         <LongSaid text={reason} max={1_000} />
         <p class="note">
-          {outcome !== '' && `A call gets the error ${outcome}. `}
+          {outcome !== '' && `A call is answered with error ${outcome}. `}
           {slots.length > 0 && `${slots.length === 1 ? 'Says process' : 'Say processes'} ${slots.join(', ')}.`}
         </p>
       </div>
@@ -147,42 +148,77 @@ function VerdictCard({ explanation, statement: { words, slots }, composition }: 
 }
 
 const COLUMNS = [
-  { name: 'Backend' },
+  { name: 'Server' },
   { name: 'Process' },
   { name: 'Connection' },
-  { name: 'Allowed tools' },
+  { name: 'Tools' },
   { name: 'Sessions' },
+];
+
+/** A row for each server, in which the processes agree or say what each has; and a row for each process on demand. */
+function ServerTable({ rows }: { readonly rows: readonly BackendRow[] }): JSX.Element | null {
+  if (rows.length === 0) return null;
+  const processes = new Set(rows.map(({ slot }) => slot)).size;
+  const merged = [...new Set(rows.map(({ name }) => name))].map((name) => rows.filter((row) => row.name === name));
+  const isOneVoice = merged.every((each) =>
+    PARTS.every((part) => agreed(each, part).every(({ slots }) => slots.length === 0)),
+  );
+  const columns = COLUMNS.filter(({ name }) => name !== 'Process');
+  return (
+    <>
+      <Table label="Servers" columns={columns} rows={merged.map((each) => rowOf(each))} />
+      {processes > 1 && (
+        <details class="processes">
+          <summary>{isOneVoice ? `All ${processes} processes agree` : 'The processes differ'}</summary>
+          <Table
+            label="Servers by process"
+            columns={COLUMNS}
+            rows={rows.map((row) => rowOf([row], `process ${row.slot}`))}
+          />
+        </details>
+      )}
+    </>
+  );
+}
+
+const PARTS = [
+  connectionWords,
+  ({ why }: BackendRow) => why,
+  ({ allowedTools }: BackendRow) => (allowedTools === 'all' ? 'all' : allowedTools.join(', ') || 'none'),
 ] as const;
 
-function BackendTable({ rows }: { readonly rows: readonly BackendRow[] }): JSX.Element | null {
-  if (rows.length === 0) return null;
-  const isOne = new Set(rows.map(({ slot }) => slot)).size === 1;
-  return (
-    <Table
-      label="Backends"
-      columns={COLUMNS.map((column) => ({ ...column, isEmpty: isOne && column.name === 'Process' }))}
-      rows={rows.map((row) => ({
-        key: `${row.name} ${row.slot}`,
-        cells: [
-          <>
-            <Said text={row.name} max={100} />
-            <p class="note">
-              <Said text={row.origin} />
-            </p>
-          </>,
-          row.slot,
-          <div>
-            {connectionWords(row)}
-            {row.why !== '' && (
-              <p class="note">
-                <Said text={row.why} />
-              </p>
-            )}
-          </div>,
-          <Said text={row.allowedTools === 'all' ? 'all' : row.allowedTools.join(', ')} />,
-          row.sessions.map(({ state }) => state).join(', ') || 'none',
-        ],
-      }))}
-    />
+function agreed(rows: readonly BackendRow[], part: (row: BackendRow) => string): readonly Statement[] {
+  return together(rows.map((row) => ({ slot: row.slot, words: part(row) })));
+}
+
+/** @param rows of one server. @param process when the row is about one. */
+function rowOf(rows: readonly BackendRow[], process?: string): Row {
+  const [connection, why, tools] = PARTS.map((part) =>
+    agreed(rows, part).map(({ words, slots }) => (
+      <p key={words}>
+        <Said text={slots.length === 0 ? words : `${words} (process ${slots.join(', ')})`} />
+      </p>
+    )),
   );
+  const [{ name, origin } = { name: '', origin: '' }] = rows;
+  const states = rows.flatMap(({ sessions }) => sessions.map(({ state }) => state));
+  return {
+    key: `${name} ${process ?? ''}`,
+    cells: [
+      <>
+        <Said text={name} max={100} />
+        <p class="note">
+          <Said text={origin} />
+        </p>
+      </>,
+      ...(process === undefined ? [] : [process]),
+      <div class="agreed">
+        {connection}
+        <div class="note">{why}</div>
+      </div>,
+      <div class="agreed">{tools}</div>,
+      [...new Set(states)].map((state) => `${states.filter((each) => each === state).length} ${state}`).join(', ') ||
+        'none',
+    ],
+  };
 }

@@ -7,6 +7,7 @@ import { useQuery } from '../../api/query.js';
 import type { DataplaneSession, DataplaneSessions } from '../../api/view-types.js';
 import { counted } from '../../model/counted.js';
 import { durationWords, silenceWords } from '../../model/explanation.js';
+import { Icon } from '../../parts/icon.js';
 import { Fault, Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { Table, type Row } from '../../parts/table.js';
@@ -32,7 +33,7 @@ export function Sessions(): JSX.Element {
     <section class="card" aria-labelledby="sessions">
       <h2 id="sessions">{isAdmin ? 'Sessions' : 'Your sessions'}</h2>
       <form
-        class="filters"
+        class="filters wide"
         onSubmit={(event) => {
           event.preventDefault();
           setAsked(subject);
@@ -41,17 +42,18 @@ export function Sessions(): JSX.Element {
       >
         {isAdmin && (
           <label>
-            Of subject
+            Subject<span class="unseen"> of the sessions</span>
             <input
               spellcheck={false}
               value={subject}
-              placeholder="everybody"
+              placeholder="all users"
               onInput={(event) => setSubject(event.currentTarget.value)}
             />
           </label>
         )}
         <button type="submit" disabled={first.isReading}>
-          Read again
+          <Icon name="refresh" />
+          Refresh
         </button>
       </form>
       <Loaded query={first}>{(page) => <SessionPages key={path} first={page} />}</Loaded>
@@ -103,7 +105,7 @@ const COLUMNS = [
   { name: 'Client' },
   { name: 'Age', isNumber: true },
   { name: 'Idle', isNumber: true },
-  { name: 'Backends' },
+  { name: 'Servers' },
 ] as const;
 
 function SessionTable({ sessions }: { readonly sessions: readonly DataplaneSession[] }): JSX.Element {

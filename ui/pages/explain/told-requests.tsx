@@ -31,7 +31,7 @@ function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Elemen
   const rows = [
     ['Outcome', detail === undefined ? outcome : `${outcome}: ${detail}`],
     ['Method', tool === '' ? method : `${method} of ${tool}`],
-    ['Backend', backend === '' ? 'none, or more than one' : backend],
+    ['Server', backend === '' ? 'none, or more than one' : backend],
     ['Status', status === 0 ? 'none: no response was sent' : String(status)],
     ['Took', splitWords(request)],
     ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, process ${slot}`}`],

@@ -79,13 +79,15 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         {requestsPerSecond === 0 ? 'no requests' : `${rateWords(requestsPerSecond)} requests/s in all`}
       </Tile>
       <Tile name="Failures" figure={shareWords(share)} isBad={share >= FAILING_SHARE} values={past.map(failingShare)}>
-        {perSecondWords(failuresPerSecond)} failed, {perSecondWords(reading.refusalsPerSecond)} refused
+        {failuresPerSecond + reading.refusalsPerSecond === 0
+          ? 'none failed or refused'
+          : `${perSecondWords(failuresPerSecond)} failed, ${perSecondWords(reading.refusalsPerSecond)} refused`}
       </Tile>
       <Tile name="Median latency" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
-        {callP50Ms === null ? 'no calls lately' : 'half of all calls are faster'}
+        {callP50Ms === null ? 'no calls lately' : 'half are faster'}
       </Tile>
       <Tile name="p99 latency" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
-        {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway itself`}
+        {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway`}
       </Tile>
       <Tile name="Sessions" figure={reading.sessions.toLocaleString()} values={past.map(({ sessions }) => sessions)}>
         {counted(reading.requestsInFlight, 'requests in flight')}
@@ -96,7 +98,7 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
         isBad={listening < workers.length}
         values={past.map(({ workers: each }) => each.length)}
       >
-        {listening === workers.length ? 'all of them respond' : `${workers.length - listening} without response`}
+        {listening === workers.length ? 'all respond' : `${workers.length - listening} without response`}
       </Tile>
     </div>
   );
@@ -134,6 +136,8 @@ const HEIGHT = 32;
 
 /** The figures beside the chart say the same in text. */
 function Spark({ values }: { readonly values: readonly number[] }): JSX.Element {
+  // One point is no line.
+  if (values.length < 2) return <svg class="spark" aria-hidden="true" />;
   const points = sparkPoints(values, WIDTH, HEIGHT);
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
@@ -144,7 +148,7 @@ function Spark({ values }: { readonly values: readonly number[] }): JSX.Element 
 }
 
 const BACKEND_COLUMNS = [
-  { name: 'Backend' },
+  { name: 'Server' },
   { name: 'Requests/s', isNumber: true },
   { name: 'Failures/s', isNumber: true },
   { name: 'p99 latency', isNumber: true },
@@ -166,7 +170,7 @@ export function LiveTables({ reading }: { readonly reading: LiveReading }): JSX.
       {backends.length > 0 && (
         <section class="card table-card" aria-labelledby="backends">
           <div class="top">
-            <h2 id="backends">Backends in use</h2>
+            <h2 id="backends">Servers in use</h2>
           </div>
           <Table
             label="Table of backends"

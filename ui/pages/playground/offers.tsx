@@ -24,7 +24,7 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
   const kind = offerKinds.find((each) => each === params.get('kind')) ?? 'tools';
   const [offers, setOffers] = useState<readonly Offer[]>();
   const [fault, setFault] = useState('');
-  const [words, setWords] = useState('');
+  const [words, setWords] = useState(params.get('search') ?? '');
   useEffect(() => {
     let isWanted = true;
     setOffers(undefined);
@@ -48,8 +48,10 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
   const bareTool = params.get('tool');
   const chosen = params.get('name') ?? (bareTool === null ? undefined : target.prefix + bareTool);
   const offer = offers?.find(({ name }) => name === chosen);
-  const search = words.trim().toLowerCase();
-  const found = (offers ?? []).filter(({ name, title }) => `${name}\n${title}`.toLowerCase().includes(search));
+  const sought = words.toLowerCase().split(/\s+/);
+  const found = (offers ?? []).filter(({ name, title }) =>
+    sought.every((word) => `${name}\n${title}`.toLowerCase().includes(word)),
+  );
   return (
     <div class="playground">
       <div class="card offers">
@@ -68,6 +70,11 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
         <Fault words={fault} retry={reopen} />
         {offers === undefined && fault === '' && <Reading />}
         {offers?.length === 0 && <Empty title={`No ${kind}`}>It offers none to you.</Empty>}
+        {offers !== undefined && offers.length > 0 && found.length === 0 && (
+          <Empty icon="search" title="No match">
+            Search for fewer words.
+          </Empty>
+        )}
         <ul class="items" aria-label={kind}>
           {found.slice(0, SHOWN_MAX).map(({ name, title }) => (
             <li key={name}>
@@ -100,7 +107,9 @@ function NothingChosen({ chosen }: { readonly chosen: string | undefined }): JSX
   if (chosen !== undefined) return <Fault words={`${chosen} is not available here (any more)`} />;
   return (
     <div class="card">
-      <Empty title="Choose something to try">It is called as you, and you see exactly what is sent and answered.</Empty>
+      <Empty icon="playground" title="Nothing selected">
+        Select something to call. It is called as you, and you see exactly what is sent and answered.
+      </Empty>
     </div>
   );
 }

@@ -10,23 +10,24 @@ import { useCaller } from '../../api/caller.js';
 import { Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { useCompositions } from '../compositions.js';
+import { usersOf } from './loss-question.js';
 
 const SUBJECTS_MAX = 5;
 
-export function ServerUsers({ server: { name } }: { readonly server: Server }): JSX.Element {
+export function ServerUsers({ server }: { readonly server: Server }): JSX.Element {
   const compositions = useCompositions();
   const isMaker = mayMake(useCaller());
   return (
     <section class="card" aria-labelledby="users">
-      <h2 id="users">Who may use it</h2>
+      <h2 id="users">Access</h2>
       <Loaded query={compositions}>
         {(all) => {
-          const using = all.filter(({ servers }) => servers.some((each) => each.name === name));
-          if (using.length > 0) return <Users compositions={using} server={name} />;
+          const using = usersOf([server], all);
+          if (using.length > 0) return <Users compositions={using} server={server.name} />;
           return (
             <p class="note">
-              No composition has any of it.{' '}
-              {isMaker && <Link href={`/compose/new?search=${encodeURIComponent(name)}`}>Compose one</Link>}
+              No composition includes it yet.{' '}
+              {isMaker && <Link href={`/compose/new?search=${encodeURIComponent(server.name)}`}>New composition</Link>}
             </p>
           );
         }}

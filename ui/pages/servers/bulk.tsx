@@ -9,7 +9,7 @@ import { refreshWords } from '../../model/refresh-words.js';
 import { Icon, type IconName } from '../../parts/icon.js';
 import { OutcomeList, outcomeCounts, runAll, type Outcome } from '../../parts/outcomes.js';
 import type { Selection } from '../../parts/selection.js';
-import { RemovalQuestion } from '../server/removal-question.js';
+import { isMissed, LossQuestion } from '../server/loss-question.js';
 
 const ACTIONS = ['refresh', 'enable', 'disable', 'delete'] as const;
 type Action = (typeof ACTIONS)[number];
@@ -34,7 +34,7 @@ interface Report {
 
 export function BulkActions({ servers, selection, reload }: BulkProps): JSX.Element | null {
   const [report, setReport] = useState<Report>();
-  const [isRemoving, setRemoving] = useState(false);
+  const [asked, setAsked] = useState<'delete' | 'disable'>();
   const chosen = servers.filter(({ id }) => selection.value.has(id));
   const isBusy = report !== undefined && outcomeCounts(report.outcomes).open > 0;
   const run = async (action: Action): Promise<void> => {
@@ -42,6 +42,11 @@ export function BulkActions({ servers, selection, reload }: BulkProps): JSX.Elem
     await runAll(items, (outcomes) => setReport({ action, outcomes }));
     selection.value = new Set();
     await reload();
+  };
+  const start = async (action: Action): Promise<void> => {
+    const isLoss = action === 'delete' || (action === 'disable' && (await isMissed(chosen).catch(() => true)));
+    if (isLoss) setAsked(action);
+    else await run(action);
   };
   return (
     <>
@@ -57,7 +62,7 @@ export function BulkActions({ servers, selection, reload }: BulkProps): JSX.Elem
                 key={action}
                 type="button"
                 class={action === 'delete' ? 'danger' : undefined}
-                onClick={() => (action === 'delete' ? setRemoving(true) : void run(action))}
+                onClick={() => void start(action)}
               >
                 <Icon name={LOOKS[action][1]} />
                 {LOOKS[action][0]}
@@ -69,12 +74,13 @@ export function BulkActions({ servers, selection, reload }: BulkProps): JSX.Elem
           </div>
         </div>
       )}
-      {isRemoving && (
-        <RemovalQuestion
+      {asked !== undefined && (
+        <LossQuestion
           servers={chosen}
+          action={asked === 'delete' ? 'Delete' : 'Disable'}
           onAnswer={(isMeant) => {
-            setRemoving(false);
-            if (isMeant) void run('delete');
+            setAsked(undefined);
+            if (isMeant) void run(asked);
           }}
         />
       )}
@@ -95,9 +101,9 @@ async function doTo({ id, enabled }: Server, action: Action): Promise<string> {
     return refreshWords(value);
   }
   const isWanted = action === 'enable';
-  if (enabled === isWanted) return isWanted ? 'was in service already' : 'was out of service already';
+  if (enabled === isWanted) return isWanted ? 'was enabled already' : 'was disabled already';
   await ask(path, { method: 'PATCH', body: { enabled: isWanted } });
-  return isWanted ? 'in service again' : 'out of service';
+  return isWanted ? 'enabled' : 'disabled';
 }
 
 function BulkReport({

@@ -12,7 +12,8 @@ import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
 import { Fault } from '../../parts/notices.js';
 import { OutcomeList, outcomeCounts, runAll, type Outcome } from '../../parts/outcomes.js';
-import { Said } from '../../parts/said.js';
+import { CodeBlock, Said } from '../../parts/said.js';
+import { useTitle } from '../../parts/title.js';
 import { forgetUnsaved, useUnsaved } from '../../parts/unsaved.js';
 import { useServers } from '../servers.js';
 
@@ -25,6 +26,7 @@ const EXAMPLE = `{
 
 export function ImportPage(): JSX.Element {
   const caller = useCaller();
+  useTitle('Import servers');
   return (
     <>
       <div class="heading">
@@ -77,11 +79,15 @@ function Import(): JSX.Element {
     );
     await known.reload();
   };
-  const secrets = listed.flatMap((server) => server.secrets);
+  const secrets = listed.flatMap((server) =>
+    server.secrets.map(
+      (secret) => `switchyard secrets set ${secret} --origins ${new URL(server.body?.url ?? '').origin}`,
+    ),
+  );
   return (
     <div class="columns import">
       <section class="card" aria-labelledby={`${id}-file`}>
-        <h2 id={`${id}-file`}>The settings file</h2>
+        <h2 id={`${id}-file`}>Settings file</h2>
         <div
           class="field"
           onDragOver={(event) => event.preventDefault()}
@@ -115,14 +121,14 @@ function Import(): JSX.Element {
         {typeof read === 'string' && <Fault words={read} />}
       </section>
       <section class="card" aria-labelledby={`${id}-found`}>
-        <h2 id={`${id}-found`}>{outcomes === undefined ? 'What would be registered' : 'What was registered'}</h2>
+        <h2 id={`${id}-found`}>{outcomes === undefined ? 'Preview' : 'Results'}</h2>
         {outcomes !== undefined ? (
           <OutcomeList
             outcomes={outcomes}
             linkOf={({ name }) => <Link href={`/servers/${encodeURIComponent(name)}`}>{name}</Link>}
           />
         ) : listed.length === 0 ? (
-          <Empty icon="import" title="Nothing yet">
+          <Empty icon="import" title="No preview yet">
             <p>Each server of the file appears here, with what would become of it.</p>
           </Empty>
         ) : (
@@ -134,10 +140,8 @@ function Import(): JSX.Element {
         )}
         {secrets.length > 0 && (
           <div class="notice">
-            <p>
-              These secrets have to be set before the servers accept requests, each with{' '}
-              <code>switchyard secrets set NAME</code>: <Said text={secrets.join(', ')} max={2_000} />
-            </p>
+            <p>The servers accept requests once these secrets are set; each command reads the value from its input:</p>
+            <CodeBlock label="Commands that set the secrets" text={secrets.join('\n')} />
           </div>
         )}
         {outcomes === undefined && listed.length > 0 && (
@@ -150,7 +154,7 @@ function Import(): JSX.Element {
         {outcomes !== undefined && !isBusy && (
           <div class="actions">
             <Link class="button main" href="/servers">
-              See the servers
+              View servers
             </Link>
           </div>
         )}
@@ -183,7 +187,7 @@ function useSettings(text: string): readonly ImportedServer[] | string {
 
 async function register(body: ImportBody): Promise<string> {
   const { value } = await ask<Server>('/servers', { method: 'POST', body });
-  if (value.lastError !== null) return `registered, but it cannot be reached: ${value.lastError}`;
+  if (value.lastError !== null) throw new Error(`registered, but it cannot be used: ${value.lastError}`);
   return `registered, with ${counted(value.toolCount, 'tools')}`;
 }
 
