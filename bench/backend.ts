@@ -35,6 +35,12 @@ const toolLists = new Map<number, readonly string[]>();
 /** The part of a call's response after the id where requests have no session, by backend. */
 const modernTails = new Map<string, string>();
 const confirmations = new Confirmations();
+/** What a backend with one tool lists: the tools that are called, since some gateways refuse a tool that was not listed. */
+const CALLED_TOOLS = [
+  ['add', { a: { type: 'number' }, b: { type: 'number' } }],
+  ['store', { text: { type: 'string' } }],
+  ['fetch', {}],
+].map(([name, properties]) => JSON.stringify({ name, inputSchema: { type: 'object', properties } }));
 
 /** The capabilities that a backend declares, by the last word of its path. */
 const capabilities: Readonly<Record<string, unknown>> = {
@@ -189,7 +195,7 @@ function answerOther(body: string, style: AnswerStyle, toolCount: number, offer:
       return messageAnswer(
         listAnswer(
           JSON.stringify(id),
-          remembered(toolLists, toolCount, () => toolTexts(toolCount)),
+          remembered(toolLists, toolCount, () => (toolCount === 1 ? CALLED_TOOLS : toolTexts(toolCount))),
         ),
         style,
       );
