@@ -56,7 +56,7 @@ interface Meta {
  * Resolves when every entry of the store can be read; where there is no store yet, creates its directory.
  * @throws {StoreDamage} with a message for a person: what is wrong, and what can be done. Other errors when the store cannot be read.
  */
-export async function checkEmbedded(path: string): Promise<void> {
+export async function checkEmbedded(path: string, probeMsMax: number = STORE_PROBE_MS_MAX): Promise<void> {
   const file = join(path, 'data.mdb');
   let bytes = sizeOf(file);
   // Another process may be creating the store right now.
@@ -68,7 +68,8 @@ export async function checkEmbedded(path: string): Promise<void> {
     makeDirectory(path);
     return;
   }
-  const damage = bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path)));
+  const damage =
+    bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path, probeMsMax)));
   if (damage === undefined) return;
   throw new StoreDamage(damageInWords(path, damage));
 }
@@ -123,9 +124,9 @@ function readMeta(descriptor: number, offset: number): Meta | string {
 }
 
 /** Reads every entry in a separate process, because reading a damaged file may kill the process. */
-async function findDamageInEntries(path: string): Promise<string | undefined> {
+async function findDamageInEntries(path: string, withinMs: number): Promise<string | undefined> {
   try {
-    const options = { env: {}, timeout: STORE_PROBE_MS_MAX, killSignal: 'SIGTERM' } as const;
+    const options = { env: {}, timeout: withinMs, killSignal: 'SIGTERM' } as const;
     await promisify(execFile)(process.execPath, [PROBE, path], options);
     return undefined;
   } catch (error) {

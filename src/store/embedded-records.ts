@@ -96,10 +96,7 @@ export class EmbeddedRecords implements RecordStore {
   /** Writes a value, whatever was stored before; durable when it resolves. */
   async put(key: RecordKey, value: Buffer): Promise<void> {
     const bytes = encodeRecordKey(key);
-    await this.#commit(() => {
-      this.#databases[key.space].putSync(bytes, value);
-      return true;
-    });
+    await this.#commit(() => this.#databases[key.space].putSync(bytes, value));
   }
 
   async readChanges(position: string): Promise<RecordChanges> {
@@ -148,15 +145,10 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** Runs a change in a transaction; durable when it resolves. @param change returns whether it has changed anything. */
-  async #commit(change: () => boolean): Promise<boolean> {
-    return this.#attempt(async () => {
-      // Only a child transaction is rolled back when its change throws halfway.
-      const isDone = await this.#root.childTransaction(change);
-      // The commit is already visible to every process; this waits until it is on disk.
-      if (isDone) await this.#root.flushed;
-      return isDone;
-    });
+  /** Runs a change in a transaction; durable when it resolves, since LMDB flushes before it commits (`OPEN_OPTIONS`). */
+  async #commit<Answer>(change: () => Answer): Promise<Answer> {
+    // Only a child transaction is rolled back when its change throws halfway.
+    return this.#attempt(() => this.#root.childTransaction(change));
   }
 
   async #attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<Answer> {

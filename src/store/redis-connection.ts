@@ -118,7 +118,7 @@ function askInPlainText(socket: Socket): void {
       if (ANSWER_BEGINNINGS.includes(answer.subarray(0, 1))) socket.destroy(new Error(TLS_MISSING_ADVICE));
       probe.destroy();
     });
-    for (const end of ['secureConnect', 'close']) socket.once(end, () => probe.destroy());
+    socket.once('close', () => probe.destroy());
   }, REDIS_HANDSHAKE_MS_MAX);
   for (const end of ['secureConnect', 'close']) socket.once(end, () => clearTimeout(timer));
 }

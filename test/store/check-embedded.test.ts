@@ -134,6 +134,15 @@ t.test('pages in the middle that are zeroed, or hold foreign data, are damage', 
   await t.rejects(checkEmbedded(path), { message: /is damaged: / }, 'noise');
 });
 
+t.test('a store that takes too long to read through is used without the rest being checked', async (t) => {
+  const { path, file } = copyStore(t);
+  const bytes = readFileSync(file);
+  bytes.fill(0, 2 * PAGE_BYTES);
+  writeFileSync(file, bytes);
+  await t.rejects(checkEmbedded(path), { message: /is damaged: / });
+  await t.resolves(checkEmbedded(path, 1), 'no process starts in so short a time');
+});
+
 t.test('a path that is no folder, or whose data file is a folder, is refused', async (t) => {
   const path = join(createScratchDirectory(t), 'file');
   writeFileSync(path, '');

@@ -61,6 +61,15 @@ t.test('a written value is read as the same object while it does not change', as
   t.same(store.read('bob'), { kind: 'missing' });
 });
 
+t.test('what is kept of the values that were read is bounded in bytes', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  const subjects = ['alice', 'bob', 'carol', 'dave', 'erin'];
+  for (const subject of subjects) await store.write(subject, Buffer.alloc(limits.cacheBytesMax / 4));
+  const first = valueOf(store.read('alice'));
+  for (const subject of subjects.slice(1)) store.read(subject);
+  t.not(valueOf(store.read('alice')), first, 'the first was dropped for the others');
+});
+
 t.test('a store may be read by as many processes as there can be workers and their predecessors', async (t) => {
   const root = openRoot(join(createScratchDirectory(t), 'new'));
   t.teardown(async () => root.close());

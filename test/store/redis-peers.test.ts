@@ -46,6 +46,16 @@ t.test('the same holds in a cluster, any of whose nodes delivers the message', a
   await tellsAll(t, { ...nodes[0]!.storeOptions, place });
 });
 
+t.test('what is passed about a session arrives whole, message by message', async (t) => {
+  const redis = await startRedis(t);
+  const [one, other] = [await open(t, redis.storeOptions), await open(t, redis.storeOptions)];
+  const passed: string[] = [];
+  other.peers.onPassed = (key, sealed) => passed.push(`${key.toString('hex')} ${sealed.toString()}`);
+  for (const sealed of ['first', 'second']) await one.peers.pass(KEY, [listenerOf(other)], Buffer.from(sealed));
+  await until(() => passed.length >= 2, 'both');
+  t.same(passed, [`${KEY.toString('hex')} first`, `${KEY.toString('hex')} second`]);
+});
+
 t.test('a process that is gone is not waited for', async (t) => {
   const redis = await startRedis(t);
   const one = await open(t, redis.storeOptions);
