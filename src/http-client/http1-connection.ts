@@ -427,7 +427,6 @@ export class Http1Call implements UpstreamCall {
   }
 
   resume(): void {
-    if (!this.isPaused) return;
     this.isPaused = false;
     this.connection?.resume();
   }

@@ -105,6 +105,14 @@ t.test('a connection that is still sending when its answer is complete is not us
   t.equal(backend.connections, 2);
 });
 
+t.test('a call that is given up before it is written leaves its connection to the next call', async (t) => {
+  const { backend, send } = await start(t, (request) => request.json('{}'));
+  await send().over();
+  send().call.abort();
+  t.equal((await send().over()).status, 200);
+  t.equal(backend.connections, 1);
+});
+
 /** Answers every request but the first of a connection, which `then` handles. */
 function second(then: RawHandler): RawHandler {
   return async (request) => {

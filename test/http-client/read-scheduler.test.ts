@@ -461,3 +461,19 @@ t.test('a connection that resumes while its kept piece is handled, and has used 
   t.notOk(resting.includes(true), 'and are not read from');
   for (const { pace } of connections) pace.leave();
 });
+
+t.test('what TLS still delivers while a connection rests is kept, and dealt with in its turn, in order', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadScheduler(() => nowMs);
+  let taken = '';
+  const connection = { isPaused: false, onBytes: (bytes: Buffer) => void (taken += bytes.toString()) };
+  const pace = new ReadPace(turns, { ...connection, stopReading: () => undefined, readOn: () => undefined });
+  pace.begin();
+  pace.onPiece(1, 'alice');
+  nowMs = limits.turnMs + 1;
+  const [first, second] = ['1', '2'].map((digit) => digit.repeat(connectionBounds.upstreamReadBytes));
+  for (const bytes of [first, second]) t.ok(pace.tryKeep(Buffer.from(bytes!), 'alice'));
+  await until(() => taken !== '', 'its turn');
+  t.ok(taken === `${first}${second}`);
+  pace.leave();
+});

@@ -59,18 +59,30 @@ function parseText(text: string): Heard {
 
 const OK = 'HTTP/1.1 200 OK\r\n';
 
-t.test('a success tells the cookies that it sets, each on a line; any other response tells none', async (t) => {
+/** The hints of responses that have these header lines, each with one of the statuses. */
+function hintsOf(lines: string, statuses: readonly number[]): readonly string[] {
   const hints: string[] = [];
-  const lines = 'Set-Cookie: a=1; Path=/\r\nset-cookie:  b=2 \r\nset-cookies: c=3\r\ncontent-length: 0\r\n\r\n';
   const parser = new ResponseParser({
     onHead: (_status, _contentType, _sessionId, _bodyBytes, hint) => void hints.push(hint),
     onBody: () => undefined,
   });
-  for (const status of [200, 202, 302, 404, 503, 200]) {
+  for (const status of statuses) {
     parser.begin();
-    parser.push(Buffer.from(`HTTP/1.1 ${status} x\r\n${lines}`));
+    parser.push(Buffer.from(`HTTP/1.1 ${status} x\r\n${lines}content-length: 0\r\n\r\n`));
   }
+  return hints;
+}
+
+t.test('a success tells the cookies that it sets, each on a line; any other response tells none', async (t) => {
+  const hints = hintsOf(
+    'Set-Cookie: a=1; Path=/\r\nset-cookie:  b=2 \r\nset-cookies: c=3\r\n',
+    [200, 202, 302, 404, 503, 200],
+  );
   t.same(hints, ['a=1; Path=/\nb=2', 'a=1; Path=/\nb=2', '', '', '', 'a=1; Path=/\nb=2']);
+});
+
+t.test('a redirect tells where to; any other response with a location tells nothing', async (t) => {
+  t.same(hintsOf('Location: /other\r\n', [200, 201, 300, 307, 308, 404]), ['', '', '/other', '/other', '/other', '']);
 });
 
 t.test('reads every framing', async (t) => {
