@@ -19,6 +19,7 @@ export interface StubPlan {
   readonly keysObstacle?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
+  readonly forget?: 'answer' | 'ignore';
 }
 
 export interface JournalEntry {
@@ -121,7 +122,8 @@ function main(journal: string): void {
       primary.send({ kind: 'report', ticket: message.ticket, series });
     }
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
-    if (message.kind === 'forget') primary.send({ kind: 'forgotten', ticket: message.ticket });
+    if (message.kind === 'forget' && plan.forget !== 'ignore')
+      primary.send({ kind: 'forgotten', ticket: message.ticket });
   });
   primary.onDisconnect(() => {
     note('disconnected');
