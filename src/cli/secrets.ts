@@ -23,9 +23,9 @@ export async function set(
   return withStore(store, true, async (records) => {
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);
-    const before = await secrets.look(name);
+    const before = await secrets.describe(name);
     await secrets.set(name, { value, origins }, keys.sealing);
-    const change = { name, before, after: await secrets.look(name) };
+    const change = { name, before, after: await secrets.describe(name) };
     const { words } = await addToAuditTrail(records, { kind: 'secrets', operation: 'setSecret', ...change });
     return done(`Set ${name}, for ${originsText(origins)}.\n${words}`);
   });
@@ -34,7 +34,7 @@ export async function set(
 export async function remove({ store, keys, name }: InStore & { readonly name: string }): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const secrets = new SecretRecords(records, new SecretKeys(keys));
-    const before = await secrets.look(name);
+    const before = await secrets.describe(name);
     if (!(await secrets.delete(name)))
       throw new CliFault(exitStatus.notFound, `there is no secret ${name} in the store`);
     const change = { name, before, after: undefined };

@@ -1,11 +1,10 @@
-// Links to the pages of the control plane where a user consents, in a browser, to a backend's access. Each link contains a ticket for one
-// user and one backend. Cold path: made when a caller is told that consent is missing.
+// Links to the pages of the control plane where a user lets the gateway use a backend on the user's behalf. Each link contains a ticket for
+// one user and one backend. Cold path: made when a caller is told that consent is missing.
 import { type SecretKeys, openValue, sealValue } from './secrets/secret-keys.js';
 import type { UserAuth, UpstreamTarget } from '../user-config/index.js';
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/index.js';
 
-/** A backend as its user knows it, by name. */
 export interface NamedBackend {
   readonly name: string;
   readonly target: UpstreamTarget;
@@ -21,6 +20,7 @@ export class ConnectLinks {
     this.#keys = keys;
   }
 
+  /** @returns `undefined` if there are no links, or this one would be too long. */
   linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string): string | undefined {
     if (this.#connectUrl === undefined) return undefined;
     const { origin, path } = target;
@@ -29,11 +29,11 @@ export class ConnectLinks {
   }
 }
 
-// The ticket in a connect link: on whose behalf a browser comes to the control plane, and for which backend. Made by
-// the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
+// The ticket in a connect link says for which user a browser comes to the control plane, and for which backend. It is made by
+// the plane that received a request without a consent, and sealed, so that nobody else can make or read one. Cold path.
 
 export interface ConnectTicket<Auth> {
-  /** Valid for one start: see the control plane. */
+  /** The control plane lets each ticket begin one consent. */
   readonly id: string;
   readonly subject: string;
   readonly backendName: string;
@@ -48,25 +48,25 @@ type OpenedTicket<Auth> =
   | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
   | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
 
-const USE = 'connect ticket';
+const SEAL_USE = 'connect ticket';
 const ID_BYTES = 16;
 
 /** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
 export function sealTicket<Auth>(
   keys: SecretKeys,
-  said: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,
+  contents: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,
   nowMs: number,
 ): string | undefined {
   if (keys.first === undefined) return undefined;
   const id = randomBytes(ID_BYTES).toString('base64url');
-  const ticket: ConnectTicket<Auth> = { ...said, id, expiresAtMs: nowMs + limits.personMsMax };
-  const text = sealValue(keys, USE, ticket);
+  const ticket: ConnectTicket<Auth> = { ...contents, id, expiresAtMs: nowMs + limits.personMsMax };
+  const text = sealValue(keys, SEAL_USE, ticket);
   return text.length <= limits.connectTicketCharsMax ? text : undefined;
 }
 
 export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): OpenedTicket<Auth> {
   const isShort = text.length <= limits.connectTicketCharsMax;
-  const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, USE, text) : undefined;
+  const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, SEAL_USE, text) : undefined;
   if (ticket === undefined) return { kind: 'failed', reason: 'forged' };
   return nowMs < ticket.expiresAtMs ? { kind: 'opened', ticket } : { kind: 'failed', reason: 'expired' };
 }

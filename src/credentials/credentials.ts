@@ -1,5 +1,5 @@
-// The credentials that one upstream session sends for its backend's `auth`: headers added to its own. Only sessions with such a backend
-// have this object. Warm path: nothing waits while the credentials are known.
+// The credentials that one upstream session sends for its backend's `auth`: headers that are added to those of its requests. Only sessions
+// of a backend with `auth` have them. Warm path: nothing waits while the credentials are known.
 import type { BackendAuth } from '../user-config/index.js';
 import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
 import type { NamedBackend } from './connect-links.js';
@@ -7,19 +7,20 @@ import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
 import { userGrantKey } from './user-tokens.js';
 
-/** Where the headers come from. @param metadata of the request that will carry them. */
+/** Where the headers come from. `metadata` is that of the request that will have the headers. */
 interface CredentialSource {
   read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
-  /** The headers as last read; none when they could not be obtained. */
+  /** The headers as last read; empty if they could not be obtained. */
   current(metadata: RequestMetadata): readonly string[];
   /** The backend has rejected these headers. @returns whether another attempt may succeed. */
   refuse(headers: readonly string[]): boolean;
 }
 
-interface Joined {
+/** A request's headers and the credentials, alone and joined. */
+interface JoinedHeaders {
   readonly headers: readonly string[];
-  readonly shown: readonly string[];
-  readonly together: readonly string[];
+  readonly credentials: readonly string[];
+  readonly all: readonly string[];
 }
 
 const NO_HEADERS: readonly string[] = [];
@@ -27,7 +28,7 @@ const NO_HEADERS: readonly string[] = [];
 export class Credentials {
   readonly #source: CredentialSource;
   /** The last result of `addTo`. */
-  #joined: Joined | undefined;
+  #joined: JoinedHeaders | undefined;
 
   /** @returns `undefined` for a backend without `auth`. */
   static of(
@@ -39,7 +40,7 @@ export class Credentials {
     return auth && new Credentials(sourceOf(auth, backend, subject, means));
   }
 
-  /** @param headers name, value, …: known already. @returns `undefined` for none. */
+  /** Credentials that never change. @param headers name, value, …  @returns `undefined` for none. */
   static ofHeaders(headers: readonly string[]): Credentials | undefined {
     const current = (): readonly string[] => headers;
     return headers.length === 0 ? undefined : new Credentials({ read: current, current, refuse: () => false });
@@ -49,7 +50,7 @@ export class Credentials {
     this.#source = source;
   }
 
-  /** Brings the credentials up to date; synchronous when they are known. @returns the fault when they cannot be obtained now. */
+  /** Brings the credentials up to date; synchronous if they are known. @returns the fault if they cannot be obtained now. */
   refresh(metadata: RequestMetadata): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
     const read = this.#source.read(metadata);
     return read instanceof Promise ? read.then(faultOf) : faultOf(read);
@@ -60,13 +61,13 @@ export class Credentials {
    * array as long as nothing changes, unless the caller has headers of its own.
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
-    const shown = this.#source.current(metadata);
+    const credentials = this.#source.current(metadata);
     const own = metadata.headers;
-    if (this.#joined?.headers !== headers || this.#joined.shown !== shown) {
-      this.#joined = { headers, shown, together: [...headers, ...shown] };
+    if (this.#joined?.headers !== headers || this.#joined.credentials !== credentials) {
+      this.#joined = { headers, credentials, all: [...headers, ...credentials] };
     }
-    const { together } = this.#joined;
-    return own.length === 0 ? together : [...together, ...own];
+    const { all } = this.#joined;
+    return own.length === 0 ? all : [...all, ...own];
   }
 
   /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
@@ -84,9 +85,9 @@ function sourceOf(
   const { target } = backend;
   const { origin } = target;
   const { secrets, users } = means;
-  // There are no other secrets to try.
+  // After a refusal there are no other secrets to try.
   if (auth.type === 'headers')
-    return new KeptSource(
+    return new SubjectSource(
       () => secrets.headersOf(auth, origin),
       () => false,
     );
@@ -96,14 +97,14 @@ function sourceOf(
     connect: () => users.links.linkTo(backend, auth, subject),
   };
   const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consent };
-  return new KeptSource(
+  return new SubjectSource(
     () => users.read(wanted),
     (headers) => users.refuse(wanted, headers),
   );
 }
 
-/** Headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
-class KeptSource implements CredentialSource {
+/** A source of headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
+class SubjectSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
   readonly refuse: CredentialSource['refuse'];
   #headers: readonly string[] | undefined;
@@ -119,7 +120,7 @@ class KeptSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    // A session opened by another process may have to send a message before anything here has called `read`.
+    // A session that another process has opened may send a message here before anything has called `read`.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
   }

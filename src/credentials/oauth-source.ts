@@ -1,5 +1,5 @@
-// Where one upstream session gets its access token: from its backend's `auth`, its client's secret and, where that is exchanged, the
-// caller's token. Synchronous while a token is valid. Warm path.
+// Where one upstream session gets its access token, as its backend's `auth` says: with the secret of the gateway's client and, for a token
+// exchange, with the caller's token. Synchronous while a token is valid. Warm path.
 import type { UpstreamOptions } from '../config/index.js';
 import { SecretKeys } from './secrets/secret-keys.js';
 import { Secrets, type StoredSecrets } from './secrets.js';
@@ -28,7 +28,7 @@ interface CredentialParts extends OAuthMeans {
   readonly userGrants?: UserGrants | undefined;
 }
 
-/** What gets the credentials for all backends of one process, with its options. */
+/** Makes what gets the credentials for all backends of one process. */
 export function createCredentials(
   {
     mode,
@@ -46,7 +46,7 @@ export function createCredentials(
   return { secrets, tokens: new Tokens({ http }, { nowMs, random }), users, mode };
 }
 
-const NONE: readonly string[] = [];
+const NO_HEADERS: readonly string[] = [];
 
 export class OAuthSource {
   readonly #auth: OAuthAuth;
@@ -55,11 +55,11 @@ export class OAuthSource {
   readonly #subject: string;
   readonly #means: OAuthSourceMeans;
   #token: Token | undefined;
-  /** The secret that `#token` was obtained with. */
+  /** The secret and the caller's token that `#token` was obtained with. */
   #clientSecret = '';
   #callerToken = '';
 
-  /** @param origin the backend's. */
+  /** @param origin of the backend. */
   constructor(auth: OAuthAuth, origin: string, subject: string, means: OAuthSourceMeans) {
     this.#auth = auth;
     this.#origin = origin;
@@ -85,7 +85,7 @@ export class OAuthSource {
   current({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
     const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
-    return token?.headers ?? NONE;
+    return token?.headers ?? NO_HEADERS;
   }
 
   refuse(headers: readonly string[]): boolean {
@@ -106,26 +106,25 @@ export class OAuthSource {
   }
 }
 
-// The access tokens that a process holds, for all backends and callers. Bounded fairly by count and by bytes: the subject that holds the
-// most loses its oldest token. A session keeps the token it uses even after it is forgotten here. Cold path: once per session and
-// credential.
+// The access tokens that a process caches, for all backends and callers. Their count and bytes are limited: beyond that, the subject with
+// the most loses its oldest token. A session keeps the token that it uses even then. Cold path: once per session and credential.
 
-/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest one; sessions keep theirs. */
+/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest token; sessions keep theirs. */
 export const TOKENS_KNOWN_MAX = 16_384;
-/** Cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest one. */
+/** Cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest token. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
 /**
  * Bytes of the cached access tokens, and of the callers' tokens that they were exchanged for. Beyond that, the subject with the most loses
- * its oldest one; sessions keep theirs.
+ * its oldest token; sessions keep theirs.
  */
 export const TOKENS_BYTES_MAX = 64 * MIB;
-/** Bytes of the cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest one. */
+/** Bytes of the cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest token. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
-/** The fixed cost of one token: its key and its objects. */
+/** Fixed memory of one token: its key and its objects. */
 const OWN_BYTES = 1_024;
 
-/** The tokens of the subjects that needed them first. */
+/** A token counts for the subject that needed it first. */
 const BOUNDS = {
   entriesMax: TOKENS_KNOWN_MAX,
   entriesPerSubjectMax: TOKENS_PER_SUBJECT_MAX,
@@ -145,15 +144,15 @@ export class Tokens {
 
   /**
    * @param origin of the backend that will receive the token: a token for one backend is never sent to another.
-   * @param subject whose token is exchanged, or who needs one; a token that is not the caller's own is shared by all subjects that need it.
+   * @param subject whose token is exchanged, or who needs a token: one that is not from an exchange is shared by all subjects.
    */
   find(subject: string, origin: string, request: OAuthTokenRequest): Token {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const bytes = OWN_BYTES + request.callerToken.length;
-    const token: Token = new Token(async (who) => {
-      const outcome = await requestToken(this.#means, who, request);
+    const token: Token = new Token(async (fetchSubject) => {
+      const outcome = await requestToken(this.#means, fetchSubject, request);
       const isIssued = !('kind' in outcome) && this.#known.get(key) === token;
       if (isIssued)
         this.#known.set(
@@ -178,7 +177,7 @@ export class Tokens {
   }
 }
 
-/** A hash, so that the key reveals no secret. */
+/** The key of a token in the cache: a hash, which reveals no secret. */
 function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: OAuthTokenRequest): string {
   const { type, token_endpoint: endpoint, client_id: client, scope, resource, audience } = auth;
   const parts = [type, endpoint, client, auth.client_authentication ?? 'basic', scope, resource, audience];

@@ -1,6 +1,6 @@
-// Secrets that backends require. Those that the operator keeps as files in one directory (like systemd credentials or Kubernetes secrets)
-// are read when first needed and again after a change, so that a new secret takes effect within a second; secrets in the store are as
-// current as the store. Warm path: one map look-up per request, only for backends with secrets.
+// Secrets that backends require. A file in the operator's directory of secrets (systemd credentials or Kubernetes secrets, for example) is
+// read when first needed and again after a change, so that a new secret takes effect within a second; a secret in the store is as current
+// as the store. Warm path: one map look-up per request, only for backends with secrets.
 import { join } from 'node:path';
 import { type FileRead, WatchedFile, upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import { limits, RecentMap } from '../shared/index.js';
@@ -11,16 +11,17 @@ import { SecretKeys } from './secrets/secret-keys.js';
 import { SECRET_PREFIX } from './secrets/secret-records.js';
 import { unsealSecret, type Secret } from './secrets/sealed-secret.js';
 
-/** A secret's file, or that of the hosts that it may go to, as last read. */
+/** A secret's file, or the file of the hosts that the secret may be sent to, as last read. */
 type SecretFile = WatchedFile<FileRead>;
 
 interface AuthHeaders {
+  /** The secrets that the headers were made from. */
   readonly texts: readonly string[];
   /** Name, value, …: the same array as long as the secrets are the same. */
   readonly headers: readonly string[];
 }
 
-/** A secret's text, or the fault when it cannot be obtained. */
+/** A secret's text, or the fault if it cannot be obtained. */
 type SecretText = string | UpstreamFault;
 
 export class Secrets {
@@ -47,7 +48,7 @@ export class Secrets {
   /**
    * Synchronous, unless the store has to be queried.
    * @param origin of the backend: a secret that lists its permitted origins goes nowhere else.
-   * @returns the headers: name, value, …; the fault when one of their secrets cannot be obtained.
+   * @returns the headers: name, value, …; or the fault if one of their secrets cannot be obtained.
    */
   headersOf(
     auth: HeadersAuth,
@@ -78,7 +79,7 @@ export class Secrets {
     return headers;
   }
 
-  /** @param origins all the origins that the secret will be sent to. */
+  /** @param origins all origins that the secret will be sent to, or a token that is obtained with it. */
   textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
     if ('file' in reference) return this.#textOfFile(reference.file, origins);
     const { secret: name } = reference;
@@ -94,7 +95,7 @@ export class Secrets {
     const { text, fault } = this.#read(this.#directory, file);
     if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
     for (const origin of origins) {
-      if (!this.#mayGoTo(this.#directory, file, origin)) return withheld(file);
+      if (!this.#mayGoTo(this.#directory, file, origin)) return withheldFault(file);
     }
     return text;
   }
@@ -108,7 +109,7 @@ export class Secrets {
   #read(directory: string, name: string): FileRead {
     const known = this.#files.get(name);
     if (known !== undefined) return known.content;
-    const parse = name.endsWith(HOSTS_FILE_SUFFIX) ? (read: FileRead): FileRead => read : secretIn;
+    const parse = name.endsWith(HOSTS_FILE_SUFFIX) ? (read: FileRead): FileRead => read : checkedSecret;
     const file = new WatchedFile(join(directory, name), limits.secretBytesMax, parse, this.#nowMs);
     this.#files.set(name, file);
     return file.content;
@@ -120,25 +121,25 @@ function textOfStored(name: string, read: StoredSecretRead, origins: readonly st
     return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${name}: ${read.reason})` };
   const { secret } = read;
   if (secret.origins === 'any') return secret.value;
-  for (const origin of origins) if (!secret.origins.includes(origin)) return withheld(name);
+  for (const origin of origins) if (!secret.origins.includes(origin)) return withheldFault(name);
   return secret.value;
 }
 
-function withheld(name: string): UpstreamFault {
+function withheldFault(name: string): UpstreamFault {
   return { kind: 'secret-withheld', isUnsent: true, logDetail: `(${name})` };
 }
 
-function secretIn(read: FileRead): FileRead {
+function checkedSecret(read: FileRead): FileRead {
   const text = read.text?.replace(/\r?\n$/, '');
   if (text === undefined || isSecretValue(text)) return { ...read, text };
   const fault = 'is not a valid header value: one line of ASCII, without spaces around it';
   return { ...read, text: undefined, fault };
 }
 
-// The secrets in the store as requests need them: opened once, and again when the stored bytes change. Warm path: two
-// map look-ups for backends that need a secret.
+// The secrets in the store, for requests: opened once, and again when the stored bytes change. Warm path: two map look-ups for
+// backends that need a secret.
 
-/** Secrets that a process caches. The others are read again when needed. */
+/** Secrets that a process caches. Beyond that, the least recently used are read again when needed. */
 const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =
@@ -146,7 +147,7 @@ export type StoredSecretRead =
   /** The reason is for the log; it names no secret. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-interface Opened {
+interface OpenedSecret {
   readonly value: Buffer;
   readonly read: StoredSecretRead;
 }
@@ -156,7 +157,7 @@ const MISSING: StoredSecretRead = Object.freeze({ kind: 'failed', reason: 'is no
 export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;
-  readonly #opened = new RecentMap<Opened>(
+  readonly #opened = new RecentMap<OpenedSecret>(
     SECRETS_KNOWN_MAX,
     SECRETS_KNOWN_MAX * limits.secretBytesMax,
     ({ value }) => value.length,
@@ -172,7 +173,7 @@ export class StoredSecrets {
     this.#keys = keys;
   }
 
-  /** Returns the same object while the secret is unchanged, and no promise when the store needs none. */
+  /** Returns the same object while the secret is unchanged; a promise only if the store has to be queried. */
   read(name: string): StoredSecretRead | Promise<StoredSecretRead> {
     const read = this.#store.readRecord(SECRET_PREFIX + name);
     return read instanceof Promise ? read.then((late) => this.#open(name, late)) : this.#open(name, read);

@@ -1,5 +1,5 @@
 // Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), in exchange for the
-// caller's token (RFC 8693), or with a refresh token. Returns a token, or a fault whose words contain no URL and no secret. Cold path.
+// caller's token (RFC 8693), or with a refresh token. The result is a token, or a fault that contains no URL and no secret. Cold path.
 import type { ClientAuthentication } from './secrets/user-grants.js';
 import { limits } from '../shared/index.js';
 import { isSecretValue } from '../config/index.js';
@@ -16,14 +16,14 @@ import { oauthAnswer } from './oauth-answer.js';
 
 /** Lifetime assumed for an access token that states none. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
-/** Longest time that an access token is used, whatever lifetime it states. After that, another one is requested. */
+/** Longest time that an access token is used, whatever lifetime it states. After that, another token is requested. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
 
 export interface OAuthMeans {
   readonly http: HttpUpstream;
 }
 
-/** The request to the authorization server failed. */
+/** Carries the fault of a failed request to the authorization server through the OAuth library. */
 class OAuthFetchError extends Error {
   override readonly name = 'OAuthFetchError';
   readonly fault: UpstreamFault;
@@ -73,8 +73,8 @@ export interface TokenAnswer {
   readonly refresh_token?: string | undefined;
 }
 
-/** Without an issuer, the authorization server is known by its token endpoint alone. */
 interface TokenServer {
+  /** Absent if only the token endpoint is known. */
   readonly issuer?: string;
   readonly endpoint: string;
 }
@@ -105,14 +105,14 @@ export async function askForToken(
   return oauth.processGenericTokenEndpointResponse(server, named, await oauthAnswer(answer, 'token'));
 }
 
-/** One deadline and a limit of bytes for each request. */
+/** The `fetch` for the OAuth library: each request has a deadline, and its response a size limit. */
 function tokenFetch(http: HttpUpstream, subject: string) {
-  return async (url: string, asked: FetchedRequest): Promise<Response> => {
+  return async (url: string, request: FetchedRequest): Promise<Response> => {
     const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
     let bytes = 0;
     const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     const errorOf = (fault: UpstreamFault): Error => new OAuthFetchError(fault);
-    return upstreamFetch({ http, subject, signal, takes, errorOf }, new URL(url), asked);
+    return upstreamFetch({ http, subject, signal, takes, errorOf }, new URL(url), request);
   };
 }
 
@@ -159,11 +159,11 @@ export function issuedToken({
   };
 }
 
-/** Of the library's errors only the code is used: their causes contain what the server said. */
+/** The fault for an error of `askForToken`. Of the library's errors only the code is used: their causes contain the server's answer. */
 export function tokenFaultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;
-    // Of the two share faults, `backend-share-used` would wrongly blame the backend.
+    // The other share fault, `backend-share-used`, would wrongly blame the backend.
     if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
     return fault.kind === 'address-refused' || fault.kind === 'address-not-allowed'
       ? fault

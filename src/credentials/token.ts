@@ -1,5 +1,5 @@
-// The life cycle of one access token: fetched when first needed and again before it expires, by one request at a time. While it is valid no
-// request waits. Warm path: one comparison of times per request.
+// The life cycle of one access token. It is fetched when first needed and again before it expires, by one request at a time. While it is
+// valid, no request waits. Warm path: one comparison of times per request.
 //
 //   none ── read ──> fetching ── issued ──> good ── most of its life is over, and read ──> good, being renewed
 //   fetching ── fault ──> failed ── read, the delay is over ──> fetching         good ── expired ──> none
@@ -8,10 +8,10 @@ import { Backoff, limits } from '../shared/index.js';
 import { isShareFault, type UpstreamFault } from '../http-client/index.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-/** Least time between two replacements of an access token because a backend refused it. A refusal that comes sooner is passed on as 401. */
+/** Least time between two replacements of an access token that a backend refused. If it refuses sooner, its 401 is passed on. */
 export const TOKEN_RENEWAL_GAP_MS = 10_000;
 
-/** How long an access token is used, and when it is renewed: on the clock of this process, in milliseconds. */
+/** Until when an access token is used, and when it is renewed: in milliseconds, on the clock of `issuedAtMs`. */
 interface TokenLife {
   readonly goodUntilMs: number;
   readonly renewAtMs: number;
@@ -20,7 +20,7 @@ interface TokenLife {
 /** A token is renewed at a random point between these fractions of its life, so that many processes do not renew at once. */
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
-/** Servers count lifetimes in whole seconds, from the moment of issue. */
+/** A token is not used in the last second of its life, because servers count lifetimes in whole seconds. */
 const MARGIN_MS = 1_000;
 
 /** @param random from 0 up to 1. */
@@ -30,7 +30,7 @@ export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number
   return { goodUntilMs: issuedAtMs + lifeMs, renewAtMs: issuedAtMs + lifeMs * part };
 }
 
-/** Headers: name, value, …; or the fault when they cannot be obtained. */
+/** Headers: name, value, …; or the fault if they cannot be obtained. */
 export type CredentialRead = readonly string[] | UpstreamFault;
 
 export interface ClockAndRandom {
@@ -51,8 +51,9 @@ export class Token {
   /** The fault of the last fetch; `undefined` when it succeeded. */
   #fault: UpstreamFault | undefined;
   #retryAtMs = 0;
-  /** Made for the first failure. */
+  /** `undefined` before the first failure. */
   #backoff: Backoff | undefined;
+  /** From this time on, the token may be replaced if the backend rejects it. */
   #replaceableAtMs = 0;
   /** Whether the backend has rejected the token and there is no new one yet. */
   #isRefused = false;
@@ -66,7 +67,7 @@ export class Token {
   read(subject: string): CredentialRead | Promise<CredentialRead> {
     const nowMs = this.#clock.nowMs();
     const good = this.#goodAt(nowMs);
-    // A replacement for a rejected token is waited for, unless the last fetch has failed.
+    // If the token was rejected, the request waits for another token, unless the last fetch has failed.
     if (good !== undefined && (!this.#isRefused || this.#fault !== undefined)) {
       if ((this.#isRefused || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
       return good;
@@ -75,15 +76,15 @@ export class Token {
     return this.#wait(this.#start(subject), subject);
   }
 
-  /** The headers as last issued; `undefined` when there is no token. */
+  /** The headers with the last token; `undefined` if there was none. */
   get headers(): readonly string[] | undefined {
     return this.#headers;
   }
 
   /**
-   * The backend has rejected the token. If no other can be obtained, it stays in use: perhaps only one path rejects it.
-   * @returns whether to try again: another token is known or may be fetched. Limited in rate: a backend that rejects every token must not
-   *   cause a fetch for each request.
+   * The backend has rejected the token. If no other token can be obtained, this one stays in use: perhaps only one path rejects it.
+   * @returns whether to try again, because another token is known or may be fetched. This is limited in rate: a backend that rejects every
+   *   token must not cause a fetch for each request.
    */
   refuse(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
@@ -102,9 +103,9 @@ export class Token {
 
   #start(subject: string): Promise<CredentialRead> {
     if (this.#fetching !== undefined) return this.#fetching;
-    const askedAtMs = this.#clock.nowMs();
+    const requestedAtMs = this.#clock.nowMs();
     this.#fetchingFor = subject;
-    this.#fetching = this.#fetch(subject).then((outcome) => this.#settle(outcome, askedAtMs));
+    this.#fetching = this.#fetch(subject).then((outcome) => this.#settle(outcome, requestedAtMs));
     return this.#fetching;
   }
 
@@ -117,8 +118,8 @@ export class Token {
     return this.#goodAt(this.#clock.nowMs()) ?? read;
   }
 
-  /** @param askedAtMs start of the token's life: it may have been issued any time before the response arrived. */
-  #settle(outcome: IssuedToken | UpstreamFault, askedAtMs: number): CredentialRead {
+  /** @param requestedAtMs counts as the time of issue, which may be any time before the response arrived. */
+  #settle(outcome: IssuedToken | UpstreamFault, requestedAtMs: number): CredentialRead {
     this.#fetching = undefined;
     if ('kind' in outcome) {
       this.#fail(outcome);
@@ -129,7 +130,7 @@ export class Token {
     this.#isRefused = false;
     this.#retryAtMs = 0;
     this.#headers = outcome.headers;
-    const { goodUntilMs, renewAtMs } = tokenLife(askedAtMs, outcome.lifetimeMs, this.#clock.random());
+    const { goodUntilMs, renewAtMs } = tokenLife(requestedAtMs, outcome.lifetimeMs, this.#clock.random());
     this.#goodUntilMs = goodUntilMs;
     this.#renewAtMs = renewAtMs;
     return outcome.headers;
@@ -138,7 +139,7 @@ export class Token {
   #fail(fault: UpstreamFault): void {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
-      // A share fault says nothing about the authorization server: only a renewal, which no request waits for, is postponed.
+      // A share fault says nothing about the authorization server, so it is not kept. A renewal that no request waits for is postponed.
       if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
       return;
     }

@@ -1,6 +1,6 @@
-// The access tokens of users' grants, read from the store and renewed before they expire: by one process at a time, because servers issue
-// each refresh token once and treat its second use as theft. While a token is valid no request waits. Warm path: one look-up in the store's
-// cache per request.
+// The access tokens of users' grants, which are read from the store and renewed before they expire. Only one process at a time renews a
+// grant: many servers accept a refresh token once, and treat its second use as theft. While a token is valid, no request waits. Warm path:
+// one look-up in the store's cache per request.
 //
 //   stored ── most of its life is over, or the backend does not take it ──> leased (one process) ── renewed ──> stored
 //   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
@@ -48,7 +48,9 @@ export interface UserTokensMeans extends OAuthMeans {
   readonly grants: UserGrants | undefined;
 }
 
+/** The grant that a backend's `auth` needs of one subject. */
 export interface WantedGrant {
+  /** The key of its record in the store. */
   readonly key: string;
   readonly subject: string;
   /** The backend's origin. */
@@ -58,15 +60,15 @@ export interface WantedGrant {
   readonly consent: UpstreamFault;
 }
 
-/** An access token in the form of request headers. */
-interface ShownToken {
+/** A grant's access token in the form of request headers, with its life. */
+interface GrantToken {
   readonly headers: readonly string[];
   readonly goodUntilMs: number;
   readonly renewAtMs: number;
   isRefused: boolean;
 }
 
-/** The state of renewing one grant. */
+/** What is known of the renewals of one grant. */
 interface Renewals {
   readonly backoff: Backoff;
   /** The fault of the last attempt; `undefined` when it succeeded. */
@@ -81,9 +83,10 @@ export class UserTokens {
   readonly #clock: ClockAndRandom;
   /** This process's id in leases. */
   readonly #self = randomUUID();
-  readonly #shown = new WeakMap<UserGrant, ShownToken>();
-  readonly #byHeaders = new WeakMap<readonly string[], ShownToken>();
+  readonly #tokens = new WeakMap<UserGrant, GrantToken>();
+  readonly #byHeaders = new WeakMap<readonly string[], GrantToken>();
   readonly #renewals = new RecentMap<Renewals>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
+  /** Renewals under way, by the grant's key. */
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
   /** @param clock the wall clock: its times are stored and used by other processes. */
@@ -112,7 +115,7 @@ export class UserTokens {
     if (token === undefined) return false;
     const renewals = this.#renewalsOf(key);
     const nowMs = this.#clock.nowMs();
-    // Before that, this may be the token that just replaced a rejected one.
+    // Until then, this may be the token that has just replaced a rejected one.
     if (!token.isRefused && nowMs >= renewals.replaceableAtMs) {
       renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
       token.isRefused = true;
@@ -136,7 +139,7 @@ export class UserTokens {
     return mustAwaitRenewal ? renewed : token.headers;
   }
 
-  /** One renewal at a time in this process; the lease ensures the same across processes. Never rejects. */
+  /** Runs one renewal of a grant at a time in this process; the lease ensures the same across processes. */
   #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
     const { key } = wanted;
     const underWay = this.#underWay.get(key);
@@ -157,9 +160,9 @@ export class UserTokens {
     if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
-    const askedAtMs = this.#clock.nowMs();
-    const renewed = typeof secret === 'string' ? await refreshGrant(this.#means, grant, secret, askedAtMs) : secret;
-    if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, askedAtMs);
+    const requestedAtMs = this.#clock.nowMs();
+    const renewed = typeof secret === 'string' ? await refreshGrant(this.#means, grant, secret, requestedAtMs) : secret;
+    if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, requestedAtMs);
     if (isGrantOver(renewed, wanted.auth)) {
       await grants.remove(key, leased.bytes);
       return consent;
@@ -168,7 +171,7 @@ export class UserTokens {
     return this.#fail(key, renewed);
   }
 
-  /** @returns the grant with this process's lease, or as another process has renewed it. Rejects when the store fails. */
+  /** @returns the grant with this process's lease, or as another process has renewed it. Rejects if the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
@@ -177,7 +180,7 @@ export class UserTokens {
       if ((found.grant.lease?.untilMs ?? 0) <= nowMs) {
         const lease = { by: this.#self, untilMs: nowMs + GRANT_LEASE_MS };
         const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
-        if (leased !== undefined) return this.#keepShown(seen.grant, leased);
+        if (leased !== undefined) return this.#keepToken(seen.grant, leased);
       }
       if (nowMs > giveUpAtMs) return { kind: 'failed', reason: 'another process is renewing it and does not finish' };
       await this.#pause();
@@ -187,7 +190,7 @@ export class UserTokens {
     }
   }
 
-  /** The server issues a token only once, so the store is retried for a while. */
+  /** Stores the renewed grant. The server issues it only once, so a store that fails is tried again for a while. */
   async #store(
     grants: UserGrants,
     { key, consent }: WantedGrant,
@@ -236,22 +239,22 @@ export class UserTokens {
     return fault;
   }
 
-  /** The same token in a new record: the headers stay the same, rejected or not. */
-  #keepShown(before: UserGrant, leased: FoundGrant): FoundGrant {
-    this.#shown.set(leased.grant, this.#tokenOf(before));
+  /** Keeps the token, rejected or not, for the grant's new record, which has only a lease more. */
+  #keepToken(before: UserGrant, leased: FoundGrant): FoundGrant {
+    this.#tokens.set(leased.grant, this.#tokenOf(before));
     return leased;
   }
 
-  #tokenOf(grant: UserGrant): ShownToken {
-    const known = this.#shown.get(grant);
+  #tokenOf(grant: UserGrant): GrantToken {
+    const known = this.#tokens.get(grant);
     if (known !== undefined) return known;
     const { issuedAtMs, expiresAtMs, accessToken } = grant;
-    const token: ShownToken = {
+    const token: GrantToken = {
       headers: ['authorization', `Bearer ${accessToken}`],
       ...tokenLife(issuedAtMs, expiresAtMs - issuedAtMs, this.#clock.random()),
       isRefused: false,
     };
-    this.#shown.set(grant, token);
+    this.#tokens.set(grant, token);
     this.#byHeaders.set(token.headers, token);
     return token;
   }
@@ -272,14 +275,14 @@ export class UserTokens {
   }
 }
 
-/** Whether only a new consent helps. That includes a client that registered itself dynamically and is no longer known. */
+/** Whether only a new consent helps: also if the server no longer knows a client that the gateway registered itself. */
 function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
   return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
 }
 
-// Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). Returns the token, or a fault whose words
-// contain no URL and no secret. Cold path.
+// Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). The result is a token, or a fault that
+// contains no URL and no secret. Cold path.
 
 /** The parts of a grant that a renewal changes. */
 interface RenewedGrant {
@@ -299,9 +302,9 @@ export function authenticationOf(auth: UserAuth): ClientAuthentication {
 }
 
 /**
- * The secret of a client; `''` for none, or the fault when it cannot be obtained.
- * @param reference where it is; `undefined` for a client that the gateway registered itself.
- * @param endpoint that it is sent to. @param origin of the backend, to which the token obtained with it goes.
+ * The secret of a client; `''` for none, or the fault if it cannot be obtained.
+ * @param reference where the secret is; `undefined` for a client that the gateway registered itself.
+ * @param endpoint that the secret is sent to. @param origin of the backend, to which the token obtained with it is sent.
  */
 export async function secretOfClient(
   secrets: Secrets,
@@ -313,14 +316,14 @@ export async function secretOfClient(
   return reference === undefined ? secret : secrets.textOf(reference, new URL(endpoint).origin, origin);
 }
 
-/** Never rejects. @param secret the client's; `''` where it has none. */
+/** @param secret of the client; `''` if it has none. */
 export async function refreshGrant(
   means: OAuthMeans,
   { subject, issuer, tokenEndpoint: endpoint, client, resource, refreshToken = '' }: UserGrant,
   secret: string,
   nowMs: number,
 ): Promise<RenewedGrant | UpstreamFault> {
-  const parameters = { refresh_token: refreshToken, ...resourceParameter(resource) };
+  const parameters = { refresh_token: refreshToken, ...(resource !== '' && { resource }) };
   const named = { ...client, secret };
   try {
     const answer = await askForToken(means, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
@@ -328,11 +331,6 @@ export async function refreshGrant(
   } catch (error) {
     return tokenFaultOf(error);
   }
-}
-
-/** @param resource `''` where none is asked for. */
-function resourceParameter(resource: string): Record<string, string> {
-  return resource === '' ? {} : { resource };
 }
 
 /** @param nowMs wall-clock time of the request. */

@@ -102,9 +102,9 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     };
     return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
   };
-  for (const { why, said, kinds } of forgiven) {
+  for (const { why, sent, kinds } of forgiven) {
     if (!kinds.includes('token')) continue;
-    answeredWith(201, said);
+    answeredWith(201, sent);
     t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);
     t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
     t.match(await refreshGrant({ http }, grant, '', 0), { accessToken: 't' }, why);

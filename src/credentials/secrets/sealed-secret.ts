@@ -11,7 +11,7 @@ export interface Secret {
   readonly origins: SecretOrigins;
 }
 
-/** The stored record, as it appears without a key. */
+/** The stored record. All but the value in `sealed` can be read without a key. */
 interface SealedSecret {
   readonly keyId: string;
   readonly origins: SecretOrigins;
@@ -24,12 +24,13 @@ interface SealedSecret {
 type Unsealed =
   { readonly kind: 'found'; readonly secret: Secret } | { readonly kind: 'failed'; readonly reason: string };
 
-const FORM = 'switchyard secret 1';
+/** Format and version of the record, which are sealed with it. */
+const FORMAT = 'switchyard secret 1';
 
 export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secret, updatedAt: string): Buffer {
   const { value, origins } = secret;
-  const use = associatedData(name, { keyId: id, origins, updatedAt });
-  const { nonce, tag, sealed } = sealParts(seal(bytes, use, Buffer.from(value, 'latin1')));
+  const data = associatedData(name, { keyId: id, origins, updatedAt });
+  const { nonce, tag, sealed } = sealParts(seal(bytes, data, Buffer.from(value, 'latin1')));
   const record: SealedSecret = {
     ...{ keyId: id, origins, updatedAt },
     nonce: nonce.toString('base64'),
@@ -80,7 +81,7 @@ function associatedData(
   name: string,
   { keyId, origins, updatedAt }: Pick<SealedSecret, 'keyId' | 'origins' | 'updatedAt'>,
 ): Buffer {
-  return Buffer.from(JSON.stringify([FORM, name, keyId, origins, updatedAt]));
+  return Buffer.from(JSON.stringify([FORMAT, name, keyId, origins, updatedAt]));
 }
 
 function failed(reason: string): Unsealed {

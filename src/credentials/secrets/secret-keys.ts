@@ -1,17 +1,16 @@
-// The keys that seal secrets in the store. The first one seals; all of them open, so that a new key can be put in front
-// of the old one, and the old one removed once everything is sealed again. Cold path.
+// The keys that seal secrets in the store. The first key seals, and every key opens: an operator puts a new key in front of
+// the old key, and removes the old key once everything is sealed again. Cold path.
 import { createHash } from 'node:crypto';
 import { seal, SEAL_BYTES, unseal } from '../../shared/index.js';
 
-// Texts of the gateway that pass through places which must not read or change them: store records, and what a browser
-// carries. Sealed under one of the operator's keys, after the key's id, and bound to a use: a text sealed for one use
-// opens for no other.
+// Sealed texts of the gateway, for records in the store and for what browsers keep: nobody there can read or change them. A text
+// is sealed with one of the operator's keys, after the key's id, for one use: it cannot be opened for another use.
 
 type OpenedText =
   | { readonly kind: 'opened'; readonly text: string; readonly keyId: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-const FORM = 'switchyard sealed 1';
+const FORMAT = 'switchyard sealed 1';
 const KEY_ID_BYTES = 16;
 
 /** @param use what the text is for: a record's key, or a fixed text. */
@@ -24,7 +23,7 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
   if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
   const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
   const key = keys.find(keyId);
-  // The id is not repeated: in unsealed bytes it may be anything.
+  // The id is not repeated: if the bytes were never sealed, it may be anything.
   if (key === undefined)
     return {
       kind: 'failed',
@@ -48,11 +47,11 @@ export function openValue<Value>(keys: SecretKeys, use: string, text: string): V
 }
 
 function associatedData(use: string, keyId: string): Buffer {
-  return Buffer.from(JSON.stringify([FORM, use, keyId]));
+  return Buffer.from(JSON.stringify([FORMAT, use, keyId]));
 }
 
 export interface SecretKey {
-  /** Stored with what the key has sealed; reveals nothing of the key. */
+  /** Stored beside what the key has sealed; reveals nothing of the key. */
   readonly id: string;
   readonly bytes: Buffer;
 }
@@ -61,7 +60,7 @@ const ID_CHARS = 16;
 
 export class SecretKeys {
   readonly #byId: ReadonlyMap<string, SecretKey>;
-  /** The key that seals; `undefined` when there are none. */
+  /** The key that seals; `undefined` if there is no key. */
   readonly first: SecretKey | undefined;
 
   /** @param keys from the options: 32 bytes each, in base64. */
@@ -74,7 +73,7 @@ export class SecretKeys {
     this.#byId = new Map(all.map((key) => [key.id, key]));
   }
 
-  /** Throws where there are none. */
+  /** The first key. Throws if there is none. */
   get sealing(): SecretKey {
     if (this.first === undefined) throw new Error('there is no key to seal with');
     return this.first;

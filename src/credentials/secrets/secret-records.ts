@@ -1,4 +1,4 @@
-// The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
+// The operator's access to the secrets in the store: to set, list, delete and seal them again, but not to show them. Cold path.
 import { type RecordKey, type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
 import { openText, sealText, type SecretKey, type SecretKeys } from './secret-keys.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
@@ -17,7 +17,7 @@ interface ListedSecret {
 }
 
 interface Rotation {
-  /** Sealed again under the first key. */
+  /** Names of the secrets that were sealed again. */
   readonly resealed: readonly string[];
   /** Name, and why it could not be sealed again. */
   readonly failed: readonly (readonly [name: string, reason: string])[];
@@ -44,7 +44,7 @@ export class SecretRecords {
     });
   }
 
-  /** @returns false when there was none. */
+  /** @returns false if there was none. */
   async delete(name: string): Promise<boolean> {
     return retrySwap(async () => {
       const expected = await this.#records.read(recordKey(name));
@@ -54,7 +54,7 @@ export class SecretRecords {
   }
 
   /** What may be shown of a secret. */
-  async look(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
+  async describe(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
     const sealed = await this.#records.read(recordKey(name));
     if (sealed === undefined) return undefined;
     const { origins = [], updatedAt = '', keyId = '' } = readSealed(sealed) ?? {};
@@ -71,7 +71,7 @@ export class SecretRecords {
     return secrets;
   }
 
-  /** Seals again whatever is not sealed with this key. If a secret is set meanwhile, the new one is kept, and reported as failed. */
+  /** Seals again every secret that is not sealed with this key. A secret that is set meanwhile stays as set, and counts as failed. */
   async rotate(key: SecretKey): Promise<Rotation> {
     const resealed: string[] = [];
     const failed: [string, string][] = [];
@@ -108,8 +108,8 @@ interface Resealing {
 const RESEAL_TRIES_MAX = 3;
 
 /**
- * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
- * removed. Consents in progress are left out: they expire within minutes.
+ * Seals with this key the users' grants and the gateway's clients that are sealed with another key, so that the old key can be removed.
+ * Consents in progress are left out: they expire within minutes.
  */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
   const counts = { resealed: 0, failed: 0 };
@@ -130,15 +130,15 @@ async function reseal(
   key: SecretKey,
   name: string,
 ): Promise<'resealed' | 'failed' | 'same'> {
-  const place: RecordKey = { space: 'records', key: name };
+  const location: RecordKey = { space: 'records', key: name };
   for (let tries = 0; tries < RESEAL_TRIES_MAX; tries++) {
-    const expected = await records.read(place);
+    const expected = await records.read(location);
     if (expected === undefined) return 'same';
     const opened = openText(keys, name, expected);
     if (opened.kind === 'failed') return 'failed';
     if (opened.keyId === key.id) return 'same';
     const value = sealText(key, name, opened.text);
-    if (await records.swap([{ ...place, expected, value }])) return 'resealed';
+    if (await records.swap([{ ...location, expected, value }])) return 'resealed';
   }
   return 'failed';
 }

@@ -1,5 +1,5 @@
-// What users have granted the gateway at backends: access and refresh tokens, sealed in the store by subject and backend. Opened
-// once, and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
+// Users' grants: their access and refresh tokens for backends, sealed in the store by subject and backend. A grant is opened once,
+// and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
 import { createHash } from 'node:crypto';
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { Store, StoreRead } from '../../store/index.js';
@@ -19,18 +19,19 @@ export const CLIENT_PREFIX = 'clients/';
 /** How the client authenticates to the token endpoint; `none`: it has no secret. */
 export type ClientAuthentication = 'basic' | 'post' | 'none';
 
-/** The gateway, as an authorization server knows it. */
+/** The gateway as a client of an authorization server. */
 export interface GrantClient {
   readonly id: string;
   /** The client's secret, if the gateway registered the client itself; any other client's secret is where the backend's `auth` says. */
   readonly secret?: string | undefined;
-  /** Where that other secret is, for when the backend's `auth` is not at hand. */
+  /** Where that other secret is, for a revocation, which has no `auth` of a backend. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
 
-/** Which process may renew the grant, so that only one does at a time. */
+/** One process's right to renew the grant. */
 interface GrantLease {
+  /** The process's own id. */
   readonly by: string;
   readonly untilMs: number;
 }
@@ -44,10 +45,10 @@ export interface UserGrant {
   readonly backendUrl: string;
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** Where the grant is revoked; `undefined` when the authorization server names no such endpoint. */
+  /** `undefined` if the authorization server names no such endpoint. */
   readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
-  /** `''`: none was asked for. */
+  /** `''` if none was asked for. */
   readonly resource: string;
   readonly scope: string;
   readonly accessToken: string;
@@ -61,24 +62,23 @@ export interface UserGrant {
 export interface FoundGrant {
   readonly kind: 'found';
   readonly grant: UserGrant;
-  /** As stored: for the swap that changes it. */
+  /** The grant as stored, for the swap that changes it. */
   readonly bytes: Buffer;
 }
 
 export type GrantRead =
   FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
 
-/** What identifies a grant: who, where, and what is asked for there. Never a secret. */
-export interface GrantLocation {
+/** What identifies a grant: its subject, its backend, and what the backend's `auth` asks for. Contains no secret. */
+export interface GrantIdentity {
   readonly subject: string;
   readonly origin: string;
   readonly path: string;
-  /** From the backend's `auth`. */
+  /** Members of the backend's `auth`. */
   readonly asked: readonly (string | false | undefined)[];
 }
 
-/** The key of a grant's record. */
-export function grantKeyOf({ subject, origin, path, asked }: GrantLocation): string {
+export function grantKeyOf({ subject, origin, path, asked }: GrantIdentity): string {
   return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 
@@ -101,7 +101,7 @@ export class UserGrants {
   readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
     GRANTS_KNOWN_MAX,
     GRANTS_KNOWN_BYTES_MAX,
-    // The opened text takes as much again, in up to two bytes per character.
+    // Besides the bytes, there is the opened text, with up to two bytes per character.
     ({ bytes }) => 3 * bytes.length,
   );
 
@@ -116,15 +116,15 @@ export class UserGrants {
     this.#key = key;
   }
 
-  /** Returns the same object while the record is unchanged, and no promise when the store needs none. */
+  /** Returns the same object while the record is unchanged; a promise only if the store has to be queried. */
   read(key: string): GrantRead | Promise<GrantRead> {
     const read = this.#store.readRecord(key);
     return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
   }
 
   /**
-   * Replaces what was read, which may be nothing, with a grant. Rejects when the store cannot do it.
-   * @returns what is stored now; `undefined` when it was changed meanwhile, and nothing was done.
+   * Stores a grant in place of what was read, which may be nothing. Rejects if the store fails.
+   * @returns what is stored now; `undefined` if the record has changed meanwhile: then nothing is done.
    */
   async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
     const bytes = sealText(this.#key, key, JSON.stringify(grant));
@@ -134,7 +134,7 @@ export class UserGrants {
     return found;
   }
 
-  /** @returns false when it was changed meanwhile, and nothing was done. */
+  /** @returns false if the record has changed meanwhile: then nothing is done. */
   async remove(key: string, seen: Buffer): Promise<boolean> {
     return this.#store.swapRecord(key, seen, undefined);
   }
@@ -144,10 +144,11 @@ export class UserGrants {
     const known = this.#opened.get(key);
     if (known !== undefined && (known.bytes === bytes || known.bytes.equals(bytes))) return known;
     const opened = openText(this.#keys, key, bytes);
-    const read =
+    // Not validated: only the gateway can have sealed it.
+    const read: GrantRead & { readonly bytes: Buffer } =
       opened.kind === 'failed'
         ? { ...opened, bytes }
-        : ({ kind: 'found', grant: grantIn(opened.text), bytes } as const);
+        : { kind: 'found', grant: JSON.parse(opened.text) as UserGrant, bytes };
     this.#opened.set(key, read);
     return read;
   }
@@ -156,9 +157,4 @@ export class UserGrants {
     if (read.kind === 'missing') return MISSING;
     return read.kind === 'failed' ? read : this.open(key, read.value);
   }
-}
-
-/** Not validated: only the gateway can have sealed it. */
-function grantIn(text: string): UserGrant {
-  return JSON.parse(text) as UserGrant;
 }

@@ -351,7 +351,7 @@ t.test('what is forgiven of token answers and of registrations is forgiven in a 
   t.teardown(() => {
     [registered, tokenAnswer] = [{ status: 201 }, undefined];
   });
-  for (const [index, { why, said: answerSaid, kinds }] of forgiven.entries()) {
+  for (const [index, { why, sent: answerSaid, kinds }] of forgiven.entries()) {
     // At a path of its own the gateway registers itself anew.
     const path = `/forgiven-${index}`;
     const auth = { type: 'oauth2-user' };

@@ -225,8 +225,8 @@ t.test(
       {},
       { name: 'written', origins: [], updatedAt: '', keyId: '', isUsable: false },
     ]);
-    t.same(await secrets.look('written'), { origins: [], updatedAt: '', keyId: '' });
-    t.equal(await secrets.look('none'), undefined);
+    t.same(await secrets.describe('written'), { origins: [], updatedAt: '', keyId: '' });
+    t.equal(await secrets.describe('none'), undefined);
     const rotated = await run({ command: 'secrets rotate' });
     t.match(rotated, {
       exitStatus: 65,

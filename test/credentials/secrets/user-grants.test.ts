@@ -9,7 +9,7 @@ import {
   grantKeyOf,
   grantsOf,
   UserGrants,
-  type GrantLocation,
+  type GrantIdentity,
   type UserGrant,
 } from '../../../src/credentials/secrets/user-grants.js';
 import { RECORDS_AT_ONCE_MAX } from '../../../src/store/record-store.js';
@@ -23,7 +23,7 @@ const OLD = Buffer.alloc(32, 1).toString('base64');
 const NEW = Buffer.alloc(32, 2).toString('base64');
 const keys = new SecretKeys([OLD]);
 const both = new SecretKeys([NEW, OLD]);
-const PLACE: GrantLocation = {
+const PLACE: GrantIdentity = {
   subject: 'alice',
   origin: 'https://b.example',
   path: '/mcp',
@@ -118,7 +118,7 @@ t.test('bytes that no key opens are a failure with a reason, and no grant', asyn
 t.test('a grant’s record is under its subject, and its key tells neither who nor where', async (t) => {
   t.ok(KEY.startsWith(grantsOf('alice')));
   t.notMatch(KEY, /alice|b\.example|scope/);
-  const others: GrantLocation[] = [
+  const others: GrantIdentity[] = [
     { ...PLACE, subject: 'bob' },
     { ...PLACE, origin: 'https://c.example' },
     { ...PLACE, path: '/' },
