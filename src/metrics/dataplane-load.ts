@@ -1,4 +1,4 @@
-// What a dataplane did between two readings of its figures: worker by worker, method by method and backend by backend.
+// What a dataplane did between two readings of its figures: by worker, by method and by backend.
 import type { Interval } from './figures.js';
 
 /** One worker, as the admin listener reports it. */
@@ -7,28 +7,25 @@ export interface WorkerSample {
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
-  /** Absent when the worker does not answer. */
+  /** This and the next members are absent if the worker does not answer. */
   readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
   readonly memory?: { readonly rssBytes: number } | undefined;
 }
 
-interface WorkerRow {
-  readonly slot: number;
-  readonly pid: number | null;
-  readonly state: string;
-  readonly health: string;
+interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'health'> {
   /** `''` while unknown. */
   readonly version: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
-  /** In cores: 1 is one core fully used. */
+  /** CPU time per time: 1 is one core fully used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
   readonly eventLoopDelayP99S: number | undefined;
 }
 
+/** The load of one method or backend. */
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;
@@ -78,7 +75,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
   };
 }
 
-/** The busiest first; idle ones are left out. */
+/** The methods or backends that had requests, the busiest first. */
 function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
   const total = 'switchyard_requests_total';
   const names = interval.now.valuesOf(total, label).filter((name) => name !== '');

@@ -38,12 +38,12 @@ export class Figures {
     return this.#of(name, labels).reduce((total, { value }) => total + value, 0);
   }
 
-  /** The values that a label has. */
+  /** The values of the label in all series of a metric, sorted. */
   valuesOf(name: string, label: string): string[] {
     return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }
 
-  /** Cumulative counts by upper bound in seconds, ascending as reported, summed over all histograms that have these labels. */
+  /** Cumulative counts by upper bound in seconds, in ascending order, summed over all histograms that have these labels. */
   buckets(name: string, labels: Labels = {}): Map<number, number> {
     const counts = new Map<number, number>();
     for (const { labels: own, value } of this.#of(`${name}_bucket`, labels)) {
@@ -75,7 +75,7 @@ export class Interval {
     return (this.now.atMs - this.#before.atMs) / 1000;
   }
 
-  /** A counter's increase per second; 0 when the dataplane was restarted in between. */
+  /** A counter's increase per second; 0 if the dataplane was restarted in between. */
   perSecond(name: string, labels: Labels = {}): number {
     const rise = this.now.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;
@@ -83,7 +83,8 @@ export class Interval {
 
   /**
    * The quantile of what was counted in the interval, in seconds, as Prometheus computes it: by linear interpolation within a bucket. The
-   * last finite bound when the quantile is above it; `undefined` when nothing was counted.
+   * last finite bound if the quantile is above it; `undefined` if nothing was counted.
+   * @param share 0.99 for the 99th percentile.
    */
   quantile(name: string, share: number, labels: Labels = {}): number | undefined {
     const before = this.#before.buckets(name, labels);

@@ -1,12 +1,12 @@
-// A worker's figures about requests: per backend, counters in a typed array, addressed by small numbers. Hot path: a few additions at the
-// end of each request.
+// A worker's figures about requests. Each backend has a typed array of counters: one for each method, outcome and status. Hot path: a few
+// additions at the end of each request.
 //
-// Nothing invented by callers becomes a label: an unknown method is `other`, and so are backends beyond a maximum number.
+// Nothing that callers invent becomes a label: an unknown method is `other`, and so is a backend beyond the maximum number.
 import { limits } from '../shared/index.js';
 import { LATENCY_BOUNDS_S, OTHER_LABEL, GATEWAY_TIME_BOUNDS_S } from './catalogue.js';
 import { Histogram, type Series } from './series.js';
 
-/** MCP's methods, and `GET`, `DELETE`, `batch` and `POST` for requests that are not one message or were not read. */
+/** MCP's methods; `response`, `batch`, `GET` and `DELETE` for requests that are not one request of MCP; `POST` for those not read. */
 export const COUNTED_METHODS = [
   OTHER_LABEL,
   'initialize',
@@ -57,15 +57,16 @@ for (const [number, status] of STATUSES.entries()) statusNumbers[status] = numbe
 
 const CELLS = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
+/** One request that has ended. */
 export interface RequestFigure {
   readonly method: string;
-  /** `''` when no backend was asked, or several were. */
+  /** `''` if no backend was asked, or several were. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
-  /** From the whole request to the whole answer; -1 for a stream, whose end says nothing. */
+  /** From the whole request to the whole answer; -1 for a client's stream, whose duration means nothing. */
   readonly totalMs: number;
-  /** Time until the answer was available; -1 when unknown. */
+  /** Time until the answer was available; -1 if unknown. */
   readonly answeredMs: number;
   /** The backend's part of that; -1 unless exactly one backend was asked. */
   readonly backendMs: number;
@@ -75,16 +76,16 @@ export interface RequestFigure {
 class BackendFigures {
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
   readonly #counts = new Float64Array(CELLS);
-  /** Cells that are not 0: few out of thousands, so a report visits only these. */
-  readonly #touched: number[] = [];
+  /** Numbers of the cells that are not 0: few of thousands, so a report visits only these. */
+  readonly #used: number[] = [];
 
   count(cell: number): void {
-    if (this.#counts[cell] === 0) this.#touched.push(cell);
+    if (this.#counts[cell] === 0) this.#used.push(cell);
     this.#counts[cell]! += 1;
   }
 
   series(backend: string): Series[] {
-    return this.#touched.map((cell) => countSeries(backend, cell, this.#counts[cell]!));
+    return this.#used.map((cell) => countSeries(backend, cell, this.#counts[cell]!));
   }
 }
 
@@ -93,7 +94,7 @@ export class RequestFigures {
   readonly #backends = new Map<string, BackendFigures>();
   readonly #other = new BackendFigures();
   readonly #methodSeconds = COUNTED_METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
-  readonly #ownSeconds = new Histogram(GATEWAY_TIME_BOUNDS_S);
+  readonly #gatewaySeconds = new Histogram(GATEWAY_TIME_BOUNDS_S);
 
   record({ method, backend, outcome, status, totalMs, answeredMs, backendMs }: RequestFigure): void {
     const figures = this.#of(backend);
@@ -103,10 +104,10 @@ export class RequestFigures {
     if (totalMs >= 0) this.#methodSeconds[methodNumber]!.observe(totalMs / 1_000);
     if (backendMs < 0) return;
     figures.seconds.observe(backendMs / 1_000);
-    if (answeredMs >= backendMs) this.#ownSeconds.observe((answeredMs - backendMs) / 1_000);
+    if (answeredMs >= backendMs) this.#gatewaySeconds.observe((answeredMs - backendMs) / 1_000);
   }
 
-  /** A backend's label: its name, or `other` when there are too many backends. */
+  /** A backend's label: its name, or `other` if there are too many backends. */
   labelOf(backend: string): string {
     return this.#of(backend) === this.#other ? OTHER_LABEL : backend;
   }
@@ -119,7 +120,7 @@ export class RequestFigures {
       ...COUNTED_METHODS.flatMap((method, number) =>
         histogramSeries('switchyard_request_seconds', [method], this.#methodSeconds[number]!),
       ),
-      ...histogramSeries('switchyard_gateway_seconds', [], this.#ownSeconds),
+      ...histogramSeries('switchyard_gateway_seconds', [], this.#gatewaySeconds),
     ];
   }
 

@@ -1,5 +1,5 @@
-// Figures on their way from a worker to the primary: plain data, one item for each combination of labels that occurred. Cold path: only
-// built on demand.
+// Figures as workers send them to the primary: plain data, one item for each combination of labels that occurred. Cold path: built only on
+// demand.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
 /**
@@ -29,7 +29,7 @@ export class LabelCounter {
 /** A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value. */
 export class Histogram {
   readonly #bounds: Float64Array;
-  /** One more than there are bounds: the last one counts values above all of them. */
+  /** A count for each bound, and one for values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -64,9 +64,9 @@ export interface Series {
   readonly name: MetricName;
   /** Values of the family's labels, in the same order. */
   readonly labels: readonly string[];
-  /** Of a counter or gauge; for a histogram, the sum in seconds. */
+  /** The value of a counter or gauge; of a histogram, the sum of its values in seconds. */
   readonly value: number;
-  /** For a histogram: the count of each bucket, and last the count above all bounds. */
+  /** Of a histogram: the count of each bucket, and last the count above all bounds. */
   readonly counts?: readonly number[];
 }
 
