@@ -51,7 +51,7 @@ function reportOutcome(
 ): void {
   const backendMs = performance.now() - sentAtMs;
   if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
-  else if (watcher.isToolErrorTold && method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+  else if (watcher.wantsToolErrors && method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
     watcher.onOutcome('tool-error', '', backendMs);
   else watcher.onOutcome('ok', '', backendMs);
 }

@@ -193,7 +193,7 @@ export abstract class Exchange {
 /** Observes one exchange for logs, metrics and traces. */
 export interface ExchangeWatcher {
   /** Whether `onOutcome` must distinguish results with `isError`, for which each result has to be searched. */
-  readonly isToolErrorTold: boolean;
+  readonly wantsToolErrors: boolean;
   /**
    * Called when the request has been identified.
    * @param backend the backend's name, `''` for a method that has none, like `name`, which is that of a tool or prompt (`nameKind`).

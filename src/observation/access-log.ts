@@ -1,6 +1,6 @@
-// With the option on, one line per request (decisions 1): who (a hash), what, and how it ended; never arguments, tokens or whole session
-// ids. Refusals and backend failures are logged even without the option, the first of a kind at once and the others counted, because this
-// is where one looks for why a request was not served.
+// With `--access-log`, writes one line per request (decisions 1): who sent it (a hash), what it was, and how it ended; never arguments,
+// tokens or whole session ids. Refusals and backend failures are logged even without the option, because operators look here for why a
+// request was not served: the first of a kind at once; later ones are counted.
 import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';
 import {
   FAILURE_LOG_INTERVAL_MS,
@@ -12,19 +12,19 @@ import {
 } from '../shared/index.js';
 import type { WatchedRequest } from './request-watch.js';
 
-// How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
-// that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
+// How many lines about requests that were not served are logged per interval, in total and per subject. Each subject gets at most a part of
+// the lines that are left, so that a subject that floods the log leaves lines for others. Cold path: only for failures.
 
-/** Log lines about requests that were not served, per `FAILURE_LOG_INTERVAL_MS`. Beyond that, further requests are counted in the next line. */
+/** Log lines about requests that were not served, per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
+/** One subject gets at most the lines that are left, divided by this. Its further requests are counted in the next line. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 class LineShares {
   readonly #nowMs: () => number;
   #sinceMs = -Infinity;
   #left = 0;
-  /** Lines taken in this interval, by subject; never more entries than lines. */
+  /** Lines taken in this interval, by subject; so there are never more entries than lines. */
   readonly #taken = new Map<string, number>();
   #refused = 0;
 
@@ -33,20 +33,20 @@ class LineShares {
   }
 
   /** @returns whether the event may be logged. */
-  tryTake(who: string): boolean {
+  tryTake(subject: string): boolean {
     const nowMs = this.#nowMs();
     if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
       this.#sinceMs = nowMs;
       this.#left = PROBLEM_LINES_MAX;
       this.#taken.clear();
     }
-    const taken = this.#taken.get(who) ?? 0;
+    const taken = this.#taken.get(subject) ?? 0;
     if (taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR) {
       this.#refused += 1;
       return false;
     }
     this.#left -= 1;
-    this.#taken.set(who, taken + 1);
+    this.#taken.set(subject, taken + 1);
     return true;
   }
 
@@ -61,7 +61,7 @@ class LineShares {
 /** How a request ended. */
 interface RequestEnd {
   readonly durationMs: number;
-  /** HTTP status of the answer; 0 when there was none. */
+  /** HTTP status of the answer; 0 if there was none. */
   readonly status: number;
   /** Body bytes of the answer that were handed over for sending. */
   readonly bytes: number;
@@ -75,7 +75,7 @@ interface RefusalEntry {
   /** `''` while unknown. */
   readonly subject: string;
   readonly code: string;
-  /** What the caller is not told, for example what is wrong with its token; `''` for nothing. */
+  /** A reason that the caller does not learn, such as what is wrong with its token; `''` for none. */
   readonly cause: string;
   /** The `Host` header, where it is why the request was refused. */
   readonly host?: string | undefined;
@@ -88,7 +88,7 @@ interface AnswerEntry {
   readonly subject: string;
   readonly method: string;
   readonly route: string;
-  /** The names in its path. */
+  /** The server and the composition in its path. */
   readonly server: string | undefined;
   readonly composition: string | undefined;
   /** `error`: the request is invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
@@ -106,12 +106,12 @@ interface AnswerEntry {
 export class AccessLog {
   readonly #logger: Logger;
   /** Whether every request gets a line, not only refusals and failures. */
-  readonly isOfAll: boolean;
+  readonly logsAll: boolean;
   readonly #repeated: RepeatedLog;
 
-  constructor(logger: Logger, isOfAll: boolean, nowMs: () => number = () => performance.now()) {
+  constructor(logger: Logger, logsAll: boolean, nowMs: () => number = () => performance.now()) {
     this.#logger = logger;
-    this.isOfAll = isOfAll;
+    this.logsAll = logsAll;
     this.#repeated = new RepeatedLog(nowMs, new LineShares(nowMs));
   }
 
@@ -120,9 +120,9 @@ export class AccessLog {
     const { outcome } = request;
     if (!this.#logger.isLevelEnabled('info')) return;
     const isProblem = outcome === 'refused' || outcome === 'fault';
-    if (!this.isOfAll && !isProblem) return;
+    if (!this.logsAll && !isProblem) return;
     const { backend, detail, caller } = request;
-    const fields = { ...whatOf(request), ...howOf(request, end) };
+    const fields = { ...requestFields(request), ...endFields(request, end) };
     this.#write(`${outcome} ${detail} ${backend}`, caller.subject, fields);
   }
 
@@ -145,7 +145,7 @@ export class AccessLog {
   /** A request was answered without a relay. */
   answered(answered: AnswerEntry): void {
     const { requestId, subject, method, route, server, composition, outcome, code, cause, host, durationMs } = answered;
-    if (!this.isOfAll && outcome !== 'refused' && outcome !== 'fault') return;
+    if (!this.logsAll && outcome !== 'refused' && outcome !== 'fault') return;
     const { status, requestBytes, bytes } = answered;
     const fields = {
       ...idOf(requestId),
@@ -160,19 +160,19 @@ export class AccessLog {
       ...hostOf(host),
       ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
     };
-    // Nothing else logs such a fault, unlike that of a backend.
+    // A fault of the program or the store is logged nowhere else, unlike a fault of a backend.
     this.#write(`${outcome} ${code} ${cause}`, subject, fields, outcome === 'fault' ? 'warn' : 'info');
   }
 
-  /** @param subject whose failures are logged separately from others', and count in its own share of lines. */
+  /** @param subject whose failures are counted and logged apart from others', within its own share of lines. */
   #write(kind: string, subject: string, fields: object, level: 'info' | 'warn' = 'info'): void {
-    if (this.isOfAll) this.#logger[level](fields, 'request');
+    if (this.logsAll) this.#logger[level](fields, 'request');
     else this.#repeated.log(level, this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
   }
 }
 
-/** Who sent which request. */
-function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): object {
+/** The fields about a request and its sender. */
+function requestFields({ caller, exchange, method, backend, tool }: WatchedRequest): object {
   return {
     ...idOf(exchange.request.requestId),
     subject: subjectHash(caller.subject),
@@ -184,7 +184,8 @@ function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): ob
   };
 }
 
-function howOf({ exchange, outcome, detail, backendMs, requestBytes }: WatchedRequest, end: RequestEnd): object {
+/** The fields about how a request ended. */
+function endFields({ exchange, outcome, detail, backendMs, requestBytes }: WatchedRequest, end: RequestEnd): object {
   const { durationMs, status, bytes, ending } = end;
   const detailName = DETAIL_NAMES[outcome];
   return {
@@ -221,13 +222,13 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Only what the name of a host can contain: without credentials before it, or characters that a terminal interprets. */
+/** The host for the log, without credentials before its name, and without characters that a terminal interprets. */
 function hostOf(host: string | undefined): object {
   if (host === undefined) return {};
   return { host: bounded(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
 }
 
-/** A text chosen by the caller may be as long as a request. */
+/** The beginning of a text that the caller chose, which may be as long as a request. */
 function bounded(words: string): string {
   return words.slice(0, limits.quotedCharsMax);
 }

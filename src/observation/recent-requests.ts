@@ -1,19 +1,19 @@
-// The latest requests that this worker watched, so that an operator who has a request's id can see how it ended. A ring buffer in columns:
-// keeping a request allocates nothing. Hot path when metrics are collected and requests have ids.
+// The latest requests that this process watched, so that an operator who has a request's id can see how it ended. Hot path if metrics are
+// collected and requests have ids.
 import { limits } from '../shared/index.js';
 
-/** Recent requests that a worker can look up by their ids. Beyond that, the oldest is forgotten. */
+/** Recent requests that a process can look up by their ids. Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
 
 const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
 const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
 
-/** `backendMs` is -1 when no backend was asked. */
+/** `backendMs` is -1 if no backend was asked; `endedAtMs` is wall clock. */
 export type RecentRequest = Readonly<
   Record<(typeof TEXTS)[number], string> & Record<(typeof NUMBERS)[number], number> & { detail: string | number }
 >;
 
-/** A ring buffer with one column per field. */
+/** A ring buffer with one column per field, so that keeping a request allocates nothing. */
 export class RecentRequests {
   readonly #kept: number;
   readonly #texts: string[][];
@@ -29,8 +29,8 @@ export class RecentRequests {
   }
 
   /**
-   * Takes the fields one by one, so that no object is allocated. Ids are a few dozen characters long; texts chosen by the caller may be as
-   * long as a request, and are left out then.
+   * Takes the fields one by one, so that no object is allocated. Ids are a few dozen characters long. Texts chosen by the caller may be as
+   * long as a request: long ones are left out.
    */
   keep(
     requestId: string,
@@ -63,7 +63,7 @@ export class RecentRequests {
     this.#numbers[first + 3] = Date.now();
   }
 
-  /** Returns several when a batch, or a client that makes its own ids, uses one id more than once. */
+  /** Returns several requests if a batch, or a client that makes its own ids, has used one id for them. */
   find(requestId: string): RecentRequest[] {
     const found: RecentRequest[] = [];
     if (requestId === '') return found;

@@ -1,25 +1,25 @@
-// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, one for the request and one for the call to
-// its backend. Created only when tracing is on.
+// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, for the request and for the call to its
+// backend. Created only if tracing is on.
 import { randomBytes } from 'node:crypto';
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import { limits } from '../shared/index.js';
 
-/** W3C trace context, as received with a request and forwarded with it: the parent of a span, and whether it is recorded. */
+/** A `traceparent` header (W3C trace context): the parent of a span, and whether the trace is recorded. */
 interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly isSampled: boolean;
 }
 
-const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const NO_ID = /^0+$/;
-/** The characters that list members may contain; all are valid in a header. */
-const STATE = /^[\x20-\x7e]{1,512}$/;
+/** A `tracestate` with only characters that its list members may contain; all are valid in a header. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** @returns `undefined` for an invalid text, including a later version's whose first members have another form. */
+/** @returns `undefined` for an invalid text. Of a later version, the first members must have the same form. */
 export function readTraceParent(text: string): TraceParent | undefined {
-  const [, version, traceId = '', spanId = '', flags = ''] = FORM.exec(text) ?? [];
+  const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
   if (version === undefined || version === 'ff' || NO_ID.test(traceId) || NO_ID.test(spanId)) return undefined;
   // Version 00 has exactly four members.
   if (version === '00' && text.length !== 55) return undefined;
@@ -30,15 +30,15 @@ export function traceParentText({ traceId, spanId, isSampled }: TraceParent): st
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** `tracestate` as it is forwarded; `''` when it is invalid. */
-export function fitTraceState(text: string): string {
-  return STATE.test(text) ? text : '';
+/** The `tracestate` to forward; `''` if it is invalid. */
+export function validTraceState(text: string): string {
+  return TRACESTATE.test(text) ? text : '';
 }
 
 export class RequestTrace {
   traceId = '';
   spanId = '';
-  /** Span id of the call to the backend; `''` when there was none. */
+  /** Span id of the call to the backend; `''` if there was none. */
   backendSpanId = '';
   /** Id of the JSON-RPC request, as text. */
   rpcId = '';
@@ -46,23 +46,23 @@ export class RequestTrace {
   parent: TraceParent | undefined = undefined;
   isSampled = false;
 
-  /** @param random below `ratio`, a request without a parent is recorded. */
+  /** @param random a request without a parent is recorded if this is below `ratio`. */
   constructor(traceparent: string, tracestate: string, ratio: number, random: number) {
     this.parent = readTraceParent(traceparent);
-    this.state = this.parent === undefined ? '' : fitTraceState(tracestate);
+    this.state = this.parent === undefined ? '' : validTraceState(tracestate);
     this.isSampled = this.parent?.isSampled ?? random < ratio;
   }
 
   /**
    * Called when the request is sent to its backend.
-   * @param inMessage the message's own `traceparent`, which takes precedence over that of the HTTP request; `''` without one.
-   * @returns the headers for the backend: for a request that is not recorded, those that its client sent.
+   * @param messageParent the message's own `traceparent`, which takes precedence over that of the HTTP request; `''` if there is none.
+   * @returns the headers for the backend; for a request that is not recorded, those that its client sent.
    */
-  onSending(inMessage: string, id: IdSpan): TraceHeaders | undefined {
+  onSending(messageParent: string, id: IdSpan): TraceHeaders | undefined {
     // A request that was refused and is sent again is still the same call.
-    if (this.backendSpanId === '') this.#adopt(inMessage);
+    if (this.backendSpanId === '') this.#setParent(messageParent);
     if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
-    this.#begin();
+    this.assignIds();
     if (this.backendSpanId === '') {
       this.backendSpanId = newId(8);
       this.rpcId = id.bytes.toString('utf8', id.start, Math.min(id.end, id.start + limits.quotedCharsMax));
@@ -71,19 +71,15 @@ export class RequestTrace {
     return { traceparent: traceParentText({ traceId, spanId, isSampled: true }), tracestate: this.state };
   }
 
-  /** Called before the spans are exported: they need ids. */
-  end(): void {
-    this.#begin();
-  }
-
-  #adopt(inMessage: string): void {
-    const parent = readTraceParent(inMessage);
+  #setParent(messageParent: string): void {
+    const parent = readTraceParent(messageParent);
     if (parent === undefined) return;
     this.parent = parent;
     this.isSampled = parent.isSampled;
   }
 
-  #begin(): void {
+  /** Gives the trace and the request's span their ids, which they need when they are forwarded or exported. */
+  assignIds(): void {
     if (this.spanId !== '') return;
     this.traceId = this.parent?.traceId ?? newId(16);
     this.spanId = newId(8);

@@ -1,6 +1,6 @@
 // Follows each request that reaches the relay to its end, for access log, metrics and traces: what it was, how it ended and how long it
-// took. This happens at the session's owner, as only the owner knows what the request was. Hot path when metrics are collected: one object
-// per request; otherwise no cost.
+// took. The worker that owns the session does this, because only the owner knows what the request was. Hot path if metrics are collected:
+// one object per request; otherwise no cost.
 import type { LabelCounter, Outcome, RequestFigures } from '../metrics/index.js';
 import type {
   Exchange,
@@ -32,7 +32,7 @@ export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
   /** Absent while unknown. */
   readonly subject?: string | undefined;
-  /** The reason, which the caller is not told. */
+  /** A reason that the caller does not learn. */
   readonly cause?: string | undefined;
   /** The `Host` header, where it is why the request was refused. */
   readonly host?: string | undefined;
@@ -44,7 +44,7 @@ export class RequestWatch {
   readonly #recent: RecentRequests | undefined;
   readonly #tracer: Tracer | undefined;
 
-  /** @param recent given when requests have ids; `tracer` when they are traced. */
+  /** @param recent given if requests have ids. @param tracer given if requests are traced. */
   constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests, tracer?: Tracer) {
     this.#recent = recent;
     this.#log = log;
@@ -61,7 +61,7 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
-  /** Another worker watches the exchange from now on. */
+  /** Stops watching an exchange that another worker watches from now on. */
   leave(exchange: Exchange): void {
     if (exchange.watcher === undefined) return;
     exchange.watcher = undefined;
@@ -70,11 +70,11 @@ export class RequestWatch {
     else this.#figures.requestsInFlight -= 1;
   }
 
-  get isToolErrorTold(): boolean {
+  get wantsToolErrors(): boolean {
     return (
       this.#figures !== undefined ||
       this.#recent !== undefined ||
-      this.#log?.isOfAll === true ||
+      this.#log?.logsAll === true ||
       this.#tracer !== undefined
     );
   }
@@ -89,13 +89,13 @@ export class RequestWatch {
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Callers without a valid token can be refused any number of times, which would push everybody else's requests out.
+    // Requests without a valid token are not kept: any number of them can be refused, which would push everybody else's requests out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, host, status });
   }
 
-  /** For `WatchedRequest`. */
+  /** Called by `WatchedRequest` at its end. */
   onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
     const nowMs = performance.now();
     if (request.trace !== undefined) this.#tracer?.done(request, request.trace, status, nowMs);
@@ -131,14 +131,14 @@ export class RequestWatch {
   }
 }
 
-/** What becomes known of one request over time. */
+/** One request that is watched, with what is known of it so far. */
 export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
-  /** Length of its body, whose memory may be reused before the end. */
+  /** Length of its body, noted at the beginning: the body's memory may be reused before the end. */
   readonly requestBytes: number;
-  /** MCP's method; until it is known, and when there is none, HTTP's. */
+  /** The MCP method; until it is known, and if there is none, the HTTP method. */
   method: string;
   backend = '';
   tool = '';
@@ -146,9 +146,11 @@ export class WatchedRequest implements ExchangeWatcher {
   outcome: RequestOutcome = 'ok';
   /** The code of a refusal or an error, or the kind of a fault; `''` for success. */
   detail: string | number = '';
+  /** When the outcome was known, by `performance.now()`; -1 before. */
   answeredAtMs = -1;
+  /** The backend's time; -1 if unknown. */
   backendMs = -1;
-  /** `undefined` when tracing is off. */
+  /** `undefined` if tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly #watch: RequestWatch;
 
@@ -161,8 +163,8 @@ export class WatchedRequest implements ExchangeWatcher {
     this.requestBytes = exchange.request.body.length;
   }
 
-  get isToolErrorTold(): boolean {
-    return this.#watch.isToolErrorTold;
+  get wantsToolErrors(): boolean {
+    return this.#watch.wantsToolErrors;
   }
 
   onIdentified(method: string, backend: string, name: string, nameKind: NameKind = ''): void {
@@ -198,7 +200,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.#watch.onDone(this, status, bytes, ending);
   }
 
-  /** Whether it is a stream opened by the client, for as long as it likes. */
+  /** Whether the request opens the client's stream, which lasts as long as the client likes. */
   get isStream(): boolean {
     return this.exchange.request.method === 'GET';
   }

@@ -1,6 +1,6 @@
-// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for it: spans beyond the maximum
-// number of waiting ones, and those that the collector does not accept, are dropped and counted.
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for this: if too many spans wait,
+// further spans are dropped and counted; so are those that the collector does not accept.
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Logger, RepeatedLog } from '../shared/index.js';
@@ -74,21 +74,21 @@ function anyValue(value: AttributeValue): object {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** As text, since a number does not have enough digits. */
+/** A text, because a number does not have enough digits. */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }
 
-/** Spans of a process that wait for their collector. Beyond that, further ones are dropped and counted. */
+/** Spans of a process that wait for their collector. Beyond that, further spans are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** Spans in one request to a collector; the others go in the next one. */
+/** Spans in one request to a collector. The others go in the next request. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
-/** Time that spans wait for others to be sent with them, and pause after a collector failed. */
+/** Time that spans wait for others to be sent with them, and that sending pauses after the collector has failed. */
 const TRACE_EXPORT_INTERVAL_MS = 1_000;
 /** Time for a collector to take the spans of one request. After that, they are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
-/** How many spans met which end. */
+/** Numbers of spans, by what became of them. */
 export interface SpanCounts {
   exported: number;
   /** There was no room for them. */
@@ -155,38 +155,32 @@ export class SpanExporter {
       }
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
-      // A collector that is down is not asked again at once; new spans wait meanwhile, as far as there is room.
+      // A collector that fails gets no request for a while; new spans wait meanwhile, as far as there is room.
       if (!this.#isClosing) await sleep(TRACE_EXPORT_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
-  /** @returns the reason when the spans were not accepted. */
-  #post(json: string): Promise<string | undefined> {
-    const { promise, resolve } = promiseOf<string | undefined>();
+  /** @returns why the spans were not accepted; `undefined` if they were. */
+  async #post(json: string): Promise<string | undefined> {
     const body = Buffer.from(json);
     const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
-    const onAnswer = (answer: IncomingMessage): void => {
-      const { statusCode = 0 } = answer;
-      answer.on('error', () => resolve('the connection broke'));
-      // The body is read to its end, and ignored.
-      answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
-      answer.resume();
-    };
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
-    const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers }, onAnswer);
+    const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers });
     const timer = setTimeout(() => request.destroy(new Error('no response in time')), TRACE_EXPORT_MS_MAX);
-    request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    request.on('close', () => {
-      clearTimeout(timer);
-      resolve('the connection broke');
+    return new Promise((resolve) => {
+      request.on('response', (answer) => {
+        const { statusCode = 0 } = answer;
+        answer.on('error', () => resolve('the connection broke'));
+        // The body is read to its end, and ignored.
+        answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
+        answer.resume();
+      });
+      request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+      request.on('close', () => {
+        clearTimeout(timer);
+        resolve('the connection broke');
+      });
+      request.end(body);
     });
-    request.end(body);
-    return promise;
   }
-}
-
-function promiseOf<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
-  let resolve: (value: Value) => void = () => undefined;
-  const promise = new Promise<Value>((take) => (resolve = take));
-  return { promise, resolve };
 }

@@ -1,5 +1,5 @@
-// Spans of requests, following OpenTelemetry's conventions for MCP: one for each recorded request, and a child span for the call to its
-// backend. Loaded only when tracing is on.
+// Makes the spans of requests, by OpenTelemetry's conventions for MCP: one for each recorded request, and a child span for the call to its
+// backend. Loaded only if tracing is on.
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import { limits, type Logger, PROGRAM_VERSION } from '../shared/index.js';
@@ -7,7 +7,7 @@ import { RequestTrace } from './request-trace.js';
 import { SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
-/** Time that a process which ends has to send its last spans. After that, they are lost and counted. */
+/** Time for a process that ends to send its last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
 type Attributes = Record<string, AttributeValue | undefined>;
@@ -49,7 +49,7 @@ export class Tracer {
   /** A request has ended. @param endedAtMs on the clock of `performance.now`. */
   done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
-    trace.end();
+    trace.assignIds();
     const { traceId, spanId, state, parent } = trace;
     const common = { traceId, state, name: nameOf(request), isError: request.outcome !== 'ok' };
     const attributes = attributesOf(request, trace);
@@ -84,7 +84,7 @@ function backendSpan(
   };
 }
 
-/** Attributes of both spans. */
+/** The attributes of both spans. */
 function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attributes {
   const { method, backend, tool, prompt, outcome, detail } = request;
   return {
@@ -101,6 +101,7 @@ function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attribu
   };
 }
 
+/** The attributes of the request's span alone. */
 function ownAttributes({ exchange, caller }: WatchedRequest, status: number): Attributes {
   const { requestId } = exchange.request;
   return {
@@ -115,11 +116,12 @@ function nameOf({ method, tool, prompt }: WatchedRequest): string {
   return bounded(target === '' ? method : `${method} ${target}`);
 }
 
-/** A string without its quotes, or a number as it is written. */
+/** The id of a JSON-RPC request as text: a string without its quotes, or a number as it is written. */
 function idText(json: string): string {
   return json.startsWith('"') && json.endsWith('"') ? json.slice(1, -1) : json;
 }
 
+/** @param ms on the clock of `performance.now`. */
 function epochMs(ms: number): number {
   return performance.timeOrigin + ms;
 }

@@ -406,7 +406,7 @@ t.test(
 );
 
 t.test('a watcher is told of a tool error if it wants to know, and only of tools', async (t) => {
-  for (const [method, isToolErrorTold, expected] of [
+  for (const [method, wantsToolErrors, expected] of [
     ['tools/call', true, 'tool-error'],
     ['tools/call', false, 'ok'],
     ['resources/read', true, 'ok'],
@@ -420,7 +420,7 @@ t.test('a watcher is told of a tool error if it wants to know, and only of tools
     const outcomes: string[] = [];
     const none = (): undefined => undefined;
     const others = { isTraced: false, onIdentified: none, onSending: none, onPart: none, onDone: none };
-    exchange.watcher = { ...others, isToolErrorTold, onOutcome: (outcome) => void outcomes.push(outcome) };
+    exchange.watcher = { ...others, wantsToolErrors, onOutcome: (outcome) => void outcomes.push(outcome) };
     scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
     scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[],"contents":[],"isError":true}}');
     t.same(outcomes, [expected], method);

@@ -52,7 +52,7 @@ t.test('a batch is known as one, and each member by its method and its backend',
   const identified: (readonly string[])[] = [];
   const none = (): undefined => undefined;
   const watcher: ExchangeWatcher = {
-    ...{ isTraced: false, isToolErrorTold: false, onSending: none, onOutcome: none, onDone: none },
+    ...{ isTraced: false, wantsToolErrors: false, onSending: none, onOutcome: none, onDone: none },
     onIdentified: (method, backend) => void identified.push([method, backend]),
     onPart: (part) => void (part.watcher = watcher),
   };
