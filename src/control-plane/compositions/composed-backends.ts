@@ -107,7 +107,6 @@ export class ToolNames {
 
   /** The matches with the tools that their patterns match now. A match that names all tools by `*` stays as it is. */
   async resolvePatterns(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
-    if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
     return Promise.all(
       matches.map(async (match) => {
         const { server, tools } = match;

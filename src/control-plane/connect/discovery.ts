@@ -155,7 +155,6 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
 
 /** Optional: a missing or invalid endpoint must not fail the consent. */
 function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
-  if (textIn(metadata, 'revocation_endpoint') === undefined) return undefined;
   try {
     return endpointIn(fetch, metadata, 'revocation_endpoint');
   } catch {

@@ -24,7 +24,6 @@ function schemaOf(shape: z.ZodType): JsonSchema {
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
       delete jsonSchema.default;
-      if (jsonSchema.const !== undefined) delete jsonSchema.type;
       // The types are listed in `type`: of the choices in `anyOf`, only an object's members say more.
       if (!Array.isArray(jsonSchema.type)) return;
       const { properties, required } = (jsonSchema.anyOf?.[0] ?? {}) as JsonSchema;

@@ -65,6 +65,8 @@ let asked = '';
 const wishes: Readonly<Record<string, unknown>>[] = [];
 /** Where the authorization server publishes its metadata. */
 let published = '/.well-known/oauth-authorization-server';
+/** Whether who does not ask for JSON gets a page for people there. */
+let hasPage = false;
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 t.teardown(async () => {
@@ -94,6 +96,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     else json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
   } else if (url.startsWith('/.well-known/oauth-protected-resource') && resourceSaid !== undefined)
     json(200, { resource: origin, ...resourceSaid });
+  else if (hasPage && url === published && request.headers.accept !== 'application/json')
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello</p>');
   else if (redirection !== '') response.writeHead(302, { location: redirection }).end();
   else if (url === published)
     json(200, {
@@ -161,6 +165,12 @@ t.test('one user and backend use a bounded number of links in ten minutes', asyn
   t.match(await faultOf(callback('bob')), /^429 Too many links/);
   t.ok(await callback('carol'), 'others have their own');
   t.equal(answered.registrations, 1, 'the gateway registers itself once for all of them');
+});
+
+t.test('metadata is asked for as JSON: there may be a page for people at the same address', async (t) => {
+  hasPage = true;
+  t.teardown(() => (hasPage = false));
+  t.equal(await faultOf(callback('fay')), 'none');
 });
 
 t.test('a user with as many grants as are kept loses the oldest', async (t) => {
