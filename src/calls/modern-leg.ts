@@ -103,7 +103,7 @@ export class ModernLeg {
       ? message
       : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#round });
     if (changed === undefined) return rpcErrors.notConverted;
-    if (call.method === 'tools/call' && upstream.mirrors?.isUnread(bareName) === true) return rpcErrors.toolTooLarge;
+    if (call.method === 'tools/call' && upstream.mirrors?.isTooLarge(bareName) === true) return rpcErrors.toolTooLarge;
     const params = this.#paramsOf(read);
     if (params === undefined) return rpcErrors.argumentsTooLong;
     this.#sentParams = params;
@@ -129,7 +129,7 @@ export class ModernLeg {
     if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
     const params = this.#paramsOf();
     // The headers cannot be sent: the next try answers the caller with the reason.
-    if (params === undefined || upstream.mirrors?.isUnread(bareName) === true) return true;
+    if (params === undefined || upstream.mirrors?.isTooLarge(bareName) === true) return true;
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 

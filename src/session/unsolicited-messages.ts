@@ -90,7 +90,7 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
     this.#stopReopening();
     this.stream?.close();
     this.stream = undefined;
-    this.#upstream.endHold();
+    this.#upstream.releaseRequests();
   }
 
   /** The upstream session was lost, or could not be opened. */
@@ -137,11 +137,11 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
   }
 
   onAsking(): void {
-    this.#upstream.hold();
+    this.#upstream.delayRequests();
   }
 
   onAnswered(): void {
-    this.#upstream.endHold();
+    this.#upstream.releaseRequests();
   }
 
   onLost(): void {
@@ -258,7 +258,7 @@ export class UnsolicitedMessages {
     // A backend that declares nothing may still ask whether its session is alive, and end it if nobody answers.
     if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
     // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
-    if (maySpeak) upstream.hold();
+    if (maySpeak) upstream.delayRequests();
     this.#heardOf(upstream, metadata).listen();
   }
 

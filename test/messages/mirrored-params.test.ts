@@ -352,7 +352,7 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   mirrors.drop();
   kept.length = 0;
   mirrors.learn([half('six'), half('seven')]);
-  mirrors.miss('seven');
+  mirrors.noteMissed('seven');
   mirrors.learn([half('six'), half('seven')]);
   t.same([mirrors.of('six'), mirrors.of('seven')?.length], [undefined, 1], 'what was missed last comes first');
 

@@ -44,7 +44,7 @@ export class Reconnection {
   }
 
   /** Notes the event id and the `retry` of a stream that has ended. */
-  takeOver({ lastEventId, retryMs }: EventStreamParser): void {
+  noteEnded({ lastEventId, retryMs }: EventStreamParser): void {
     if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
     this.#retryMs = retryMs ?? this.#retryMs;
   }
@@ -109,7 +109,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
    */
   tryBegin(parser: EventStreamParser): boolean {
     const lastEventId = this.#reconnection.lastEventId;
-    this.#reconnection.takeOver(parser);
+    this.#reconnection.noteEnded(parser);
     if (this.#reconnection.lastEventId === '') return false;
     if (this.#reconnection.lastEventId !== lastEventId) {
       this.#reconnection.noteProgress();

@@ -154,7 +154,7 @@ export class BackendStream implements UpstreamHandler {
     const hasEnded = this.#transition('streaming', 'waiting');
     if (!hasEnded && !this.#transition('asking', 'waiting')) return;
     this.#count(0);
-    if (this.#parser !== undefined) this.#reconnection.takeOver(this.#parser);
+    if (this.#parser !== undefined) this.#reconnection.noteEnded(this.#parser);
     this.#parser = undefined;
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       if (!this.#transition('waiting', 'asking')) return;

@@ -28,7 +28,7 @@ export interface TextBudget {
   drop(bytes: number): void;
 }
 
-/** The same memory in bytes, for messages that wait or are incomplete: a part of the subject's share. */
+/** The memory of a session for messages that wait or are incomplete, by their bytes: a part of the subject's share. */
 export interface SessionShare {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;
@@ -47,7 +47,7 @@ export class KnownMirrors {
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
-  /** The tool that was last given to `miss`; `''` for none. */
+  /** The tool that was last given to `noteMissed`; `''` for none. */
   #missed = '';
 
   constructor(memory: TextBudget) {
@@ -80,12 +80,12 @@ export class KnownMirrors {
   }
 
   /** The tools are about to be listed because this tool's parameters are unknown: it is kept first when there is no room for all. */
-  miss(tool: string): void {
+  noteMissed(tool: string): void {
     this.#missed = tool;
   }
 
   /** Whether the tool has mirrored parameters that are unknown, because the tool was too large to be read. */
-  isUnread(tool: string): boolean {
+  isTooLarge(tool: string): boolean {
     return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }
 

@@ -71,13 +71,14 @@ export abstract class UpstreamOpening implements Redirection {
   #state: State = 'idle';
   #waiting: Waiting[] = [];
   /** Requests that wait while the backend's own stream is being opened; `undefined` at other times. */
-  #held: (() => void)[] | undefined;
-  #heldDeadline: Deadline | undefined;
+  #delayed: (() => void)[] | undefined;
+  #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   /** When to ask again what a backend without sessions offers; `Infinity` for a backend with sessions. */
   #askAgainAtMs = Infinity;
-  #isOpenedAgain = false;
+  /** Whether this opening has been tried once more, with renewed credentials. */
+  #isRetried = false;
   #isTrial = false;
   #isObstacleLogged = false;
   #lastFault: UpstreamFault | undefined;
@@ -167,7 +168,7 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** @param credentialFault why the credentials for the backend cannot be obtained, if so. */
   #openWith(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
-    const fault = this.#tryFault(credentialFault);
+    const fault = this.#openingFault(credentialFault);
     if (fault !== undefined) waiter(fault);
     else if (this.#state === 'open') {
       if (this.#askAgainAtMs !== Infinity) this.#askAgain(metadata);
@@ -180,7 +181,7 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Whether `whenReady` would call its waiter at once and without a fault, with nothing to be fetched or asked again. Hot path. */
   get isReady(): boolean {
-    if (this.#state !== 'open' || this.#held !== undefined || this.#askAgainAtMs !== Infinity) return false;
+    if (this.#state !== 'open' || this.#delayed !== undefined || this.#askAgainAtMs !== Infinity) return false;
     if (this.credentials !== undefined || this.#backend.obstacle !== undefined) return false;
     return this.endpoint.circuit.fault === undefined;
   }
@@ -190,32 +191,32 @@ export abstract class UpstreamOpening implements Redirection {
    * stream is open if it is being opened, since many servers lose what they send before. Hot path.
    */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    if (this.#state === 'open' && this.#held === undefined) this.whenOpen(metadata, waiter);
+    if (this.#state === 'open' && this.#delayed === undefined) this.whenOpen(metadata, waiter);
     else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
   }
 
   #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#held !== undefined)
-      this.#held.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
+    if (fault === undefined && this.#delayed !== undefined)
+      this.#delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
     else waiter(fault);
   }
 
-  /** The backend's own stream is being opened: callers of `whenReady` wait until `endHold`, or for a short time. */
-  hold(): void {
-    if (this.#held !== undefined) return;
-    this.#held = [];
-    this.#heldDeadline = this.context.deadlines.after(BACKEND_STREAM_PATIENCE_MS, () => this.endHold());
+  /** The backend's own stream is being opened: callers of `whenReady` wait until `releaseRequests`, or for a short time. */
+  delayRequests(): void {
+    if (this.#delayed !== undefined) return;
+    this.#delayed = [];
+    this.#delayDeadline = this.context.deadlines.after(BACKEND_STREAM_PATIENCE_MS, () => this.releaseRequests());
   }
 
-  endHold(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    this.#heldDeadline?.cancel();
-    for (const goOn of held) goOn();
+  releaseRequests(): void {
+    const delayed = this.#delayed ?? [];
+    this.#delayed = undefined;
+    this.#delayDeadline?.cancel();
+    for (const goOn of delayed) goOn();
   }
 
   /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
-  #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
+  #openingFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.#backend.obstacle, true));
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
     if (credentialFault !== undefined) return this.#reportUnavailable(credentialFault);
@@ -251,7 +252,7 @@ export abstract class UpstreamOpening implements Redirection {
   #open(metadata: RequestMetadata): void {
     if (!this.#transition('idle', 'opening')) this.#transition('unavailable', 'opening');
     this.#openedAtMs = this.context.nowMs();
-    this.#isOpenedAgain = false;
+    this.#isRetried = false;
     this.moved = undefined;
     this.#startHandshake(metadata);
   }
@@ -318,8 +319,8 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Tries once more where the backend has rejected the credentials and others may be available. */
   #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
-    if (this.#isOpenedAgain || !this.tryRenewCredentials(fault, metadata)) return false;
-    this.#isOpenedAgain = true;
+    if (this.#isRetried || !this.tryRenewCredentials(fault, metadata)) return false;
+    this.#isRetried = true;
     const goOn = (credentialFault: UpstreamFault | undefined): void => {
       if (this.#state !== 'opening') return;
       if (credentialFault === undefined) this.#startHandshake(metadata);
@@ -394,7 +395,7 @@ export abstract class UpstreamOpening implements Redirection {
   }
 
   /** Takes over a session that another process has opened, unless it is being opened here. */
-  protected tryOpenAtOnce(): boolean {
+  protected tryAdopt(): boolean {
     return this.#transition('idle', 'open') || this.#transition('unavailable', 'open');
   }
 

@@ -139,7 +139,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** The tools are about to be listed because this tool's mirrored parameters are unknown. */
   missMirrors(tool: string): void {
-    (this.mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
+    (this.mirrors ??= new KnownMirrors(this.#memory)).noteMissed(tool);
   }
 
   /** Whether the backend keeps a session, so that it must get a farewell. */
@@ -305,7 +305,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** Continues a session that another process opened, replacing one that is open here. The backend is not told: nothing changes for it. */
   restore(record: UpstreamSessionRecord): void {
     if (this.state === 'open') this.#dropRecord();
-    else if (!this.tryOpenAtOnce()) return;
+    else if (!this.tryAdopt()) return;
     this.noteEra(record.era);
     this.#keep({ ...record });
     this.#headers = sessionHeaders(record);

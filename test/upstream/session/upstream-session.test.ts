@@ -171,17 +171,17 @@ t.test(
     const scene = sceneIn(t, 'open');
     scene.waitReady();
     t.same(scene.told, ['open'], 'nothing is being opened');
-    scene.session.hold();
+    scene.session.delayRequests();
     scene.waitReady();
     t.same(scene.told, ['open'], 'waits');
     scene.wait();
     t.same(scene.told, ['open', 'open'], 'who does not care is told at once');
-    scene.session.endHold();
+    scene.session.releaseRequests();
     t.same(scene.told, ['open', 'open', 'open']);
     scene.waitReady();
     t.equal(scene.told.length, 4, 'it is over for all');
 
-    scene.session.hold();
+    scene.session.delayRequests();
     scene.waitReady();
     scene.context.advance(BACKEND_STREAM_PATIENCE_MS - 10);
     t.equal(scene.told.length, 4);
@@ -192,18 +192,18 @@ t.test(
 
 t.test('a waiter that finds the session lost after its stream opened waits for the next one', async (t) => {
   const scene = sceneIn(t, 'open');
-  scene.session.hold();
+  scene.session.delayRequests();
   scene.waitReady();
   scene.session.markLost(scene.session.record);
-  scene.session.endHold();
+  scene.session.releaseRequests();
   t.same(scene.told, []);
   t.equal(scene.session.state, 'opening');
   // As a session does that reopens its stream once it is open.
-  scene.session.owner = { ...SILENT_OWNER, onOpened: () => scene.session.hold() };
+  scene.session.owner = { ...SILENT_OWNER, onOpened: () => scene.session.delayRequests() };
   scene.waitReady();
   scene.handshake('S-2');
   t.same(scene.told, ['open'], 'the first has waited once');
-  scene.session.endHold();
+  scene.session.releaseRequests();
   t.same(scene.told, ['open', 'open']);
 });
 
