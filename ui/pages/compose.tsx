@@ -171,7 +171,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
               onClick={() => document.getElementById('settings')?.scrollIntoView({ block: 'center' })}
             >
               <Icon name="copy" />
-              Client settings
+              Connect
             </button>
             {isChangeable && (
               <button type="button" class="danger" onClick={() => setRemoving(true)}>

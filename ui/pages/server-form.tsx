@@ -147,7 +147,6 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
           </button>
         )}
         <div class="actions">
-          <span class="told">{toldWords(isNew, preview)}</span>
           <button type="button" disabled={isBusy} onClick={() => mayLeave() && onCancel()}>
             Cancel
           </button>
@@ -162,11 +161,4 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
 
 function isChanged(blank: ServerDraft, draft: ServerDraft): boolean {
   return Object.entries(draft).some(([member, value]) => value !== blank[member as keyof ServerDraft]);
-}
-
-function toldWords(isNew: boolean, preview: Preview | undefined): string {
-  if (!isNew) return '';
-  return preview === undefined
-    ? 'Nothing is saved by the test'
-    : 'Users get its tools once a composition includes them';
 }

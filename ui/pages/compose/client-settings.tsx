@@ -18,7 +18,7 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
   };
   return (
     <section class="card settings-list" aria-labelledby="settings">
-      <h2 id="settings">Settings for clients</h2>
+      <h2 id="settings">Connect a client</h2>
       <Field
         label="Address of the gateway"
         value={base}

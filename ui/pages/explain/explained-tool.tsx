@@ -169,7 +169,7 @@ function ServerTable({ rows }: { readonly rows: readonly BackendRow[] }): JSX.El
       <Table label="Servers" columns={columns} rows={merged.map((each) => rowOf(each))} />
       {processes > 1 && (
         <details class="processes">
-          <summary>{isOneVoice ? `All ${processes} processes agree` : 'The processes differ'}</summary>
+          <summary>{isOneVoice ? 'All processes agree' : 'The processes differ'}</summary>
           <Table
             label="Servers by process"
             columns={COLUMNS}
