@@ -64,11 +64,11 @@ export class EventStreamParser {
   #held: Buffer = NO_BYTES;
   readonly #data: BodyCollector;
 
-  readonly #taker: LargeEventHandler | undefined;
-  /** Bytes of the current event that were given to the taker. */
+  readonly #largeHandler: LargeEventHandler | undefined;
+  /** Bytes of the current event that were given to `#largeHandler`. */
   #takenBytes = 0;
   #isInTakenLine = false;
-  /** The taker has declined the current line. */
+  /** `#largeHandler` has declined the event of the current line. */
   #isDeclined = false;
 
   /**
@@ -79,13 +79,13 @@ export class EventStreamParser {
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
     eventBytesMax: number,
-    taker?: LargeEventHandler,
+    largeHandler?: LargeEventHandler,
   ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
     this.#line = new BodyCollector(eventBytesMax);
     this.#data = new BodyCollector(eventBytesMax);
-    this.#taker = taker;
+    this.#largeHandler = largeHandler;
   }
 
   /** The last `retry` of the stream (C13), `undefined` when there was none. */
@@ -156,15 +156,15 @@ export class EventStreamParser {
     return true;
   }
 
-  /** Asks the taker whether it takes the event whose first data line is arriving. */
+  /** Asks `#largeHandler` whether it takes the event whose first data line is arriving. */
   #offer(): void {
-    const taker = this.#taker;
-    if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
+    const large = this.#largeHandler;
+    if (large === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < large.fromBytes) return;
     const line = this.#line.bytes;
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
     const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
-    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !taker.takes(line.subarray(value));
+    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !large.takes(line.subarray(value));
     if (this.#isDeclined) return;
     this.#isFirstLine = false;
     this.#dataLines = 1;
@@ -174,7 +174,7 @@ export class EventStreamParser {
 
   #take(piece: Buffer): void {
     this.#takenBytes += piece.length;
-    if (piece.length > 0) this.#taker?.onPiece(piece);
+    if (piece.length > 0) this.#largeHandler?.onPiece(piece);
   }
 
   #onLine(bytes: Buffer, from: number, end: number): void {
@@ -245,7 +245,7 @@ export class EventStreamParser {
     this.#eventName = '';
     if (this.#takenBytes > 0) {
       this.#takenBytes = 0;
-      this.#taker?.onEnd();
+      this.#largeHandler?.onEnd();
     } else if (data.length > 0) {
       this.#onEvent(data, event, this.#lastEventId);
     }

@@ -57,14 +57,14 @@ export class Account implements HoldingObserver {
   readonly answerBytes: Holding;
   /** Bytes of large lists of tools. */
   readonly listBytes: Holding;
-  readonly #accounts: Map<string, Account>;
-  /** How many of the holdings hold something. */
-  #heldCount = 0;
+  /** The accounts of all subjects that hold something; this account is in it while it does. */
+  readonly #holders: Map<string, Account>;
+  #usedHoldingsCount = 0;
 
   /** Called only by `Accounts`. */
-  constructor(subject: string, shares: Readonly<Record<ShareName, Share>>, accounts: Map<string, Account>) {
+  constructor(subject: string, shares: Readonly<Record<ShareName, Share>>, holders: Map<string, Account>) {
     this.subject = subject;
-    this.#accounts = accounts;
+    this.#holders = holders;
     this.sessions = new Holding(shares.sessions, this);
     this.sessionBytes = new Holding(shares.sessionBytes, this);
     this.requests = new Holding(shares.requests, this);
@@ -93,14 +93,14 @@ export class Account implements HoldingObserver {
   }
 
   onFirstTaken(): void {
-    this.#heldCount += 1;
-    if (this.#heldCount > 1) return;
-    assert(!this.#accounts.has(this.subject), 'a subject has one account');
-    this.#accounts.set(this.subject, this);
+    this.#usedHoldingsCount += 1;
+    if (this.#usedHoldingsCount > 1) return;
+    assert(!this.#holders.has(this.subject), 'a subject has one account');
+    this.#holders.set(this.subject, this);
   }
 
   onAllGiven(): void {
-    this.#heldCount -= 1;
-    if (this.#heldCount === 0) this.#accounts.delete(this.subject);
+    this.#usedHoldingsCount -= 1;
+    if (this.#usedHoldingsCount === 0) this.#holders.delete(this.subject);
   }
 }

@@ -30,7 +30,7 @@ import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-st
 
 /**
  * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
- * gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
+ * gateway makes itself (listen-request.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
  */
 export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly isAborted: boolean;

@@ -1,6 +1,6 @@
 export { HeldCalls, type HeldCallsOptions } from './held-calls.js';
 export { type LeaseOwners, Leases } from './leases.js';
-export { Listenings } from './listenings.js';
+export { ListenRequests } from './listen-requests.js';
 export { ModernHandler } from './modern-handler.js';
 export { httpStatusOf } from './modern-results.js';
 export { versionIn } from './modern-rules.js';

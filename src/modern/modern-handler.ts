@@ -43,7 +43,7 @@ import { lowerLogLevel, Session, mergeGreetings } from '../session/index.js';
 import { CALL_TOOL, headerText, unwrapCall } from '../messages/index.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
-import { declaresTasksExtension, TASKS_REQUIRED, type Listenings } from './listenings.js';
+import { declaresTasksExtension, TASKS_REQUIRED, type ListenRequests } from './listen-requests.js';
 import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import { RESULT_META, httpStatusOf, MODERN_VERSIONS } from './modern-results.js';
@@ -92,7 +92,7 @@ interface ModernHandlerParts {
   readonly leases: Leases;
   readonly dispatcher: Dispatcher;
   readonly heldCalls: HeldCalls;
-  readonly listenings: Listenings;
+  readonly listenRequests: ListenRequests;
   readonly eras: ServedEras;
 }
 
@@ -119,7 +119,7 @@ export class ModernHandler {
    * Further `subscriptions/listen` are refused.
    */
   drain(): void {
-    this.#parts.listenings.drain();
+    this.#parts.listenRequests.drain();
     this.#parts.heldCalls.giveUpAll();
   }
 
@@ -161,7 +161,7 @@ export class ModernHandler {
     const continued = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
     if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
-      this.#parts.listenings.listen(caller, exchange, message, envelope);
+      this.#parts.listenRequests.listen(caller, exchange, message, envelope);
       return;
     }
     const { body } = exchange.request;

@@ -41,7 +41,7 @@ import {
   HeldCalls,
   type HeldCallsOptions,
   Leases,
-  Listenings,
+  ListenRequests,
   versionIn,
   ModernHandler,
   httpStatusOf,
@@ -116,7 +116,7 @@ export class Relay {
       leases,
       dispatcher,
       heldCalls: new HeldCalls({ deadlines, ...siblings }),
-      listenings: new Listenings({ context, sessions, accounts, dispatcher, leases, configRounds }),
+      listenRequests: new ListenRequests({ context, sessions, accounts, dispatcher, leases, configRounds }),
       eras: eras.served,
     });
     dispatcher.onModern = (caller, exchange, message, envelope) => {

@@ -181,11 +181,11 @@ void t.test('the size of an event is bounded, in whatever pieces it comes', asyn
   }
 });
 
-/** Data of all events, with a `*` before those that were taken in pieces; lines of ten bytes or more are offered to the taker. */
-function parseWithTaker(pieces: readonly Buffer[], takes: (beginning: string) => boolean): string[] {
+/** Data of all events, with a `*` before those that were taken in pieces; lines of ten bytes or more are offered to the handler. */
+function parseWithLargeHandler(pieces: readonly Buffer[], takes: (beginning: string) => boolean): string[] {
   const seen: string[] = [];
   let taken: Buffer[] = [];
-  const taker = {
+  const largeHandler = {
     fromBytes: 10,
     takes: (beginning: Buffer) => takes(beginning.toString()),
     onPiece: (piece: Buffer) => void taken.push(Buffer.from(piece)),
@@ -194,7 +194,7 @@ function parseWithTaker(pieces: readonly Buffer[], takes: (beginning: string) =>
       taken = [];
     },
   };
-  const parser = new EventStreamParser((data) => void seen.push(data.toString()), UNBOUNDED, taker);
+  const parser = new EventStreamParser((data) => void seen.push(data.toString()), UNBOUNDED, largeHandler);
   for (const piece of pieces) {
     const chunk = Buffer.from(piece);
     parser.push(chunk);
@@ -208,34 +208,34 @@ void t.test('a large event can be taken in pieces', async (t) => {
   const pieces = texts.map((text) => Buffer.from(text));
   const beginnings: string[] = [];
   t.same(
-    parseWithTaker(pieces, (beginning) => beginnings.push(beginning) > 0),
+    parseWithLargeHandler(pieces, (beginning) => beginnings.push(beginning) > 0),
     ['*123456789\n0\na', 'b'],
   );
   t.same(beginnings, ['1234567'], 'it is asked once');
   beginnings.length = 0;
   t.same(
-    parseWithTaker(pieces, (beginning) => beginnings.push(beginning) === 0),
+    parseWithLargeHandler(pieces, (beginning) => beginnings.push(beginning) === 0),
     ['123456789\n0\na', 'b'],
   );
   t.same(beginnings, ['1234567'], 'for each event');
   const others = ['\ufeffdata: 123', '4567\n\nevent: 1234', '567\n: 12345678', '9\ndata: 1', '2\n\n'];
   const ofOthers = others.map((text) => Buffer.from(text));
   t.same(
-    parseWithTaker(ofOthers, () => true),
+    parseWithLargeHandler(ofOthers, () => true),
     ['*1234567', '12'],
     'a byte order mark, other fields, a short line',
   );
 });
 
 void t.test('the size of an event that is taken in pieces is bounded too', async (t) => {
-  const taker = { fromBytes: 10, takes: () => true, onPiece: () => {}, onEnd: () => {} };
+  const largeHandler = { fromBytes: 10, takes: () => true, onPiece: () => {}, onEnd: () => {} };
   for (const [text, isTaken] of [
     [`data: ${'a'.repeat(14)}\n\n`, true],
     [`data: ${'a'.repeat(21)}\n\n`, false],
     ['data: aaaaaaa\n'.repeat(2), true],
     ['data: aaaaaaa\n'.repeat(3), false],
   ] as const) {
-    const parser = new EventStreamParser(() => {}, 20, taker);
+    const parser = new EventStreamParser(() => {}, 20, largeHandler);
     t.equal(
       [...Buffer.from(text)].every((byte) => parser.push(Buffer.of(byte))),
       isTaken,
@@ -289,7 +289,7 @@ void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => 
       const actual = parse(random.pieces(bytes, pieceBytesMax));
       for (const event of actual.events) event.id = '';
       if (JSON.stringify(actual) !== JSON.stringify(expected)) t.fail(`${pieceBytesMax}: ${printable(text)}`);
-      const withTaker = parseWithTaker(random.pieces(bytes, pieceBytesMax), () => random.chance(0.5));
+      const withTaker = parseWithLargeHandler(random.pieces(bytes, pieceBytesMax), () => random.chance(0.5));
       taken += withTaker.filter((data) => data.startsWith('*')).length;
       const data = withTaker.map((each) => each.replace(/^\*/, ''));
       if (data.join('|') !== expected.events.map((event) => event.data).join('|')) t.fail(`taken: ${printable(text)}`);

@@ -273,8 +273,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   #onStream(): void {
     if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
-    const taker = this.#unread && this.#unreadTaker(this.#unread);
-    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
+    const largeHandler = this.#unread && this.#largeEventHandler(this.#unread);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, largeHandler);
   }
 
   /** Begins to resume the stream, if possible. The deadline continues: a backend that can be asked again may still not answer. */
@@ -447,7 +447,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   /** Takes large results as they arrive. */
-  #unreadTaker(unread: UnreadAnswer): LargeEventHandler {
+  #largeEventHandler(unread: UnreadAnswer): LargeEventHandler {
     const isOpen = (): boolean => this.#state === 'event-stream';
     return {
       fromBytes: connectionBounds.upstreamReadBytes,

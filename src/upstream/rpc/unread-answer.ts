@@ -6,10 +6,10 @@ import { limits, KIB } from '../../shared/index.js';
 export const LIST_PART_BYTES = 512 * KIB;
 
 /** See `RequestHandler.onUnread`. */
-type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
+type UnreadHandler = (pieces: readonly Buffer[], isLast: boolean) => void;
 
 export class UnreadAnswer {
-  readonly #taker: UnreadTaker;
+  readonly #onUnread: UnreadHandler;
   readonly #jsonOf: (whole: Buffer) => Buffer;
   /** Pieces not passed on yet. */
   #pieces: Buffer[] | undefined;
@@ -20,8 +20,8 @@ export class UnreadAnswer {
   #beforeLast: () => void = () => undefined;
 
   /** @param jsonOf removes what is forgiven around the JSON of a whole answer. */
-  constructor(taker: UnreadTaker, jsonOf: (whole: Buffer) => Buffer) {
-    this.#taker = taker;
+  constructor(onUnread: UnreadHandler, jsonOf: (whole: Buffer) => Buffer) {
+    this.#onUnread = onUnread;
     this.#jsonOf = jsonOf;
   }
 
@@ -30,7 +30,7 @@ export class UnreadAnswer {
     this.#pieceBytes += piece.length;
     if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) return false;
     addPiece((this.#pieces ??= []), piece);
-    if (this.#pieceBytes >= LIST_PART_BYTES) this.#taker(this.#take(), false);
+    if (this.#pieceBytes >= LIST_PART_BYTES) this.#onUnread(this.#take(), false);
     return true;
   }
 
@@ -40,7 +40,7 @@ export class UnreadAnswer {
     const pieces = this.#take();
     beforeLast();
     const isAsIs = !isWhole || pieces[0]?.[0] === BRACE;
-    this.#taker(isAsIs ? pieces : [this.#jsonOf(Buffer.concat(pieces))], true);
+    this.#onUnread(isAsIs ? pieces : [this.#jsonOf(Buffer.concat(pieces))], true);
   }
 
   /**
@@ -59,7 +59,7 @@ export class UnreadAnswer {
     const isLast = whole.length <= LIST_PART_BYTES;
     this.#whole = isLast ? undefined : whole.subarray(LIST_PART_BYTES);
     if (isLast) this.#beforeLast();
-    this.#taker([Buffer.from(whole.subarray(0, LIST_PART_BYTES))], isLast);
+    this.#onUnread([Buffer.from(whole.subarray(0, LIST_PART_BYTES))], isLast);
     return true;
   }
 

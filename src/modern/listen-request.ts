@@ -30,7 +30,7 @@ const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
 type State = 'opening' | 'acknowledged' | 'over';
 
-interface ListeningPlan {
+interface ListenRequestPlan {
   readonly context: UpstreamContext;
   readonly dispatcher: Pick<Dispatcher, 'request'>;
   readonly caller: Caller;
@@ -45,9 +45,9 @@ interface ListeningPlan {
   readonly onOver: () => void;
 }
 
-export class Listening extends RequestInFlight implements StreamAdapter {
+export class ListenRequest extends RequestInFlight implements StreamAdapter {
   readonly isCancellable = false;
-  readonly #plan: ListeningPlan;
+  readonly #plan: ListenRequestPlan;
   #state: State = 'opening';
   /** The messages that backends send in the session. */
   #unsolicited: UnsolicitedMessages | undefined;
@@ -63,7 +63,7 @@ export class Listening extends RequestInFlight implements StreamAdapter {
   /** URIs whose subscription the backend has accepted. */
   readonly #acceptedUris = new Set<string>();
 
-  constructor(plan: ListeningPlan) {
+  constructor(plan: ListenRequestPlan) {
     super();
     this.#plan = plan;
     this.#urisLeft = [...plan.filter.uris];

@@ -1,4 +1,4 @@
-// The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own; and who may
+// The open `subscriptions/listen` requests (listen-request.ts): limited per subject and in total, each in a session of its own; and who may
 // use the extension of tasks, which can be listened to. Cold path.
 import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { type Accounts, Quota } from '../fair/index.js';
@@ -11,7 +11,7 @@ import { type ListenFilter, readListenFilter } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { Leases } from './leases.js';
-import { Listening } from './listening.js';
+import { ListenRequest } from './listen-request.js';
 import { httpStatusOf } from './modern-results.js';
 
 // Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
@@ -29,7 +29,7 @@ export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabi
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-interface ListeningsParts {
+interface ListenRequestsParts {
   readonly context: UpstreamContext;
   readonly sessions: Sessions;
   readonly accounts: Accounts;
@@ -39,12 +39,12 @@ interface ListeningsParts {
   readonly configRounds: ConfigRounds | undefined;
 }
 
-export class Listenings {
-  readonly #parts: ListeningsParts;
+export class ListenRequests {
+  readonly #parts: ListenRequestsParts;
   readonly #open = new Quota(limits.listensMax);
   #isDraining = false;
 
-  constructor(parts: ListeningsParts) {
+  constructor(parts: ListenRequestsParts) {
     this.#parts = parts;
   }
 
@@ -113,6 +113,6 @@ export class Listenings {
     };
     const listen = (stream: SessionStream): (() => void) =>
       leases.listen(caller, capabilities, exchange.request, stream);
-    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, listen, onOver }).start();
+    new ListenRequest({ context, dispatcher, caller, session, exchange, idJson, filter, listen, onOver }).start();
   }
 }
