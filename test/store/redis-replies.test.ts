@@ -261,3 +261,40 @@ t.test('a read that a flush overtook is not cached', async (t) => {
   await overtaken;
   t.ok(store.read('alice') instanceof Promise, 'it is asked for again');
 });
+
+t.test('a read in flight when Redis is lost gets what was known, and operators are told until when', async (t) => {
+  const redis = new FakeRedis();
+  const said: (string | undefined)[] = [];
+  const options = { ...(await redis.start(t)), staleGraceMs: 60_000 };
+  const store = await RedisStore.open(options, logger, (_obstacle, staleness) => void said.push(staleness));
+  t.teardown(() => store.close());
+  redis.reply = Buffer.from('$5\r\nhello\r\n');
+  const known = await store.read('alice');
+  t.match(known, { kind: 'found' });
+  redis.reply = Buffer.alloc(0);
+  redis.endAll();
+  // Over the next link it is asked for again.
+  let read = store.read('alice');
+  await until(() => (read = store.read('alice')) instanceof Promise, 'the next link');
+  await until(() => redis.gets === 2, 'the read');
+  redis.endAll();
+  t.equal(await read, known);
+  t.match(said.join('\n'), /known user configs are used until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/);
+});
+
+t.test('a cluster that names slots that do not exist is not used', async (t) => {
+  const redis = new FakeRedis();
+  const options = await redis.start(t);
+  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  const node = `*2\r\n$${host.length}\r\n${host}\r\n:${port}\r\n`;
+  for (const [first, last] of [
+    [0, 16_384],
+    [-1, 16_383],
+  ]) {
+    redis.slotsReply = `*1\r\n*3\r\n:${first}\r\n:${last}\r\n${node}`;
+    const lines: string[] = [];
+    const store = await RedisStore.open({ ...options, place: { nodes: [{ host, port }] } }, logInto(lines));
+    await store.close();
+    t.match(lines.join(''), /it names slots that do not exist/, `${first} to ${last}`);
+  }
+});

@@ -19,6 +19,8 @@ export class FakeRedis {
   subscriptions = 0;
   /** The whole reply to each SUBSCRIBE. */
   subscribeReply = SUBSCRIBED;
+  /** The whole reply to each CLUSTER SLOTS. */
+  slotsReply = '*0\r\n';
   /** The whole reply to each PING. */
   pingReply = '+PONG\r\n';
   pings = 0;
@@ -91,6 +93,8 @@ export class FakeRedis {
       } else if (name === 'ping') {
         this.pings++;
         socket.write(this.#subscribers.has(socket) ? PONG_OF_SUBSCRIBER : this.pingReply);
+      } else if (name === 'cluster') {
+        socket.write(this.slotsReply);
       } else if (command.includes('ID')) socket.write(':7\r\n');
       else socket.write('+OK\r\n');
     }
