@@ -204,7 +204,7 @@ t.test('every method has a row here, and the member that it is about is named in
 t.test('every method has a known name that costs no decoding, and a label of its own in the metrics', async (t) => {
   const [known, labels]: readonly (readonly string[])[] = [KNOWN_METHODS, COUNTED_METHODS];
   for (const method of knownMethods) {
-    t.ok(known?.includes(method), `${method} in bytes/method-name.ts`);
+    t.ok(known?.includes(method), `${method} in mcp/method-name.ts`);
     t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);
   }
 });
