@@ -26,6 +26,7 @@ t.test('the pages for operators', async (t) => {
     startGateway(t, {
       ...{ storeOptions, keyOptions: verifyWith(controlPlane.key), upstreamConnectionMode: 'plain-text-or-tls' },
       environment: { SWITCHYARD_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` },
+      workerCount: 2,
     });
   let gateway = await startDataplane();
   const alice = await controlPlane.caller(t, 'alice@example.com');
@@ -83,7 +84,15 @@ t.test('the pages for operators', async (t) => {
     await page.keyboard.press('Enter');
     const card = page.getByRole('region', { name: 'Explanation' });
     await card.getByText(/^This composition does not include the tool "sub" of calc/).waitFor();
-    t.match(await card.getByRole('row').nth(1).textContent(), /^calc.*working.*add.*open/);
+    // One line for both processes, of which one has been called; and one for each on demand.
+    const lines = card.getByRole('region', { name: 'Servers', exact: true }).getByRole('row');
+    t.match(await lines.allTextContents(), [
+      /^Server/,
+      /^calc(?=.*working \(process \d\))(?=.*not used yet \(process \d\)).*add1 open$/,
+    ]);
+    await card.getByText('The processes differ').click();
+    const each = card.getByRole('region', { name: 'Servers by process' }).getByRole('row');
+    t.match(await each.allTextContents(), [/^Server/, /^calc.*process 0.*add/, /^calc.*process 1.*add/]);
     t.match(page.url(), /tool=calc-sub/, 'it can be sent to somebody');
     await page.getByRole('textbox', { name: 'Tool', exact: true }).fill('calc-add');
     await page.keyboard.press('Enter');
