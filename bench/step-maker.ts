@@ -138,7 +138,7 @@ export class StepMaker {
     if (this.#hop.kind === 'gateway' && this.#hop.answers === 'own') {
       return { expectedBody: undefined, expectedPart: part };
     }
-    // A gateway answers with one JSON object when the backend's first event is the answer already (decisions 2.2).
+    // A gateway answers with one JSON object when the backend's first event is the answer already (specification 2.2).
     const isStreamed = this.#hop.kind === 'plain' && virtualHosts[this.#virtualHost].style === 'event-stream';
     return { expectedBody: isStreamed ? asEventStream(answer) : answer };
   }

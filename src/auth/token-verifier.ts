@@ -222,7 +222,7 @@ export class TokenVerifier {
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
       return { verified, expiresAtMs };
     } catch (error) {
-      // The caller must not learn which check failed (decisions 2.2).
+      // The caller must not learn which check failed (specification 2.2).
       return { verified: refusedBy(error), expiresAtMs: 0 };
     }
   }

@@ -39,7 +39,7 @@ export function createEndpoints(context: BootstrapContext): readonly Endpoint[] 
   return [createTokenEndpoint(context), createUserConfigEndpoint(context)];
 }
 
-// `GET …/admin/tokens/{subject}`: mints a token (decisions 2.8).
+// `GET …/admin/tokens/{subject}`: mints a token (specification 2.8).
 
 const TOKEN_LIFETIME_MS = 3_600_000;
 
@@ -64,7 +64,7 @@ function createTokenEndpoint({ token }: Pick<BootstrapContext, 'token'>): Endpoi
 
 /**
  * `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
- * serves it (decisions 2.8).
+ * serves it (specification 2.8).
  */
 function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   return {

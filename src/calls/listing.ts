@@ -1,4 +1,4 @@
-// A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
+// A request for a list: asks all backends at once, and has their answers merged into one list for the caller (specification 2.5).
 import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { encodeEvent, keepAliveComment } from '../bytes/index.js';
 import type { ListKind } from '../mcp/index.js';

@@ -7,7 +7,7 @@ import { bodyText, exitStatus, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
-// What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (decisions 2.2), but a token's
+// What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (specification 2.2), but a token's
 // claims can be read without a key, and what they do not explain is most likely its signature. Cold path.
 
 type Claims = Readonly<Record<string, unknown>>;

@@ -70,7 +70,7 @@ export const controlPlaneOptions = {
     { arrange: ({ token, roleClaims }) => ({ ...token, roleClaims }) },
   ),
   signIn: signInOptions,
-  // Registered servers may be http or https (decisions 3).
+  // Registered servers may be http or https (specification 3).
   upstream: { ...planeOptions.upstream, mode: upstreamMode('plain-text-or-tls') },
   ...registryOptions,
   memoryBytes: controlPlaneMemory,

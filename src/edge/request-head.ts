@@ -18,7 +18,7 @@ export interface RequestHead {
   contentType: string;
   contentLength: string;
   accept: string;
-  /** Whether a header occurs twice that may occur only once (decisions 2.2), or the transfer coding leaves the body's end unclear. */
+  /** Whether a header occurs twice that may occur only once (specification 2.2), or the transfer coding leaves the body's end unclear. */
   isAmbiguous: boolean;
   /** Whether the `mcp-param-*` headers are too many or too long; the request's mirror then has none of them. */
   isMirrorTooLarge: boolean;

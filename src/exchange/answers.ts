@@ -51,7 +51,7 @@ export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean
   return { head, form: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
-/** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (decisions 2.2). */
+/** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (specification 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
   const isEvent = acceptsOnlyEvents(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
@@ -129,7 +129,7 @@ const RESULT = Buffer.from(',"result":');
 const ERROR = Buffer.from(',"error":');
 const TAIL = Buffer.from('}');
 
-// Refusals of messages. The error that refuses a request contains the request's id where that can be read (decisions 2.2): many
+// Refusals of messages. The error that refuses a request contains the request's id where that can be read (specification 2.2): many
 // clients do not match an answer without an id to their request. Cold path.
 
 /** The beginning of a refusal's body that is a JSON-RPC error. */

@@ -17,7 +17,7 @@ export interface Caller {
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
+/** Which forms of an answer the caller's `Accept` header allows (specification 2.2). */
 export type AcceptedTypes = 'json' | 'event-stream' | 'both';
 
 /** The type of a body that is given in parts: one message, or one event that contains a message. */

@@ -1,4 +1,4 @@
-// Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has removed those that must never be copied;
+// Which of the caller's headers go to a backend (specification 2.6). The config's compiler has removed those that must never be copied;
 // the exchange has those that any backend of the virtual host lists; here each backend gets the ones it lists itself. Hot path.
 import { bearerToken, headerIn } from '../shared/index.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';

@@ -1,4 +1,4 @@
-// The rules of the transport (decisions 2.1, 2.2), the same for every HTTP server: the checks of a request's headers, after the caller and
+// The rules of the transport (specification 2.1, 2.2), the same for every HTTP server: the checks of a request's headers, after the caller and
 // the virtual host are known and before a session is looked up; and the era of a message. Hot path.
 import { refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
@@ -49,7 +49,7 @@ function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
 }
 
 /**
- * Reads `Accept` liberally (decisions 2.2): no header and wildcards mean both, and a `;` between two types, as some clients send it, counts
+ * Reads `Accept` liberally (specification 2.2): no header and wildcards mean both, and a `;` between two types, as some clients send it, counts
  * as a comma. `q=0` refuses a type or wildcard; the more specific one counts. @returns `undefined` when neither form is accepted.
  */
 export function readAccept(accept: string): AcceptedTypes | undefined {

@@ -1,4 +1,4 @@
-// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (decisions 2.6),
+// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (specification 2.6),
 // and how a result names the backends that are missing from it.
 import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
@@ -159,7 +159,7 @@ export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }
 
-/** A backend that is missing from a result (decisions 2.3). */
+/** A backend that is missing from a result (specification 2.3). */
 export interface UnavailableBackend {
   readonly backend: string;
   readonly reason: string;

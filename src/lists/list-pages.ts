@@ -1,4 +1,4 @@
-// Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (decisions 2.5, 2.6). Only a part
+// Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (specification 2.5, 2.6). Only a part
 // of that time may pass before the upstream session is open.
 import {
   type BackendMessage,

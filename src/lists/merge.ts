@@ -1,4 +1,4 @@
-// Merges the items of all backends into one sorted list (decisions 2.5). An item is copied as bytes, with the backend's prefix inserted
+// Merges the items of all backends into one sorted list (specification 2.5). An item is copied as bytes, with the backend's prefix inserted
 // into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
 // loop and in the list thread. Hot path.
 import {
@@ -133,7 +133,7 @@ export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
   /**
-   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (decisions 2.5):
+   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (specification 2.5):
    * the first of them, for the log.
    */
   readonly unreachable: readonly string[];

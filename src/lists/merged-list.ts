@@ -8,7 +8,7 @@ import type { ListPool } from './list-pool.js';
 import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
+  /** Merged names of items that no request could reach, because other items have these names (specification 2.5). */
   readonly unreachable: readonly string[];
   /**
    * Answers the exchange that the list was made for.

@@ -94,7 +94,7 @@ export interface BackendMessage {
   readonly taskIds: PlaceSpans | undefined;
 }
 
-/** `not-json` results in -32700, `not-json-rpc` in -32600 (decisions 2.2). */
+/** `not-json` results in -32700, `not-json-rpc` in -32600 (specification 2.2). */
 export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
 /** The deepest values read are members of `params._meta`. */

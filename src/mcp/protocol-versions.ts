@@ -34,7 +34,7 @@ export function canResume(protocolVersion: string): boolean {
   return protocolVersion >= '2025-11-25';
 }
 
-/** The versions that a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24). Newest first. */
+/** The versions that a caller may negotiate and name in `mcp-protocol-version` (specification 2.4, S24). Newest first. */
 export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
   LATEST_PROTOCOL_VERSION,
   '2025-06-18',

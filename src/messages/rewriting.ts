@@ -38,7 +38,7 @@ export function callersParts(
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
 
-/** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (decisions 2.4). */
+/** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (specification 2.4). */
 function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
   if (isSameText(bytes, message.idStart, message.idEnd, id)) return undefined;
   // Copied, because the memory of the caller's body may be reused before a large answer is sent completely.

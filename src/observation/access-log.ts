@@ -1,4 +1,4 @@
-// With `--access-log`, writes one line per request (decisions 1): who sent it (a hash), what it was, and how it ended; never arguments,
+// With `--access-log`, writes one line per request (specification 1): who sent it (a hash), what it was, and how it ended; never arguments,
 // tokens or whole session ids. Refusals and backend failures are logged even without the option, because operators look here for why a
 // request was not served: the first of a kind at once; later ones are counted.
 import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';

@@ -1,5 +1,5 @@
 // `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
-// patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (decisions 2.3): unavailable backends are named,
+// patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named,
 // and tried again when needed.
 import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
 import {
@@ -178,7 +178,7 @@ export function initializeResult(
 ): string {
   const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
-  // The union of what the backends declare, cut to what is relayed (decisions 2.4).
+  // The union of what the backends declare, cut to what is relayed (specification 2.4).
   const declared = capabilitiesJson(
     capabilities & ~capability.tasksExtension,
     extensions,

@@ -285,7 +285,7 @@ export class Session {
   }
 
   /**
-   * Applies the current config (decisions 2.3): upstream sessions of backends that were removed or have moved are closed; those of new
+   * Applies the current config (specification 2.3): upstream sessions of backends that were removed or have moved are closed; those of new
    * backends are opened when first needed. Hot path: one comparison unless the config has changed.
    * @returns the config to serve the request by: a newer one, if another request has already brought it.
    */

@@ -1,4 +1,4 @@
-// Which `Host` and `Origin` headers are accepted (S02, X01; decisions 2.2): the protection against DNS rebinding. The verdict for a host is
+// Which `Host` and `Origin` headers are accepted (S02, X01; specification 2.2): the protection against DNS rebinding. The verdict for a host is
 // cached, because nearly all requests carry the same one.
 import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';

@@ -16,7 +16,7 @@ export function isHttpToken(text: string): boolean {
 
 /**
  * Headers that belong to one connection, or to a message that the gateway writes itself: never copied from a caller or set by a config
- * (decisions 2.6). `expect` is included because the gateway has the whole body before it sends the request.
+ * (specification 2.6). `expect` is included because the gateway has the whole body before it sends the request.
  */
 const OWN_HEADERS =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;

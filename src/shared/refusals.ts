@@ -1,4 +1,4 @@
-// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control plane's are in
+// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors" and specification 2.2). The control plane's are in
 // `control-plane/common/control-plane-fault.ts`. A refusal is a frozen value that is returned, never thrown, so that a refusal on the hot
 // path costs nothing. docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
 import { limits } from './limits.js';

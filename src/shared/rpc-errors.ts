@@ -118,7 +118,7 @@ export const rpcErrors = Object.freeze({
   ),
 
   // The backend has failed, or lacks something.
-  /** Names the backend and the kind of failure, never the backend's address (decisions 2.6). */
+  /** Names the backend and the kind of failure, never the backend's address (specification 2.6). */
   backendFailed: (backend: string, reason: string) =>
     error(rpcCodes.internalError, `Backend "${backend}" failed: ${reason}`),
   /** For a client that gets the URL as an elicitation, in `data`. */

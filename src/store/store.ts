@@ -1,4 +1,4 @@
-// What the dataplane needs from any key-value store. Keys are subjects (decisions 2.7), values are bytes.
+// What the dataplane needs from any key-value store. Keys are subjects (specification 2.7), values are bytes.
 import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
@@ -27,7 +27,7 @@ export const unencodable: StoreRead = Object.freeze({
 });
 
 /**
- * The key of a subject: exactly its UTF-8 bytes (decisions 2.7). Byte 0xFF never occurs in UTF-8, so no subject can reach the gateway's own
+ * The key of a subject: exactly its UTF-8 bytes (specification 2.7). Byte 0xFF never occurs in UTF-8, so no subject can reach the gateway's own
  * keys, which begin with it. @returns `undefined` for a subject that is empty, is too long, or contains a lone surrogate.
  */
 export function encodeStoreKey(subject: string): Buffer | undefined {

@@ -11,7 +11,7 @@ export interface UpstreamTarget {
   readonly path: string;
 }
 
-/** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
+/** Why a backend of a config can never be reached as configured (specification 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
 
 /** The transport used. An unsupported one that a config may name has an obstacle, and counts as `STREAMABLEHTTP`. */

@@ -1,4 +1,4 @@
-// Finds the backend that a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
+// Finds the backend that a name belongs to (specification 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
 // prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
 import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';

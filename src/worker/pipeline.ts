@@ -1,4 +1,4 @@
-// The path of a request through a worker, one method per step, in the order of decisions 2.1:
+// The path of a request through a worker, one method per step, in the order of specification 2.1:
 //
 //   onRequest      Host and Origin                    → 403
 //                  token, user config, virtual host   → 401, 400, 500, 503, 404

@@ -36,7 +36,7 @@ import { isMintedSessionId, mintSessionId, ownerOf } from './session-id.js';
 import { Pipeline } from './pipeline.js';
 
 /**
- * This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
+ * This worker's side of the guarantee in specification 2.8: once a user config write has been answered, every worker serves
  * the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
  */
 class ForgetAnnouncer {

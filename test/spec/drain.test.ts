@@ -1,4 +1,4 @@
-// SIGTERM, `--drain-timeout` (decisions section 1) and the draining answer of `{prefix}/health` (decisions 2.2).
+// SIGTERM, `--drain-timeout` (decisions section 1) and the draining answer of `{prefix}/health` (specification 2.2).
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';

@@ -1,4 +1,4 @@
-// The error table of the service specification, row by row, with the reasons that decisions 2.2 adds to the rows.
+// The error table of the service specification, row by row, with the reasons that section 2.2 adds to the rows.
 import t, { type Test } from 'tap';
 import { type ConfiguredCaller, forEachDeployment } from '../support/deployment.js';
 import { startGateway } from '../support/gateway.js';

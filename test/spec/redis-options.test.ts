@@ -119,7 +119,7 @@ for (const workerCount of [1, 4]) {
   });
 }
 
-void t.test('the store key is the subject, exactly, and the value is JSON (decisions 2.7)', async (t) => {
+void t.test('the store key is the subject, exactly, and the value is JSON (specification 2.7)', async (t) => {
   const redis = await startRedis(t);
   const deployment = await deploy(t, redis, ['--redis-mode', 'plain-text'], 4);
   const connection = await redis.connect();

@@ -1,4 +1,4 @@
-// `--upstream-connection-mode` (specification "Process options", decisions 2.6): which backend URLs are accepted; and
+// `--upstream-connection-mode` (specification "Process options" and specification 2.6): which backend URLs are accepted; and
 // `--upstream-ca`: which certificate authorities are trusted.
 import t from 'tap';
 import { createCertificates } from '../support/certificates.js';

@@ -113,7 +113,7 @@ export const requestCheckOptions = {
     parseOrigins,
     { text: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
   ),
-  /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
+  /** `host` or `host:port`, lower-case; empty: decided by the listen address (specification 2.2). */
   allowedHosts: option(
     'allowed-hosts <list>',
     'comma-separated host or host:port values that the Host header may have',

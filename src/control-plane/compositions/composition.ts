@@ -1,5 +1,5 @@
 // A composition as plain data: as people see it, as it is stored, and its schemas. It is a virtual server of chosen tools
-// of several servers, for the subjects that it names (decisions 3).
+// of several servers, for the subjects that it names (specification 3).
 import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {

@@ -1,4 +1,4 @@
-// Compositions: virtual servers that people put together from tools of registered servers (decisions 3). All state is
+// Compositions: virtual servers that people put together from tools of registered servers (specification 3). All state is
 // in the record store. The publisher writes them into user configs; this class tells it when to.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';

@@ -65,7 +65,7 @@ function publishedBefore(state: PublicationState): PublicationRecord | string | 
   return 'the record of what was published into the user config is damaged: delete the user config';
 }
 
-/** An empty value counts as no config (decisions 2.2). */
+/** An empty value counts as no config (specification 2.2). */
 function configIn({ config }: PublicationState): Buffer | undefined {
   return config === undefined || config.length === 0 ? undefined : config;
 }

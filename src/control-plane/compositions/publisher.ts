@@ -1,5 +1,5 @@
 // Publishes compositions as virtual hosts in the user configs of their subjects, where the dataplane finds them on its
-// next request (decisions 3). What is published follows from the store alone, so any number of publishers may run at
+// next request (specification 3). What is published follows from the store alone, so any number of publishers may run at
 // once. A user config and its publication record change in one swap. Compositions and servers may be on other nodes of
 // a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
 // changed them publishes afterwards, so that the last writer has always seen the last change.

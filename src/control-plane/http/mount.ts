@@ -29,7 +29,7 @@ export interface MountParts extends OperationParts {
   readonly publicationWaitMs: number;
 }
 
-// Reads members in snake_case as if they were written in camelCase (decisions 3). Only members of this interface:
+// Reads members in snake_case as if they were written in camelCase (specification 3). Only members of this interface:
 // nested values, such as a server's own capabilities, are left as they are.
 
 /** @returns anything but an object unchanged. Throws when a member is given in both spellings. */

@@ -1,4 +1,4 @@
-// The endpoint table of the control plane (decisions 3): its whole HTTP interface, with the role that each endpoint requires, and its
+// The endpoint table of the control plane (specification 3): its whole HTTP interface, with the role that each endpoint requires, and its
 // handler. The rows of each topic, such as servers, are in a file of their own.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';

@@ -1,4 +1,4 @@
-// The path of an MCP request through the control plane, in the order of decisions 2.1. The steps have the names of
+// The path of an MCP request through the control plane, in the order of specification 2.1. The steps have the names of
 // those in `worker/pipeline.ts`, and begin after the checks of `http/control-plane-admission.ts`:
 //
 //   before them      Host and Origin, rate, token            → 403, 400, 429, 401

@@ -1,4 +1,4 @@
-// A registered server as plain data, as seen outside of the registry's storage (decisions 3), and its schemas: what people set, what is
+// A registered server as plain data, as seen outside of the registry's storage (specification 3), and its schemas: what people set, what is
 // shown, what servers list, and what a probe finds.
 import { limits } from '../../shared/index.js';
 import type { BackendAuth } from '../../user-config/index.js';

@@ -1,4 +1,4 @@
-// The registry of servers: which are registered, under which names, and what their probes found (decisions 3). All
+// The registry of servers: which are registered, under which names, and what their probes found (specification 3). All
 // state is in the record store, so that several control planes may share it; the registry itself keeps only what is
 // under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';

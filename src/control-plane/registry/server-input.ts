@@ -1,4 +1,4 @@
-// Checks what people may set on a server (decisions 3, "Names" and "URLs"), and removes duplicate tags.
+// Checks what people may set on a server (specification 3, "Names" and "URLs"), and removes duplicate tags.
 import { AddressGuard } from '../../http-client/index.js';
 import { limits } from '../../shared/index.js';
 import { authFault, namePrefix } from '../../user-config/index.js';

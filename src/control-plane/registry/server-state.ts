@@ -1,4 +1,4 @@
-// The effect of a probe on a server (decisions 3, "Status"). This is the only writer of `status`:
+// The effect of a probe on a server (specification 3, "Status"). This is the only writer of `status`:
 //
 //   status    probe    at once (registration, refresh)   patient (health check)
 //   any       reached  active                            active

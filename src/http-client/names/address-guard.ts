@@ -1,5 +1,5 @@
 // Addresses that the gateway never connects to, whoever the caller is (SSRF): those that serve a cloud machine's own credentials, and
-// others that are reachable only from that machine (decisions 3, "URLs"). Checked at each connection, after name resolution, because a name
+// others that are reachable only from that machine (specification 3, "URLs"). Checked at each connection, after name resolution, because a name
 // may have changed its addresses since the last check. Loopback and private networks are allowed: backends live there.
 import { BlockList, isIP } from 'node:net';
 

@@ -11,7 +11,7 @@ export interface UpstreamSessionRecord {
   readonly sessionId: string;
   /** The cookies that the backend has set for the session, as a `cookie` header; absent or `''` for none. */
   readonly cookies?: string | undefined;
-  /** The version with which the backend answered (decisions 2.4). */
+  /** The version with which the backend answered (specification 2.4). */
   readonly protocolVersion: string;
   /** The capabilities that the backend declared, as bits of `capability`. */
   readonly capabilities: number;

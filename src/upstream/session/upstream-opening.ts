@@ -61,7 +61,7 @@ const NO_HEADERS: readonly string[] = [];
 export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
   protected readonly context: UpstreamMeans;
-  /** The caller's own introduction from its `initialize` (decisions 2.4). */
+  /** The caller's own introduction from its `initialize` (specification 2.4). */
   protected readonly introduction: ClientIntroduction;
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;

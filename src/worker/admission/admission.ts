@@ -1,4 +1,4 @@
-// Admission: token → subject → user config → virtual host, in the order of decisions 2.1. Hot path: three look-ups and no promise
+// Admission: token → subject → user config → virtual host, in the order of specification 2.1. Hot path: three look-ups and no promise
 // once everything is cached.
 import type { TokenFault, TokenVerifier, Verified } from '../../auth/index.js';
 import type { Caller } from '../../exchange/index.js';

@@ -1,4 +1,4 @@
-// Who is admitted, and the order in which the reasons for a refusal are checked (decisions 2.1). Tokens are real and verified by the real
+// Who is admitted, and the order in which the reasons for a refusal are checked (specification 2.1). Tokens are real and verified by the real
 // verifier; the store is a script, so that it can be slow and can fail.
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
