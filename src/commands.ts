@@ -1,6 +1,6 @@
 // Every command of the program, one row each: its words and options, and what runs it. The code that runs a command is imported only when
 // that command runs, because most commands are short. In the order of `--help`.
-import type { CommandResult, Watch, CommandContext } from './cli/index.js';
+import type { CommandResult, AdminContext, CommandContext } from './cli/index.js';
 import {
   controlPlaneClientOptions,
   checkSecretName,
@@ -97,7 +97,7 @@ const asking = kind(
 );
 
 /** They read from a running dataplane's admin listener. */
-const watching = kind(adminClientOptions, async (request, perform: (way: Watch) => Promise<CommandResult>) => {
+const watching = kind(adminClientOptions, async (request, perform: (way: AdminContext) => Promise<CommandResult>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 

@@ -24,8 +24,7 @@ import {
 } from './command-result.js';
 import type { Columns } from './views.js';
 
-// Requests to a running dataplane's admin listener, with failures in words for people.
-
+/** Requests to a running dataplane's admin listener, with failures in words for people. */
 export class AdminConnection {
   readonly #origin: string;
 
@@ -71,34 +70,34 @@ export class AdminConnection {
   }
 }
 
-// Without this header, /metrics would answer in Prometheus's own formats.
+/** Without this header, /metrics would answer in Prometheus's text format. */
 const ACCEPT = { accept: 'application/json' };
 
-/** What a command works with. */
-export interface Watch {
+/** What a command that queries a dataplane works with. */
+export interface AdminContext {
   readonly admin: Pick<AdminConnection, 'get' | 'find' | 'put'>;
   readonly columns: Columns;
 }
 
-/** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
+/** Resolves with the program's exit status once everything is printed. @param perform may reject with a CliFault. */
 export async function runAdminCommand(
   { address, isJson }: ValuesOf<typeof adminClientOptions>,
-  perform: (watch: Watch) => Promise<CommandResult>,
+  perform: (context: AdminContext) => Promise<CommandResult>,
 ): Promise<number> {
-  const watch = { admin: new AdminConnection(address), columns: process.stdout.columns };
-  return printResult(isJson, () => perform(watch));
+  const context = { admin: new AdminConnection(address), columns: process.stdout.columns };
+  return printResult(isJson, () => perform(context));
 }
 
 export async function setLogLevel(
   { level }: { readonly level: string },
-  { admin }: Pick<Watch, 'admin'>,
+  { admin }: Pick<AdminContext, 'admin'>,
 ): Promise<CommandResult> {
   const answer = await admin.put('/log-level', { level });
   return { answer, text: `The log level is now ${printable(level)}, until the dataplane is restarted.\n` };
 }
 
-interface Explained {
-  /** Of a request or a session. */
+interface ExplainArguments {
+  /** The id of a request or a session. */
   readonly id?: string | undefined;
   readonly subject?: string | undefined;
   readonly virtualHost?: string | undefined;
@@ -106,11 +105,11 @@ interface Explained {
 }
 
 export async function explain(
-  { id, subject = '', virtualHost = '', tool = '' }: Explained,
-  watch: Watch,
+  { id, subject = '', virtualHost = '', tool = '' }: ExplainArguments,
+  context: AdminContext,
 ): Promise<CommandResult> {
-  const { admin, columns } = watch;
-  if (id !== undefined) return explainId(id, watch);
+  const { admin, columns } = context;
+  if (id !== undefined) return explainId(id, context);
   const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
   const answer = await admin.get(`/explain?${query.toString()}`);
   return { answer, text: explanation(answer, columns) };
@@ -120,7 +119,7 @@ type SessionList = Pick<DataplaneSessions, 'sessions' | 'silent'>;
 
 export async function sessions(
   { subject }: { readonly subject: string | undefined },
-  { admin, columns }: Watch,
+  { admin, columns }: AdminContext,
 ): Promise<CommandResult> {
   const answer = await allSessions(subject, admin);
   const rows = answer.sessions.map(({ slot, session, subject, virtualHost, client, ageS, idleS, backends }) => [
@@ -129,7 +128,7 @@ export async function sessions(
   ]);
   const head = ['SESSION', 'SUBJECT', 'VIRTUAL HOST', 'CLIENT', 'AGE', 'IDLE', 'SLOT', 'BACKENDS'];
   const table = rows.length === 0 ? 'No sessions.\n' : textTable(head, rows, columns);
-  return { answer, text: table + silence(answer.silent) };
+  return { answer, text: table + silentText(answer.silent) };
 }
 
 async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
@@ -150,7 +149,7 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
 }
 
 const SESSION_HASH = /^[\da-f]{12}$/;
-/** Of ids that workers mint for sessions. */
+/** The form of the ids that workers mint for sessions. */
 const SESSION_ID = /^[\w-]{35}$/;
 
 const UNKNOWN_ID =
@@ -158,20 +157,20 @@ const UNKNOWN_ID =
   '(`switchyard sessions` lists the hashes). A request that was refused for lack of a valid token (401), or for which --metrics is off, ' +
   "is only in the dataplane's log: the line with its `requestId` has the `refusal` and its `cause`";
 
-async function explainId(id: string, watch: Watch): Promise<CommandResult> {
-  // An id that gives access to a session is not sent anywhere unless no session has it.
+async function explainId(id: string, context: AdminContext): Promise<CommandResult> {
+  // A session's id gives access to it: an id of that form is sent as a request's id only if no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
   for (const lookUp of lookUps) {
-    const found = await lookUp(id, watch);
+    const found = await lookUp(id, context);
     if (typeof found !== 'string') return found;
     silent += found;
   }
   throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
 }
 
-/** What is known, or else which workers did not answer, in words. */
-type LookUp = (id: string, watch: Watch) => Promise<CommandResult | string>;
+/** @returns what is known of the id, or else which workers did not answer, in words. */
+type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, { admin }) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
@@ -185,7 +184,7 @@ const explainSession: LookUp = async (id, { admin, columns }) => {
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
   const page = parsedResponse('dataplane', sessionsShape, answer);
   const [session] = page.sessions;
-  if (session === undefined) return silence(page.silent);
+  if (session === undefined) return silentText(page.silent);
   const { backends, ...rest } = session;
   const lines = textLines([
     ['session', rest.session],
@@ -220,7 +219,7 @@ function requestText(request: DataplaneRequest): string {
 function explanation(answer: unknown, columns: Columns): string {
   const { workers, silent } = parsedResponse('dataplane', explanationShape, answer);
   const [first] = workers;
-  if (first === undefined) return silence(silent) || 'No worker answers.\n';
+  if (first === undefined) return silentText(silent) || 'No worker answers.\n';
   const { kept } = first;
   const lines = textLines([
     ['config', first.config ?? first.error ?? ''],
@@ -240,17 +239,17 @@ function explanation(answer: unknown, columns: Columns): string {
   );
   const head = ['BACKEND', 'ORIGIN', 'SLOT', 'CIRCUIT', 'LAST ERROR', 'TOOLS', 'SESSIONS'];
   const table = rows.length === 0 ? '' : `\n${textTable(head, rows, columns)}`;
-  const overlooked = workers.flatMap(({ slot, backends }) =>
+  const forgivenRows = workers.flatMap(({ slot, backends }) =>
     backends.flatMap(({ name, forgiven = {} }) =>
       Object.entries(forgiven).map(([kind, count]) => [name, String(slot), kind.replaceAll('-', ' '), String(count)]),
     ),
   );
-  const odd =
-    overlooked.length === 0 ? '' : `\n${textTable(['BACKEND', 'SLOT', 'FORGIVEN', 'TIMES'], overlooked, columns)}`;
-  return lines + table + odd + silence(silent);
+  const forgivenHead = ['BACKEND', 'SLOT', 'FORGIVEN', 'TIMES'];
+  const forgivenTable = forgivenRows.length === 0 ? '' : `\n${textTable(forgivenHead, forgivenRows, columns)}`;
+  return lines + table + forgivenTable + silentText(silent);
 }
 
-function silence(slots: readonly number[]): string {
+function silentText(slots: readonly number[]): string {
   return slots.length === 0 ? '' : `\nNo answer from the workers of slots ${slots.join(', ')}.\n`;
 }
 

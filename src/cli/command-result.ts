@@ -5,8 +5,8 @@ import { exitStatus, type ExitStatus } from '../shared/index.js';
 
 /**
  * A table as text: columns as wide as their widest cell, separated by two spaces.
- * @param columnsMax of the terminal, where longer lines are cut; `undefined` when the output is not a terminal.
- * @param widest a cell for each column that is at least as wide as those in other parts of the table, which are printed on their own.
+ * @param columnsMax longer lines are cut to this width of the terminal; `undefined` if the output is not a terminal.
+ * @param widest for each column, the widest cell in other parts of the table, which are printed separately.
  */
 export function textTable(
   head: readonly string[],
@@ -21,7 +21,7 @@ export function textTable(
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
-/** One line per entry, with a name and a value; none where the value is `undefined`. */
+/** One line for each entry, with its name and value; an entry without a value is left out. */
 export function textLines(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
   const width = Math.max(...known.map(([name]) => name.length));
@@ -38,7 +38,7 @@ export function countInWords(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** Counts characters, whereas `padEnd` counts UTF-16 units. */
+/** Pads a cell to a number of characters; `padEnd` would count UTF-16 units. */
 function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - [...cell].length));
 }
@@ -52,7 +52,7 @@ function cut(line: string, columnsMax: number | undefined): string {
 /** The exit statuses of interactive commands. */
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
-/** The message is one line for a person: what failed, and what to do about it. */
+/** Ends a command. The message is one line for a person: what failed, and what to do about it. */
 export class CliFault extends Error {
   override readonly name = 'CliFault';
   readonly exitStatus: CliExitStatus;
@@ -64,9 +64,9 @@ export class CliFault extends Error {
 }
 
 export interface CommandResult {
-  /** Printed with `--json`; `undefined` when there is nothing to print. */
+  /** Printed with `--json`; `undefined` if there is nothing to print. */
   readonly answer: unknown;
-  /** A Buffer is written unchanged. */
+  /** Printed without `--json`. A Buffer is written unchanged. */
   readonly text: string | Buffer;
   readonly exitStatus?: number;
 }
@@ -84,7 +84,7 @@ export async function printResult(isJson: boolean, work: () => Promise<CommandRe
   }
 }
 
-/** For people and programs; nothing for `undefined`. */
+/** Indented JSON, which people can read, too; `''` for `undefined`. */
 export function jsonText(answer: unknown): string {
   return answer === undefined ? '' : `${escapeUnprintableJson(JSON.stringify(answer, null, 2))}\n`;
 }
@@ -101,14 +101,14 @@ export function escapeUnprintableJson(text: string): string {
   );
 }
 
-/** Resolves once it is written, because the program ends right afterwards. */
+/** Resolves once the text is written, because the program ends right afterwards. */
 export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** What another program of ours responded, if it has the shape. Throws a CliFault. */
+/** The response of another program of Switchyard. Throws a CliFault if it does not have the shape. */
 export function parsedResponse<Shape extends z.ZodType>(
   program: 'control plane' | 'dataplane',
   shape: Shape,
@@ -120,7 +120,7 @@ export function parsedResponse<Shape extends z.ZodType>(
   throw new CliFault(exitStatus.unavailable, words, parsed.error);
 }
 
-/** What a refusal with this HTTP status means for the command. */
+/** The command's exit status for a refusal with this HTTP status. */
 export function exitStatusOf(status: number): CliExitStatus {
   switch (status) {
     case 401:

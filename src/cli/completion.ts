@@ -1,5 +1,5 @@
-// Shell completion: commands, their options, and the values of options that have few. Derived from the command-line tables on each call.
-// Cold path.
+// Shell completion of commands, their options, and the values of options that have a fixed list of values. Derived from the command-line
+// tables on each call. Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import {
   DEFAULT_COMMAND,
@@ -18,10 +18,10 @@ export function printCompletionScript(shell: string): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
-/** Stops the completion, so that the shell offers its files. */
-class FilesFit extends Error {}
-/** Tells the completion script so; the library itself always reports that no files fit. */
-const FILES_FIT = ':0\n';
+/** Thrown to stop the completion where the shell should offer files. */
+class OfferFiles extends Error {}
+/** Tells the completion script to offer files; the library itself always tells it not to. */
+const FILES_DIRECTIVE = ':0\n';
 
 /** Prints completions for the last word, which may be incomplete. @param words after the program's name. */
 export function printCompletions(
@@ -36,8 +36,8 @@ export function printCompletions(
   try {
     tab.parse([...words]);
   } catch (stopped) {
-    if (!(stopped instanceof FilesFit)) throw stopped;
-    process.stdout.write(FILES_FIT);
+    if (!(stopped instanceof OfferFiles)) throw stopped;
+    process.stdout.write(FILES_DIRECTIVE);
   }
 }
 
@@ -55,6 +55,6 @@ function declare(command: Command, { options, operands = [] }: CommandDeclaratio
 }
 
 function offer(complete: Complete, choices: readonly string[] | undefined): void {
-  if (choices === undefined) throw new FilesFit();
+  if (choices === undefined) throw new OfferFiles();
   for (const choice of choices) complete(choice, '');
 }

@@ -5,25 +5,25 @@ import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import { compositionsView, compositionView } from './views.js';
 
-// A composition's servers as they are sent back when something else in it changes, or when its tools change: the settings that people have
-// made for each server are preserved.
+// A composition's servers in the form in which they are sent back when the composition changes: what people have set for each server is
+// preserved.
 
 /** The members that people set for a server in a composition; the response has more. */
-const MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
+const SETTABLE_MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
 
 /** @param servers as in the control plane's response. */
-export function saidOfServers(servers: unknown): Readonly<Record<string, unknown>>[] {
+export function serverSettings(servers: unknown): Readonly<Record<string, unknown>>[] {
   return serversShape.parse(servers).map((server) => {
-    const said = MEMBERS.filter((member) => server[member] !== undefined && server[member] !== null);
-    return Object.fromEntries(said.map((member) => [member, server[member]]));
+    const set = SETTABLE_MEMBERS.filter((member) => server[member] !== undefined && server[member] !== null);
+    return Object.fromEntries(set.map((member) => [member, server[member]]));
   });
 }
 
-/** Replaces the tools. A server that is no longer named keeps its prompts and resources, if it has any, and is dropped otherwise. */
+/** Replaces the tools. A server that is no longer named keeps its prompts and resources; without any, it is dropped. */
 export function withTools(servers: unknown, wanted: readonly NamedTools[]): Readonly<Record<string, unknown>>[] {
-  const known = saidOfServers(servers);
+  const known = serverSettings(servers);
   const kept = known.flatMap((server) => {
     const named = wanted.find(({ name }) => isSame(name, server['name']));
     if (named !== undefined) return [{ ...server, tools: named.tools }];
@@ -42,19 +42,19 @@ function isSame(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }
 
-interface Named {
+interface CompositionName {
   readonly composition: string;
 }
 
-interface Creation {
+interface NewComposition {
   readonly name: string;
   readonly 'server:tool': readonly string[];
   readonly properties: object;
   readonly isForced: boolean;
 }
 
-/** `change`: only the members that change. */
-interface ChangeArguments extends Named {
+/** `change` has only the members that change. */
+interface CompositionChange extends CompositionName {
   readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
   readonly isForced: boolean;
 }
@@ -65,7 +65,7 @@ export async function list(_action: object, { connection, columns }: CommandCont
 }
 
 export async function create(
-  { name, 'server:tool': tools, properties, isForced }: Creation,
+  { name, 'server:tool': tools, properties, isForced }: NewComposition,
   { connection }: CommandContext,
 ): Promise<CommandResult> {
   const body = { name, servers: toolsByServer(tools), ...properties };
@@ -74,25 +74,25 @@ export async function create(
 }
 
 export async function update(
-  { composition, change, isForced }: ChangeArguments,
+  { composition, change, isForced }: CompositionChange,
   { connection }: CommandContext,
 ): Promise<CommandResult> {
   const { servers, ...others } = change;
-  const whole = (said: Readonly<Record<string, unknown>>): object => ({
-    name: said['name'],
-    servers: servers === undefined ? saidOfServers(said['servers']) : withTools(said['servers'], servers),
+  const changed = (current: Readonly<Record<string, unknown>>): object => ({
+    name: current['name'],
+    servers: servers === undefined ? serverSettings(current['servers']) : withTools(current['servers'], servers),
     ...others,
   });
-  const answer = await connection.update(pathOf('compositions', composition), whole, forceQuery(isForced));
+  const answer = await connection.update(pathOf('compositions', composition), changed, forceQuery(isForced));
   return { answer, text: compositionView(answer) };
 }
 
-export async function show({ composition }: Named, { connection }: CommandContext): Promise<CommandResult> {
+export async function show({ composition }: CompositionName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('GET', pathOf('compositions', composition));
   return { answer, text: compositionView(answer) };
 }
 
-export async function remove({ composition }: Named, { connection }: CommandContext): Promise<CommandResult> {
+export async function remove({ composition }: CompositionName, { connection }: CommandContext): Promise<CommandResult> {
   await connection.request('DELETE', pathOf('compositions', composition));
   return { answer: undefined, text: `Deleted ${printable(composition)}.\n` };
 }

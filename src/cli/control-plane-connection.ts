@@ -7,12 +7,12 @@ import { bodyText, exitStatus, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
-// What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (specification 2.2), but a token's
-// claims can be read without a key, and what they do not explain is most likely its signature. Cold path.
+// What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (specification 2.2), but a
+// token's claims can be read without a key. If they do not explain the refusal, the signature is probably wrong. Cold path.
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Continues the control plane's refusal. Repeats nothing of the token. */
+/** Advice that follows the control plane's refusal. It repeats nothing of the token. */
 export function tokenAdvice(token: string, nowMs: number): string {
   const claims = claimsOf(token);
   if (claims === undefined) return 'it is not a JWT; set SWITCHYARD_TOKEN to one, as minted by `switchyard token`';
@@ -33,7 +33,7 @@ function faultOf({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
   return undefined;
 }
 
-/** `undefined` when the token is not a JWT. */
+/** `undefined` if the token is not a JWT. */
 function claimsOf(token: string): Claims | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;
@@ -57,12 +57,12 @@ type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface ControlPlaneResponse {
   readonly answer: unknown;
-  /** Response headers; `''` when absent. */
+  /** The `link` and `etag` headers; `''` if absent. */
   readonly link: string;
   readonly tag: string;
 }
 
-/** How often, and how long each time, a command waits until the control plane accepts more requests. */
+/** The most times that a command waits until the control plane accepts more requests, and the longest of such waits. */
 const RATE_WAITS_MAX = 10;
 const RATE_WAIT_S_MAX = 120;
 
@@ -86,7 +86,7 @@ export class ControlPlaneConnection {
 
   /**
    * @param path already percent-encoded; see {@link pathOf}.
-   * @returns the response's JSON, `undefined` when it has none. Throws a CliFault.
+   * @returns the response's JSON; `undefined` if it has none. Rejects with a CliFault.
    */
   async request(method: RequestMethod, path: string, body?: unknown): Promise<unknown> {
     return (await this.#exchange(method, path, body)).answer;
@@ -94,7 +94,7 @@ export class ControlPlaneConnection {
 
   /**
    * Changes a resource, on condition that nobody else has changed it since it was read.
-   * @param change turns what was read into what is sent.
+   * @param change makes what is sent from what was read.
    * @param query of the PUT request.
    * @returns the changed resource. Throws a CliFault.
    */
@@ -122,7 +122,7 @@ export class ControlPlaneConnection {
   /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
     let { response, text } = await this.#fetch(method, path, body, tag);
-    // What is refused for its rate was not carried out.
+    // A request that is refused for its rate was not carried out, so it may be sent again.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
       if (!(waitS <= RATE_WAIT_S_MAX)) break;
@@ -192,18 +192,18 @@ function reasonOf(error: unknown): string {
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
 }
 
-/** What a command works with. */
+/** What a command that uses the control plane works with. */
 export interface CommandContext {
   readonly connection: ControlPlaneConnection;
   readonly columns: Columns;
-  /** Prints a part of the text before the command is done; nothing if JSON is wanted, which is one document. */
+  /** Prints a part of the text before the command is done. Prints nothing with `--json`, whose output is one document. */
   readonly print: (text: string) => Promise<void>;
 }
 
-/** Resolves with the program's exit status once everything is printed. @param perform throws a CliFault. */
+/** Resolves with the program's exit status once everything is printed. @param perform may reject with a CliFault. */
 export async function runCli(
   { controlPlaneUrl, token, isJson }: ValuesOf<typeof controlPlaneClientOptions>,
-  perform: (way: CommandContext) => Promise<CommandResult>,
+  perform: (context: CommandContext) => Promise<CommandResult>,
 ): Promise<number> {
   const connection = new ControlPlaneConnection(controlPlaneUrl, token);
   const { columns } = process.stdout;

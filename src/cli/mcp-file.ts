@@ -1,6 +1,6 @@
-// Reads the files in which clients keep their servers for the registry; client-settings.ts knows what these look like. Nothing that is or
-// may be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and descriptions
-// of servers are passed on; values of headers and of environment variables never are.
+// Reads the files in which clients keep their servers, for the registry; client-settings.ts knows what they look like. Nothing that may be
+// a secret is passed on: a header's value becomes the name of a secret, and a URL that contains a secret is refused. Values of environment
+// variables are not passed on either.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
@@ -17,8 +17,8 @@ interface StdioServer {
 }
 
 /**
- * The command line that runs a stdio server behind a bridge, which gives it a URL. It contains no values of variables: whoever runs it has
- * them in the environment.
+ * The command line that runs a stdio server behind a bridge, which gives it a URL. It contains no values of variables: they have to be in
+ * the environment of whoever runs it.
  */
 export function bridgeCommand(
   { command, args = [], env = {}, cwd }: StdioServer,
@@ -41,33 +41,33 @@ function quoted(word: string): string {
 }
 
 const MCP_REMOTE = /^(?:.*[\\/])?mcp-remote(?:@.*)?$/;
-/** What may stand before it: programs that start another one, and their words for that. */
+/** A word that may stand before `mcp-remote`: a program that starts another one, or an option of such a program. */
 const LAUNCHER =
   /^(?:.*[\\/])?(?:npx|pnpx|bunx|bun|pnpm|yarn|npm|cmd)(?:\.cmd|\.exe)?$|^(?:-.*|\/c|exec|dlx|x|mcp-remote@?.*)$/i;
-/** Options about its transport, its page for consent and its log. */
+/** Options that are not needed without mcp-remote: about its transport, its page for consent and its log. */
 const NEEDLESS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
 
 /**
- * @returns what mcp-remote connects to, or `undefined` when the command is another one.
- * `lost` has the options that have no counterpart where the URL is used without it.
+ * @returns what mcp-remote connects to; `undefined` if the command is another one. `lost` has the names of those options that have no
+ * counterpart if the URL is used without it.
  */
 function bridgedUrl({ command, args = [] }: StdioServer) {
   const words = [command, ...args];
-  const isIt = (word: string, at: number) =>
+  const isMcpRemote = (word: string, at: number) =>
     MCP_REMOTE.test(word) && words.slice(0, at).every((each) => LAUNCHER.test(each));
-  const at = words.findLastIndex(isIt);
+  const at = words.findLastIndex(isMcpRemote);
   if (at < 0) return undefined;
   const text = { type: 'string' } as const;
   const options = { header: { ...text, multiple: true }, transport: text, resource: text } as const;
   const { values, positionals } = parseArgs({ args: words.slice(at + 1), options, strict: false });
-  const lines = [values.header ?? []].flat().map((line) => /^([^\s:]+):\s*(.+)$/s.exec(String(line))?.slice(1));
-  const headers = lines.filter((line) => line !== undefined);
+  const parsed = [values.header ?? []].flat().map((line) => /^([^\s:]+):\s*(.+)$/s.exec(String(line))?.slice(1));
+  const headers = parsed.filter((pair) => pair !== undefined);
   return {
     url: positionals.find((word) => word.includes('://')) ?? positionals[0] ?? '',
     type: /^(?:http|sse)-only|^sse/.exec(String(values.transport))?.[0].replace('-only', ''),
     headers: Object.fromEntries(headers) as Record<string, string>,
     lost: Object.keys(values).filter(
-      (name) => !NEEDLESS.test(name) || (name === 'header' && headers.length < lines.length),
+      (name) => !NEEDLESS.test(name) || (name === 'header' && headers.length < parsed.length),
     ),
   };
 }
@@ -77,23 +77,23 @@ export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
   readonly origin: string;
-  /** Its value in words, when that is not the header's value in the file. */
+  /** Its value in words, if the file has no value for the header. */
   readonly value?: string;
 }
 
-/** `notes`: what people have to know about it. */
+/** A server of the file. `notes` has what people have to know about it. */
 export type ServerInFile = { readonly name: string; readonly notes: readonly string[] } & (
   | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
-  /** `url`: where the server is reached once the command runs. */
+  /** `url` is where the server is reached once the command runs. */
   | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
   | { readonly kind: 'refused' }
 );
 
 export interface ImportOptions {
-  /** Where the secrets in headers are to be kept. */
+  /** Where the values of headers are to be kept as secrets. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
-  /** Port of the first bridge; further ones count up. */
+  /** Port of the first bridge; the next bridge has the next port. */
   readonly bridgePort: number;
 }
 
@@ -111,10 +111,10 @@ const serverShape = z.object({
   conflict: z.string().optional(),
   'x-switchyard': z.record(z.string(), z.unknown()).optional(),
 });
-type Said = z.infer<typeof serverShape>;
+type NormalizedServer = z.infer<typeof serverShape>;
 
-/** Rejects with a CliFault when the file is none of these. */
-export async function readMcpFile(text: string, way: ImportOptions): Promise<readonly ServerInFile[]> {
+/** Rejects with a CliFault if the file is not a file of a client's settings. */
+export async function readMcpFile(text: string, options: ImportOptions): Promise<readonly ServerInFile[]> {
   const settings = await readSettings(text);
   if (settings.fault !== undefined) {
     throw new CliFault(exitStatus.refused, `the file is not ${settings.language}: ${settings.fault}`);
@@ -129,44 +129,44 @@ export async function readMcpFile(text: string, way: ImportOptions): Promise<rea
   }
   const taken = new Set<string>();
   const byName = new Map<string, SettingsServer>();
-  let port = way.bridgePort;
+  let port = options.bridgePort;
   return servers.flatMap((server): ServerInFile | [] => {
     const { name, place } = server;
     const first = byName.get(name) ?? server;
     byName.set(name, first);
-    if (first === server) return filed(server, way, taken, () => port++);
-    // Projects often have the same servers.
-    if (isDeepStrictEqual(first.said, server.said)) return [];
+    if (first === server) return serverInFile(server, options, taken, () => port++);
+    // Several projects often have the same server.
+    if (isDeepStrictEqual(first.members, server.members)) return [];
     return refused(name, `is another one in ${place} than in ${first.place}: rename one of them`);
   });
 }
 
-function filed(
-  { name, said: words }: SettingsServer,
-  way: ImportOptions,
+function serverInFile(
+  { name, members }: SettingsServer,
+  options: ImportOptions,
   taken: Set<string>,
   takePort: () => number,
 ): ServerInFile {
-  if (words === undefined) return refused(name, 'is not an object that describes a server, or has no name');
-  const { data: said, error } = serverShape.safeParse(words);
-  if (said === undefined) return refused(name, `has a member of a wrong type: ${error.issues[0]?.path.join('.')}`);
-  const { command, conflict } = said;
+  if (members === undefined) return refused(name, 'is not an object that describes a server, or has no name');
+  const { data: server, error } = serverShape.safeParse(members);
+  if (server === undefined) return refused(name, `has a member of a wrong type: ${error.issues[0]?.path.join('.')}`);
+  const { command, conflict } = server;
   if (conflict !== undefined) return refused(name, `has two members for its ${conflict}, which differ: keep one`);
-  const notes = said.disabled === true ? ['disabled in the file'] : [];
-  if (command === undefined) return remoteOf(name, said, way, taken, notes);
-  const bridged = bridgedUrl({ ...said, command });
+  const notes = server.disabled === true ? ['disabled in the file'] : [];
+  if (command === undefined) return remoteOf(name, server, options, taken, notes);
+  const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
-    // Another word may be a value that got a dash by mistake.
+    // Other words may be values that got a dash by mistake, and are not repeated.
     const lost = bridged.lost.map((option) => (/^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options'));
     notes.push(...lost.map((option) => `without mcp-remote's ${option}`));
-    return remoteOf(name, { ...said, ...bridged }, way, taken, notes);
+    return remoteOf(name, { ...server, ...bridged }, options, taken, notes);
   }
   const port = takePort();
   const url = `http://127.0.0.1:${port}/mcp`;
-  return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...said, command }, way.bridge, port) };
+  return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...server, command }, options.bridge, port) };
 }
 
-/** Clients spell it in many ways. Where a file leaves it open, clients try both, and the URL says it by custom. */
+/** The transport, which clients spell in many ways. If a file does not say, clients try both, and most URLs of SSE end with `/sse`. */
 function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
   if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
   if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
@@ -175,17 +175,17 @@ function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | u
 
 function remoteOf(
   name: string,
-  said: Said,
-  way: ImportOptions,
+  server: NormalizedServer,
+  options: ImportOptions,
   taken: Set<string>,
   notes: readonly string[],
 ): ServerInFile {
-  const { url = '', headers = {}, elsewhere = {}, disabled } = said;
+  const { url = '', headers = {}, elsewhere = {}, disabled } = server;
   const fault = urlFault(url);
   if (fault !== undefined) return refused(name, fault);
-  const transport = transportOf(url, said.type);
+  const transport = transportOf(url, server.type);
   if (transport === undefined) return refused(name, 'has a type that is neither http nor sse');
-  const { description, tags, auth, curation, enabled } = said['x-switchyard'] ?? {};
+  const { description, tags, auth, curation, enabled } = server['x-switchyard'] ?? {};
   const secrets: NeededSecret[] = [];
   const references: [string, object][] = [];
   for (const [header, value] of Object.entries({ ...headers, ...elsewhere })) {
@@ -193,10 +193,10 @@ function remoteOf(
     const secret = known === undefined ? freshName(`${name}-${header}`, taken) : '';
     const words = elsewhere[header] === undefined ? {} : { value };
     if (known === undefined) secrets.push({ secret, header, origin: new URL(url).origin, ...words });
-    references.push([header, known ?? (way.secretsIn === 'store' ? { secret } : { file: secret })]);
+    references.push([header, known ?? (options.secretsIn === 'store' ? { secret } : { file: secret })]);
   }
-  const named = references.length === 0 ? auth : { type: 'headers', headers: Object.fromEntries(references) };
-  const body = { name, url, transport, description, tags, curation, auth: named };
+  const ownAuth = references.length === 0 ? auth : { type: 'headers', headers: Object.fromEntries(references) };
+  const body = { name, url, transport, description, tags, curation, auth: ownAuth };
   return { kind: 'remote', name, notes, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
@@ -214,10 +214,10 @@ function urlFault(text: string): string | undefined {
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
-/** Long, and with letters and digits mixed as in no ordinary word. */
+/** A long text with letters and digits mixed, as in no ordinary word. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
-/** A reference to a secret, as written by `switchyard servers export`. */
+/** A reference to a secret, in the form that `switchyard servers export` writes: `${secret:name}`. */
 function referenceIn(value: string): SecretLocation | undefined {
   return readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
 }

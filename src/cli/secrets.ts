@@ -1,5 +1,5 @@
-// `switchyard secrets …`: the secrets in the store. The commands open the store themselves, as both planes do, so that no secret goes over
-// a network interface. They print what was done, and nothing of a secret.
+// `switchyard secrets …`: the secrets in the store. The commands open the store themselves, as both planes do, so that no secret goes
+// over a network interface. They print what was done, and nothing of a secret.
 import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
 import { exitStatus, limits } from '../shared/index.js';
@@ -12,14 +12,14 @@ type Sealing = ValuesOf<typeof sealingOptions>;
 /** Where the value of a secret is read from. */
 export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
-// Each throws a CliFault.
+// The commands. Each may reject with a CliFault.
 
 export async function set(
   { store, keys: texts, name, origins }: Sealing & { readonly name: string; readonly origins: SecretOrigins },
   input: SecretInput = process.stdin,
 ): Promise<CommandResult> {
   const value = await readValue(input);
-  // A mistyped path must create no store for the other commands, which would then have no secrets.
+  // The other commands create no store: with a mistyped path, they would find an empty store instead of failing.
   return withStore(store, true, async (records) => {
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);
@@ -57,10 +57,10 @@ export async function list({ store, keys }: InStore): Promise<CommandResult> {
   });
 }
 
-/** @param tell prints what failed. */
+/** @param warn prints what failed. */
 export async function rotate(
   { store, keys: texts }: Sealing,
-  tell: (lines: string) => Promise<void> = async (lines) => print(process.stderr, lines),
+  warn: (lines: string) => Promise<void> = async (lines) => print(process.stderr, lines),
 ): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const keys = new SecretKeys(texts);
@@ -77,7 +77,7 @@ export async function rotate(
       lines.push(`switchyard: ${those} could not be encrypted again: no key decrypts the present value\n`);
     }
     if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);
-    await tell(`${lines.join('')}switchyard: encrypted ${all} again\n${words}`);
+    await warn(`${lines.join('')}switchyard: encrypted ${all} again\n${words}`);
     return { ...done(''), exitStatus: exitStatus.refused };
   });
 }

@@ -1,4 +1,4 @@
-// `switchyard servers import` and `export`: between clients' config files and the registry.
+// `switchyard servers import` and `export`: from clients' config files to the registry, and back.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
@@ -10,7 +10,8 @@ import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 
-interface Result {
+/** What has become of one server of the file. */
+interface Imported {
   readonly name: string;
   readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
   /** For a registered server: `active` or `inactive`. */
@@ -25,7 +26,7 @@ export interface Import {
   /** `-` for standard input. */
   readonly file: string;
   readonly way: ImportOptions;
-  /** Whether the control plane is not contacted. */
+  /** Whether to show only what would be done, without the control plane. */
   readonly isTrial: boolean;
 }
 
@@ -37,18 +38,18 @@ export async function importServers(
     print,
   }: Pick<CommandContext, 'columns' | 'print'> & { readonly connection: ServersConnection },
 ): Promise<CommandResult> {
-  const results: Result[] = [];
+  const results: Imported[] = [];
   const servers = await readMcpFile(await readText(file), way);
   const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
   const byName = new Map(known.map((server) => [server.name, server]));
   const longestName = servers.reduce((longest, { name }) => (name.length > longest.length ? name : longest), '');
   for (const server of servers) {
-    const result: Result =
-      server.kind === 'remote' && isIn(server.body, byName.get(server.name))
-        ? { ...noted(server), outcome: 'registered already', secrets: server.secrets }
-        : await place(server, isTrial, connection);
+    const result: Imported =
+      server.kind === 'remote' && isRegistered(server.body, byName.get(server.name))
+        ? { ...withNotes(server), outcome: 'registered already', secrets: server.secrets }
+        : await register(server, isTrial, connection);
     const lines = outcomeTable(result, longestName, columns);
-    // At once, so that an import that is interrupted has told what it did.
+    // Printed at once, so that an import that is interrupted has said what it did.
     await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
     results.push(result);
   }
@@ -61,13 +62,13 @@ export async function importServers(
 }
 
 /** Whether the registry has the server as the file has it. */
-function isIn(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
+function isRegistered(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
   if (known === undefined) return false;
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
 }
 
-async function place(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<Result> {
-  const known = noted(server);
+async function register(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<Imported> {
+  const known = withNotes(server);
   if (server.kind === 'refused') return { ...known, outcome: 'refused' };
   if (server.kind === 'stdio') return { ...known, outcome: 'to be bridged', command: server.command, url: server.url };
   const { secrets } = server;
@@ -83,18 +84,18 @@ async function place(server: ServerInFile, isTrial: boolean, connection: Servers
   }
 }
 
-function noted({ name, notes }: ServerInFile): { readonly name: string; readonly why?: string } {
+function withNotes({ name, notes }: ServerInFile): { readonly name: string; readonly why?: string } {
   return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 
 /** The head and one row of the table of all outcomes. */
-function outcomeTable({ name, outcome, status, why }: Result, longestName: string, columns: Columns): string {
+function outcomeTable({ name, outcome, status, why }: Imported, longestName: string, columns: Columns): string {
   const row = [name, outcome, [status, why].filter((word) => word !== undefined).join(', ')];
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }
 
-/** What is left to do. */
-function adviceText(results: readonly Result[], { secretsIn }: ImportOptions): string {
+/** What people still have to do: set secrets, and run bridges. */
+function adviceText(results: readonly Imported[], { secretsIn }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
   const lines: string[] = [];
@@ -137,7 +138,7 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** In the form that `import` reads, and that clients read, for which the secrets are placeholders. */
+/** Exports servers in the form that `import` and clients read; in place of secrets there are placeholders. */
 export async function exportServers(
   _action: object,
   { connection }: { readonly connection: ServersConnection },

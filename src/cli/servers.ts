@@ -5,11 +5,11 @@ import { CliFault, type CommandResult, printable } from './command-result.js';
 import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { refreshView, serversView, serverView, toolsView } from './views.js';
 
-interface Named {
+interface ServerName {
   readonly server: string;
 }
 
-interface Wanted {
+interface Filter {
   readonly tags: readonly string[] | undefined;
   readonly status: string | undefined;
 }
@@ -20,12 +20,12 @@ interface Addition {
   readonly properties: Partial<ServerProperties>;
 }
 
-/** `change`: only the members that change. */
-interface ChangeArguments extends Named {
+/** `change` has only the members that change. */
+interface ServerChange extends ServerName {
   readonly change: object;
 }
 
-export async function list({ tags, status }: Wanted, { connection, columns }: CommandContext): Promise<CommandResult> {
+export async function list({ tags, status }: Filter, { connection, columns }: CommandContext): Promise<CommandResult> {
   const query = new URLSearchParams();
   if (tags !== undefined) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
@@ -39,47 +39,44 @@ export async function add({ name, url, properties }: Addition, { connection }: C
   return { answer, text: serverView(answer) };
 }
 
-export async function show({ server }: Named, { connection, columns }: CommandContext): Promise<CommandResult> {
+export async function show({ server }: ServerName, { connection, columns }: CommandContext): Promise<CommandResult> {
   const path = pathOf('servers', server);
   const [found, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-export async function update(
-  { server, change }: ChangeArguments,
-  { connection }: CommandContext,
-): Promise<CommandResult> {
-  const answer = await connection.update(pathOf('servers', server), (said) => ({
-    name: said['name'],
-    url: said['url'],
+export async function update({ server, change }: ServerChange, { connection }: CommandContext): Promise<CommandResult> {
+  const answer = await connection.update(pathOf('servers', server), (current) => ({
+    name: current['name'],
+    url: current['url'],
     ...change,
   }));
   return { answer, text: serverView(answer) };
 }
 
-export async function enable({ server }: Named, way: CommandContext): Promise<CommandResult> {
-  return update({ server, change: { enabled: true } }, way);
+export async function enable({ server }: ServerName, context: CommandContext): Promise<CommandResult> {
+  return update({ server, change: { enabled: true } }, context);
 }
 
-export async function disable({ server }: Named, way: CommandContext): Promise<CommandResult> {
-  return update({ server, change: { enabled: false } }, way);
+export async function disable({ server }: ServerName, context: CommandContext): Promise<CommandResult> {
+  return update({ server, change: { enabled: false } }, context);
 }
 
 export async function rename(
-  { server, name }: Named & { readonly name: string },
-  way: CommandContext,
+  { server, name }: ServerName & { readonly name: string },
+  context: CommandContext,
 ): Promise<CommandResult> {
-  return update({ server, change: { name } }, way);
+  return update({ server, change: { name } }, context);
 }
 
-export async function remove({ server }: Named, { connection }: CommandContext): Promise<CommandResult> {
+export async function remove({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   await connection.request('DELETE', pathOf('servers', server));
   return { answer: undefined, text: `Removed ${printable(server)}.\n` };
 }
 
-export async function refresh({ server }: Named, { connection }: CommandContext): Promise<CommandResult> {
+export async function refresh({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // The only conflict that a refresh can have is another refresh.
+    // A refresh is refused only because another refresh is running.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });
@@ -88,7 +85,7 @@ export async function refresh({ server }: Named, { connection }: CommandContext)
 }
 
 export async function connect(
-  { server, isForProbes: probes }: Named & { readonly isForProbes: boolean },
+  { server, isForProbes: probes }: ServerName & { readonly isForProbes: boolean },
   { connection }: CommandContext,
 ): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });

@@ -1,19 +1,17 @@
-// Settings written by people, in JSON, TOML or YAML. A fault names its line and column, and never a piece of the text, as it may contain
-// secrets. The console reads them with this file, too, so it imports nothing that needs Node.js.
+// Reads settings that people write, in JSON, TOML or YAML. A fault has its line and column, and never a piece of the text, which may
+// contain secrets. The console uses this file, too, so it imports nothing that needs Node.js.
 import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 
-/** The packages for TOML and YAML are loaded only for such a text. */
+/** The packages for TOML and YAML are loaded only for texts in these languages. */
 export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
   const language = languageOf(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/**
- * By how the first line begins that is neither empty nor a comment with `#`: standard input has no name, and that of a file can be wrong.
- */
+/** By the first line that is neither empty nor a comment with `#`: standard input has no name, and that of a file can be wrong. */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
@@ -33,7 +31,7 @@ async function readToml(text: string): Promise<ParsedJson> {
 async function readYaml(text: string): Promise<ParsedJson> {
   const { LineCounter, isScalar, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
-  // YAML 1.2 left `<<` out, but clients read it. To find repeated names, the package compares each name with all before it.
+  // `merge`: YAML 1.2 has no `<<`, but clients read it. `uniqueKeys`: the package would compare each name with all names before it.
   const file = parseDocument(text, { merge: true, logLevel: 'error', uniqueKeys: false, lineCounter: lines });
   const [error] = file.errors;
   if (error !== undefined) {
@@ -60,7 +58,7 @@ async function readYaml(text: string): Promise<ParsedJson> {
   }
 }
 
-/** Both packages may quote the text, after a colon or on further lines. */
+/** Only the beginning of the message: both packages may quote the text after a colon or on further lines. */
 function faultAt(line: number, column: number, message: string): string {
   return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }
@@ -68,12 +66,12 @@ function faultAt(line: number, column: number, message: string): string {
 /** @property fault what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
 export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** JSON as in editors' settings: with comments, and with a comma after the last member. */
+/** Reads JSON as in editors' settings, where comments and a comma after the last member are allowed. */
 export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
   const reading = read(text, options);
   let fault: string | undefined;
-  // The package would set the prototype, from which other members would then seem to be there.
+  // For `__proto__`, the package would set the prototype: its members would then seem to be the object's.
   const onObjectProperty = (name: string, _at: number, _length: number, line: number, column: number): void => {
     if (name === '__proto__') fault ??= `at line ${line + 1}, column ${column + 1} is a name that nothing can have`;
   };
@@ -81,7 +79,7 @@ export function readJsonWithComments(text: string): ParsedJson {
   return fault === undefined ? reading : { fault };
 }
 
-/** What is wrong with a text that Node.js's parser rejects; `undefined` when this parser finds nothing. */
+/** What is wrong with a text that Node.js's parser rejects; `undefined` if this parser finds nothing. */
 export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }

@@ -30,7 +30,7 @@ export async function withStore(
   throw new CliFault(exitStatus.notFound, noStoreInWords(options));
 }
 
-/** A change that a command has made, without secrets, for the list beside those that people make through the control plane. */
+/** A change that a command has made, without secrets, for the list that also has the changes made through the control plane. */
 interface CommandChange {
   readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
   readonly kind: 'user-configs' | 'secrets';
@@ -40,7 +40,7 @@ interface CommandChange {
   readonly after: object | undefined;
 }
 
-/** Adds a completed change to the list of changes, with who runs the command; tries once. On failure, the returned words say so. */
+/** Adds a completed change to the list of changes, with who runs the command. Tries once; `words` tells the user if that fails. */
 export async function addToAuditTrail(
   records: RecordStore,
   { operation, kind, name, before, after }: CommandChange,
@@ -64,7 +64,7 @@ function beginningOf(text: string): string {
 
 // `switchyard store copy`: a backup of an embedded store.
 
-/** Both are directories. Throws a CliFault. */
+/** @param from and `directory` are paths of directories. Rejects with a CliFault. */
 export async function copyStore({
   from,
   directory: to,

@@ -24,7 +24,7 @@ type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
 type TopRequest = ValuesOf<typeof adminClientOptions> & { readonly intervalMs: number };
 
-/** On a terminal, prints again and again over the previous output; otherwise once. */
+/** On a terminal, prints again and again over the previous output; elsewhere, prints once. */
 export async function runTop({ address, isJson, intervalMs }: TopRequest): Promise<number> {
   const watch = watchDataplane(new AdminConnection(address), intervalMs, process.stdout.columns);
   const isLive = process.stdout.isTTY && !isJson;
@@ -40,7 +40,7 @@ export async function runTop({ address, isJson, intervalMs }: TopRequest): Promi
 /** Moves the cursor to the top left, and clears everything after it. */
 const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
-/** Yields the activity since the previous yield, without end. Throws a CliFault. */
+/** Yields the activity since the previous yield, without end. Rejects with a CliFault. */
 export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,

@@ -21,11 +21,11 @@ import { addToAuditTrail, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './settings-text.js';
 
-// The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
-// a query may be as good as a password.
+// The summary of a user config for the list of changes: enough to see what has changed. Of a backend's URL it has only the origin, because
+// a path or a query may be as sensitive as a password.
 
 /** @param value may be anything: the previous value need not have been a user config. */
-function configInBrief(value: Buffer): object {
+function configSummary(value: Buffer): object {
   const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
     const backends = Object.entries(membersOf(membersOf(host)['backends']));
@@ -38,7 +38,7 @@ function configInBrief(value: Buffer): object {
   };
 }
 
-/** `undefined` when the value is not JSON. */
+/** `undefined` if the value is not JSON. */
 function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString());
@@ -59,11 +59,11 @@ interface InStore {
   readonly store: StoreOptions;
 }
 
-interface OfSubject extends InStore {
+interface SubjectArguments extends InStore {
   readonly subject: string;
 }
 
-interface ChangeArguments extends OfSubject {
+interface ChangeArguments extends SubjectArguments {
   /** SHA-256 that the present config must have, or `none` if there must be none; `undefined`: no condition. */
   readonly expectedDigest: string | undefined;
 }
@@ -72,7 +72,7 @@ interface Input {
   readonly file?: string | undefined;
 }
 
-// The commands. Each throws a CliFault.
+// The commands. Each may reject with a CliFault.
 
 export async function schema(): Promise<CommandResult> {
   return { answer: userConfigJsonSchema(), text: '' };
@@ -96,9 +96,9 @@ export async function list({ store: options }: InStore): Promise<CommandResult> 
   });
 }
 
-export async function get({ subject, store: options }: OfSubject): Promise<CommandResult> {
+export async function get({ subject, store: options }: SubjectArguments): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const value = found(await store.read(keyOf(subject)), store, subject);
+    const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
@@ -120,7 +120,7 @@ export async function put({
   }
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
-    // As the control plane leaves what others wrote: without its virtual hosts, their clients would get 404 until it puts them back.
+    // The control plane's virtual hosts are kept: without them, their clients would get 404 until it puts them back.
     const published = before === undefined ? [] : await publishedIn(store, subject);
     if (published === undefined) throw new CliFault(exitStatus.refused, unknownPublished(subject));
     const { config, kept } = keepPublished(before ?? EMPTY_CONFIG, value, published);
@@ -131,7 +131,7 @@ export async function put({
       );
     }
     await swap(store, subject, before, config);
-    const { isListed, words } = await listedConfig(store, 'putUserConfig', subject, before, config);
+    const { isListed, words } = await auditConfig(store, 'putUserConfig', subject, before, config);
     const left = hostsIn(config);
     const removed = hostsIn(before).filter((id) => !left.includes(id));
     const answer = {
@@ -148,30 +148,30 @@ export async function put({
 
 export async function remove({ subject, store: options, expectedDigest }: ChangeArguments): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const before = found(await readExpected(store, subject, expectedDigest), store, subject);
+    const before = required(await readExpected(store, subject, expectedDigest), store, subject);
     const published = (await publishedIn(store, subject)) ?? [];
     await swap(store, subject, before, undefined);
-    const { isListed, words } = await listedConfig(store, 'deleteUserConfig', subject, before, undefined);
+    const { isListed, words } = await auditConfig(store, 'deleteUserConfig', subject, before, undefined);
     const hosts = hostsText('Published by the control plane, which will put it back', published);
     const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
     return { answer: { subject, isDeleted: true, isListed, published }, text };
   });
 }
 
-async function listedConfig(
+async function auditConfig(
   records: RecordStore,
   operation: 'putUserConfig' | 'deleteUserConfig',
   name: string,
   before: Buffer | undefined,
   after: Buffer | undefined,
 ): ReturnType<typeof addToAuditTrail> {
-  const briefs = { before: before && configInBrief(before), after: after && configInBrief(after) };
-  return addToAuditTrail(records, { operation, kind: 'user-configs', name, ...briefs });
+  const summaries = { before: before && configSummary(before), after: after && configSummary(after) };
+  return addToAuditTrail(records, { operation, kind: 'user-configs', name, ...summaries });
 }
 
 /**
- * The ids of the virtual hosts that the control plane has published into the subject's config, `undefined` when their record is damaged.
- * None for a Redis user who has access to user configs alone.
+ * The ids of the virtual hosts that the control plane has published into the subject's config; `undefined` if their record is damaged, and
+ * none if the Redis user has access only to user configs.
  */
 async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
@@ -201,7 +201,7 @@ async function readExpected(
   );
 }
 
-/** @param value `undefined` deletes the config. */
+/** Stores the config in place of the one that was read. @param value `undefined` deletes the config. */
 async function swap(
   store: RecordStore,
   subject: string,
@@ -224,12 +224,12 @@ function hostsText(words: string, ids: readonly string[]): string {
   return ids.map((id) => `${words}: virtual host ${printable(id)}.\n`).join('');
 }
 
-function found(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
+function required(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
   if (value !== undefined) return value;
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
 }
 
-/** If the text is not JSON, its error also says where. */
+/** Checks a user config. If the text is not JSON, the error also says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
   const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;

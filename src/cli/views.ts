@@ -44,7 +44,7 @@ const compositionShape = z.object({
 type Server = z.infer<typeof serverShape>;
 type Composition = z.infer<typeof compositionShape>;
 
-/** Of the terminal; `undefined` when the output is not a terminal. */
+/** The width of the terminal; `undefined` if the output is not a terminal. */
 export type Columns = number | undefined;
 
 export function serversView(answer: unknown, columns: Columns): string {
@@ -61,7 +61,7 @@ export function serversView(answer: unknown, columns: Columns): string {
   return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
 }
 
-/** By default, only the control plane connects to such servers. */
+/** A note for servers to which, by default, only the control plane connects. */
 const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
@@ -101,8 +101,8 @@ export function refreshView(answer: unknown): { readonly text: string; readonly 
       ]),
       isRead: false,
     };
-  const told = lists.filter(({ list, counts }) => list === 'tools' || counts.some((count) => count > 0));
-  const lines = told.map(({ list, counts: [added, updated, removed] }): [string, string] => {
+  const shown = lists.filter(({ list, counts }) => list === 'tools' || counts.some((count) => count > 0));
+  const lines = shown.map(({ list, counts: [added, updated, removed] }): [string, string] => {
     return [list, `${added} added, ${updated} updated, ${removed} removed`];
   });
   return { text: textLines([['status', status], ...lines]), isRead: true };
@@ -151,7 +151,7 @@ function statusOf({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
-/** Tools as they are written on the command line. */
+/** Tools in the form that the command line takes. */
 function toolsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }

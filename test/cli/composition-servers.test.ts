@@ -1,5 +1,5 @@
 import t from 'tap';
-import { saidOfServers, withTools } from '../../src/cli/compositions.js';
+import { serverSettings, withTools } from '../../src/cli/compositions.js';
 
 const servers = [
   { id: '1', name: 'Files', tools: ['read'], prompts: ['p'], curation: null, missing: [] },
@@ -7,11 +7,11 @@ const servers = [
 ];
 
 t.test('only the members that may be sent back are taken from an answer', async (t) => {
-  t.strictSame(saidOfServers(servers), [
+  t.strictSame(serverSettings(servers), [
     { name: 'Files', tools: ['read'], prompts: ['p'] },
     { name: 'git', tools: ['log'] },
   ]);
-  t.strictSame(saidOfServers('x'), []);
+  t.strictSame(serverSettings('x'), []);
 });
 
 t.test('new tools leave the rest of a server as it is', async (t) => {

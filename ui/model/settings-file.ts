@@ -38,7 +38,7 @@ export async function serversInSettings(text: string): Promise<readonly Imported
   // Projects of one file often have the same servers.
   const byName = new Map(servers.toReversed().map((server) => [server.name, server]));
   const taken = new Set<string>();
-  return [...byName.values()].toReversed().map(({ name, said }) => importedServer(name, said, taken));
+  return [...byName.values()].toReversed().map(({ name, members }) => importedServer(name, members, taken));
 }
 
 function looksLikeServer(value: unknown): boolean {
@@ -47,12 +47,12 @@ function looksLikeServer(value: unknown): boolean {
   );
 }
 
-function importedServer(name: string, said: SettingsServer['said'], taken: Set<string>): ImportedServer {
+function importedServer(name: string, members: SettingsServer['members'], taken: Set<string>): ImportedServer {
   const refused = (note: string): ImportedServer => ({ name, body: undefined, note, secrets: [] });
-  if (said === undefined) return refused('is no object that describes a server');
-  const { url, type, conflict, disabled } = said;
+  if (members === undefined) return refused('is no object that describes a server');
+  const { url, type, conflict, disabled } = members;
   if (typeof conflict === 'string') return refused(`has two members for its ${conflict}, which differ: keep one`);
-  if (url === undefined && said['command'] !== undefined) {
+  if (url === undefined && members['command'] !== undefined) {
     return refused(
       'runs as a command on one machine, not at an address: "switchyard servers import" says how to give it one',
     );
@@ -63,8 +63,8 @@ function importedServer(name: string, said: SettingsServer['said'], taken: Set<s
   const transport = transportOf(url, type);
   if (transport === undefined) return refused('has a type that is neither http nor sse');
   // A header whose value is elsewhere, such as in a variable of the environment.
-  const elsewhere = membersOf(said['elsewhere']);
-  const headers = Object.keys({ ...membersOf(said['headers']), ...elsewhere });
+  const elsewhere = membersOf(members['elsewhere']);
+  const headers = Object.keys({ ...membersOf(members['headers']), ...elsewhere });
   const secrets = headers.map((header) => freshName(`${name}-${header}`, taken));
   const references = headers.map((header, index) => [header, { secret: secrets[index] ?? '' }] as const);
   const notes = [
