@@ -109,7 +109,7 @@ async function ask(key: number, query: string): Promise<number> {
 }
 
 // As with the first question in a process, which prepares this while the backends are asked.
-merger.prepareCatalogues(SUBJECT);
+merger.warmUpCatalogues(SUBJECT);
 const parts: BackendPages<ReadPage>[] = [];
 for (const [n, backend] of [...virtualHost.backends.values()].entries())
   parts.push({ backend, pages: [await pageOf(n)] });

@@ -344,7 +344,7 @@ export class JsonScanner {
     const depth = this.#depth;
     if (depth > this.#depthMax) return true;
     const row = this.#count * ROW;
-    if (row === this.#tape.length && !this.#grow()) return false;
+    if (row === this.#tape.length && !this.#tryGrowNodes()) return false;
     const tape = this.#tape;
     const isMember = depth > 0 && this.#openKinds[depth - 1] === jsonKind.object;
     tape[row + START] = this.#offset + at;
@@ -392,7 +392,7 @@ export class JsonScanner {
     this.#expected = this.#depth === 0 ? expect.nothing : expect.comma | expect.close;
   }
 
-  #grow(): boolean {
+  #tryGrowNodes(): boolean {
     const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
     if (this.#count >= nodesMax) return false;
     const tape = new Int32Array(Math.min(this.#count * 2, nodesMax) * ROW);

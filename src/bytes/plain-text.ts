@@ -31,8 +31,8 @@ const AT_MOST = [0xfd, 0x2a];
 const OR = [0xfd, 0x50];
 const XOR = [0xfd, 0x51];
 const ANY_TRUE = [0xfd, 0x53];
-const BITMASK = [0xfd, 0x64];
-const LESSER = [0xfd, 0x77];
+const I8X16_BITMASK = [0xfd, 0x64];
+const I8X16_MIN_U = [0xfd, 0x77];
 
 /** The parameter and the locals, by their index. */
 const AT = 0;
@@ -64,7 +64,7 @@ const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD
  * characters stay below it, and nothing else does; with a local of backslashes, a backslash becomes zero.
  */
 const least = (pieces: readonly number[], local: number): number[] =>
-  pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : LESSER)]);
+  pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : I8X16_MIN_U)]);
 
 /** A vector with all bits set in the bytes where one of the pieces has a special byte. */
 const special = (pieces: readonly number[]): number[] => [
@@ -96,7 +96,7 @@ const find = [
   ...[...advance(STEP_BYTES), ...branch(0), END, END],
   // Then piece by piece, to find it.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
-  ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...BITMASK, ...tee(MASK), ...branchIf(1)],
+  ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...I8X16_BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
   // Stores a bit for each byte of a piece that was not ASCII, combined with those of earlier searches.
   ...[
@@ -105,7 +105,7 @@ const find = [
     I32_LOAD,
     ...NON_ASCII_FLAG_ADDRESS,
     ...get(SEEN),
-    ...BITMASK,
+    ...I8X16_BITMASK,
     I32_OR,
     I32_STORE,
     ...NON_ASCII_FLAG_ADDRESS,

@@ -25,7 +25,7 @@ export interface EraRules {
   /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentToken: Buffer | undefined;
 
-  /** Members of a result that the gateway makes itself. @param ttlMs how long a merged list may be cached; other results may not. */
+  /** What is added to a result that the gateway makes itself. @param ttlMs how long it may be cached; only given for a merged list. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
    * The message in the form for this backend, whose session is open. Where this member, or one below, is absent, nothing changes.

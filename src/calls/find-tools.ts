@@ -66,7 +66,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
   const { subject } = session.identity;
   const kind = listKinds.tools;
   const read = merger.catalogues.begin(subject, virtualHost);
-  merger.prepareCatalogues(subject);
+  merger.warmUpCatalogues(subject);
   readLists(context, merger, { kind, session, virtualHost, exchange, work }, (lists) => {
     if (typeof lists === 'string') {
       read.giveUp();

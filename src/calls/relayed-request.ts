@@ -194,7 +194,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       // Without a watcher, answers are not searched for tool errors.
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
-      // Parts are joined, which copies them: only a message without parts is still in place.
+      // Joining parts copies them: only a message without parts still lies in the memory that it was read into.
       this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
     }
     if (this.request?.isSent === true) this.plan.exchange.releaseBody();

@@ -4,8 +4,9 @@
 const COMMON_WORDS: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
 /**
- * The known name that shares most words with this name, or differs from it by one or two letters; `undefined` if there is none.
- * @param slipsInShort letters that may differ in a short name. 0 where an unknown name may be right: then `uri` is not taken for `url`.
+ * The known name that has the most words in common with this name, or differs from it by one or two letters; `undefined` if there is none.
+ * @param slipsInShort how many letters may differ in a name of up to three letters. 0 where unknown names are allowed, so that `uri` is not
+ *   corrected to `url`.
  */
 export function closestName(name: string, known: Iterable<string>, slipsInShort: 0 | 1 = 0): string | undefined {
   const words = wordsOf(name);

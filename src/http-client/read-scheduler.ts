@@ -221,7 +221,7 @@ export class ReadScheduler {
     this.#begin();
     // A connection whose answer ends within its kept bytes costs little, and is not counted.
     for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
-      const entry = this.#first(count < RELEASED_MAX - 1 || !this.#waiting.hasTurn);
+      const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.hasTurn);
       if (entry === undefined) break;
       this.#release(entry, sliceBytes);
       if (entry.isLinked || entry.isResting) count += 1;
@@ -239,7 +239,7 @@ export class ReadScheduler {
   }
 
   /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, and would starve the others. */
-  #first(isNextFirst: boolean): ReadQueueEntry | undefined {
+  #choose(isNextFirst: boolean): ReadQueueEntry | undefined {
     const first = this.#next.next;
     return isNextFirst && first instanceof ReadQueueEntry ? first : this.#waiting.take();
   }

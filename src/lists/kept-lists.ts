@@ -19,7 +19,7 @@ export class ListsRead<Value> {
   readonly kind: ListKindName;
   /** The URLs of the backends whose lists are read. */
   readonly urls: ReadonlySet<string>;
-  /** Whether a list has changed since it was asked for. */
+  /** Whether a backend has said, since the read began, that one of the lists has changed. */
   isStale = false;
   kept: { readonly key: string; readonly value: Value; readonly expiresAtMs: number } | undefined = undefined;
   protected readonly lists: KeptLists<Value>;

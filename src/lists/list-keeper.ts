@@ -32,7 +32,7 @@ import {
   type TransferredPage,
   joinedPieces,
 } from './thread-tasks.js';
-import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
+import { warmUpCatalogues, ToolCatalogue } from './tool-catalogue.js';
 import { MIB, RecentMap } from '../shared/index.js';
 
 /**
@@ -111,8 +111,8 @@ export class ListKeeper {
   }
 
   /** Warms up the code that searches catalogues. */
-  prepare(): void {
-    prepareCatalogues();
+  warmUp(): void {
+    warmUpCatalogues();
   }
 
   /** @returns the whole answer. */
@@ -257,7 +257,7 @@ function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
 /** Whether the pieces are an answer that is known, of the same length, to the request of this id. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
-  // The id in the page may be overwritten: nobody reads it.
+  // Ids of requests differ each time: with this one put into the known page, only a change of the list makes the bytes differ.
   id.copy(bytes, idStart);
   let at = 0;
   return pieces.every((piece) => {

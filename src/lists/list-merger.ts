@@ -114,10 +114,10 @@ export class ListMerger {
   }
 
   /** The first catalogue is about to be made: while its lists are being read, the thread warms up the code that searches it. */
-  prepareCatalogues(subject: string): void {
+  warmUpCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
-    this.#pool.run(subject, 'prepare', undefined, [], () => {});
+    this.#pool.run(subject, 'warmUp', undefined, [], () => {});
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */

@@ -11,8 +11,8 @@ export interface MergedList {
   /** Merged names of items that no request could reach, because other items have these names (specification 2.5). */
   readonly unreachable: readonly string[];
   /**
-   * Answers the exchange that the list was made for.
-   * @param isStreaming whether its event stream is open already.
+   * Writes the list as the answer to `exchange`, the one that it was made for.
+   * @param isStreaming whether the exchange's event stream is open already.
    */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
   /** The list is not wanted any more. */

@@ -264,7 +264,7 @@ function wordsOf(text: string): string[] {
  * Warms up the search code with a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long
  * as the next.
  */
-export function prepareCatalogues(): void {
+export function warmUpCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
   const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {
     const [one, other] = [words[number % words.length]!, words[Math.floor(number / words.length) % words.length]!];

@@ -129,7 +129,7 @@ export class AccessLog {
   /** A request was refused before it reached the relay. */
   refused({ request, virtualHost, subject, code, cause, host, status }: RefusalEntry): void {
     const fields = {
-      ...idOf(request.requestId),
+      ...requestIdMember(request.requestId),
       ...(subject !== '' && { subject: subjectHash(subject) }),
       virtualHost: bounded(virtualHost),
       method: bounded(request.method),
@@ -148,7 +148,7 @@ export class AccessLog {
     if (!this.logsAll && outcome !== 'refused' && outcome !== 'fault') return;
     const { status, requestBytes, bytes } = answered;
     const fields = {
-      ...idOf(requestId),
+      ...requestIdMember(requestId),
       subject: subject === '' ? '' : subjectHash(subject),
       method,
       route,
@@ -174,7 +174,7 @@ export class AccessLog {
 /** The fields about a request and its sender. */
 function requestFields({ caller, exchange, method, backend, tool }: WatchedRequest): object {
   return {
-    ...idOf(exchange.request.requestId),
+    ...requestIdMember(exchange.request.requestId),
     subject: subjectHash(caller.subject),
     ...sessionOf(exchange.request.sessionId),
     virtualHost: caller.virtualHost.id,
@@ -210,7 +210,7 @@ const DETAIL_NAMES: Readonly<Record<WatchedRequest['outcome'], string | undefine
   refused: 'refusal',
 };
 
-function idOf(requestId: string): object {
+function requestIdMember(requestId: string): object {
   return requestId === '' ? {} : { requestId };
 }
 

@@ -84,7 +84,7 @@ function backendSpan(
   };
 }
 
-/** The attributes of both spans. */
+/** The attributes that the server span and the client span have in common. */
 function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attributes {
   const { method, backend, tool, prompt, outcome, detail } = request;
   return {

@@ -271,15 +271,15 @@ export class Slot {
 
   /** Drains the worker; one that has not listened yet has nothing to finish, and is stopped. */
   drain(): void {
-    this.#finish('drain');
+    this.#startEnding('drain');
   }
 
   /** Same as `drain`, for a worker whose sessions continue in its successor. */
   retire(): void {
-    this.#finish('retire');
+    this.#startEnding('retire');
   }
 
-  #finish(kind: 'drain' | 'retire'): void {
+  #startEnding(kind: 'drain' | 'retire'): void {
     const hasListened = this.#state === 'listening';
     // A retired worker still waits for late requests; a drain ends that wait.
     if (kind === 'drain' && this.#state === 'draining' && this.#worker) sendToWorker(this.#worker, { kind });

@@ -146,7 +146,7 @@ export class Relay {
   }
 
   /** For the admin views: the origin's last failure. */
-  lastFaultAt(origin: string): LastFault | undefined {
+  lastFaultOf(origin: string): LastFault | undefined {
     return this.#context.log.lastFaults.of(origin);
   }
 

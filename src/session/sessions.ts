@@ -206,10 +206,10 @@ export class Sessions {
     }
     const outcome = session.entry?.onIdle() ?? 'over';
     if (outcome === 'over') void this.end(session);
-    else void outcome.then((asked) => this.#onIdleAsked(session, asked));
+    else void outcome.then((outcome) => this.#onIdleChecked(session, outcome));
   }
 
-  #onIdleAsked(session: Session, outcome: 'over' | 'elsewhere'): void {
+  #onIdleChecked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Used here meanwhile: both processes have the session.

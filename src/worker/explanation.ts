@@ -26,7 +26,7 @@ const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 const SUBJECT_HASH = /^[\da-f]{12}$/;
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
-type RelayView = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
+type RelayView = Pick<Relay, 'origins' | 'sessions' | 'lastFaultOf'>;
 
 export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: RelayView): object {
   if (read.kind === 'missing') {
@@ -83,12 +83,12 @@ function backendView(backend: CompiledBackend, scope: ExplainScope): object {
 }
 
 /** @param used `undefined` when this worker has not used the origin. */
-export function circuitView(origin: string, used: OriginView | undefined, relay: Pick<Relay, 'lastFaultAt'>): object {
+export function circuitView(origin: string, used: OriginView | undefined, relay: Pick<Relay, 'lastFaultOf'>): object {
   return {
     circuit: used?.state ?? 'unused',
     ...(used?.fault && { reason: faultReason(used.fault) }),
     forgiven: used?.forgiven,
-    lastFault: relay.lastFaultAt(origin) ?? null,
+    lastFault: relay.lastFaultOf(origin) ?? null,
   };
 }
 
@@ -133,7 +133,7 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayV
     return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call gets -32603 immediately`;
   }
   const entry = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
-  const last = relay.lastFaultAt(backend.target.origin);
+  const last = relay.lastFaultOf(backend.target.origin);
   const failed = last === undefined ? '' : `. Its server last failed at ${last.at}: ${last.reason}`;
   return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked${failed}`;
 }

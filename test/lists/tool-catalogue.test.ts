@@ -119,7 +119,7 @@ t.test('preparing the thread for catalogues causes no fault, and leaves nothing 
     await merger.close();
     deadlines.stop();
   });
-  merger.prepareCatalogues('alice');
+  merger.warmUpCatalogues('alice');
   // Comes after the preparation, since tasks of one subject stay in order. The key was never given out.
   const frame = { head: '', form: 'message' } as const;
   const found = await new Promise((resolve) =>

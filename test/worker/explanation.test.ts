@@ -22,7 +22,7 @@ const backends = {
   bare: { prefix: '', tools: { 'docs-a-x': { hidden: true } } },
 };
 const virtualHost = virtualHostOf(backends as unknown as Parameters<typeof virtualHostOf>[0]);
-const relay = { origins: [], sessions: [], lastFaultAt: () => undefined };
+const relay = { origins: [], sessions: [], lastFaultOf: () => undefined };
 
 function explained(tool: string, host = virtualHost, seen = relay): Record<string, unknown> {
   const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool } as const;
@@ -63,7 +63,7 @@ t.test(
     const last = { backend: 'docs', kind: 'connection-refused', reason: 'connection refused', during: 'opening' };
     const failed = {
       ...relay,
-      lastFaultAt: () => ({ ...last, at: '2026-11-29T12:00:00.000Z' }) as unknown as undefined,
+      lastFaultOf: () => ({ ...last, at: '2026-11-29T12:00:00.000Z' }) as unknown as undefined,
     };
     t.match(
       explained('mine-x', virtualHost, failed)['verdict'],

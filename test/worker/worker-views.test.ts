@@ -40,7 +40,7 @@ function sessionOf(id: string, subject: string, changes: { clientInfo?: string; 
 function viewsOf(sessions: readonly object[], changes: object = {}, relayChanges: object = {}): WorkerViews {
   const relay = { sessions, sessionCount: sessions.length, nowMs: 70_000, origins: [], ...relayChanges };
   return new WorkerViews({
-    relay: { lastFaultAt: () => undefined, ...relay } as unknown as Relay,
+    relay: { lastFaultOf: () => undefined, ...relay } as unknown as Relay,
     slot: 1,
     readConfig: () => ({ kind: 'missing' }),
     keptConfig: () => undefined,

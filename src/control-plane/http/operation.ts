@@ -101,7 +101,7 @@ export interface Operation {
   readonly handle?: Handle;
 }
 
-/** The operations of one kind, each under its method and path. */
+/** The operations under one tag of the OpenAPI document, each keyed by its method and path. */
 export function operationsOf(
   tag: Operation['tag'],
   rows: Readonly<Record<`${OperationMethod} /${string}`, Omit<Operation, 'method' | 'path' | 'tag'>>>,

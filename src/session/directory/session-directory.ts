@@ -69,7 +69,7 @@ export interface SessionWatcher {
   onChangedElsewhere(): void;
   /** The session has ended. */
   onEndedElsewhere(): void;
-  /** Another process that has the session passed something on; open it with `unsealPassed`. */
+  /** Another process, which has the session too, has sent a sealed message for it; open it with `unsealPassed`. */
   onPassed(sealed: Buffer): void;
 }
 

@@ -483,7 +483,7 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-/** The methods that a backend may ask for in place of a result (M22). */
+/** The requests that a backend may make of the client in place of a result: it then needs input (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 /** Stands for the backend's id where a question has none. */
 const NO_ID = Buffer.from('""');

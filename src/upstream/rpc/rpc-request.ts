@@ -172,7 +172,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
           break;
         }
         this.#restartSilenceDeadline();
-        if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
+        if (this.#unread !== undefined) this.#addTo(this.#unread, chunk);
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
@@ -442,7 +442,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     else if (this.#reading === undefined && !this.#events?.length) this.#room?.release();
   }
 
-  #passOn(unread: UnreadAnswer, piece: Buffer): void {
+  #addTo(unread: UnreadAnswer, piece: Buffer): void {
     if (!unread.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
   }
 
@@ -453,7 +453,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
       fromBytes: connectionBounds.upstreamReadBytes,
       takes: (beginning) => isOpen() && beginsWithResult(beginning),
       onPiece: (piece) => {
-        if (isOpen()) this.#passOn(unread, piece);
+        if (isOpen()) this.#addTo(unread, piece);
       },
       onEnd: () => {
         if (isOpen()) unread.end(() => this.#onStreamAnswer());
