@@ -426,7 +426,9 @@ export class Http1Call implements UpstreamCall {
     this.connection?.pause();
   }
 
+  /** Without effect on a call that is not paused: its connection may rest, and `resume` would cost two system calls. */
   resume(): void {
+    if (!this.isPaused) return;
     this.isPaused = false;
     this.connection?.resume();
   }

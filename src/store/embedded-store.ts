@@ -73,5 +73,5 @@ export class EmbeddedStore implements Store {
 }
 
 function knownReads(): RecentMap<Known> {
-  return new RecentMap(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) => read.value.length);
+  return new RecentMap(limits.cacheEntriesMax, limits.cacheBytesMax, ({ key, read }) => key.length + read.value.length);
 }
