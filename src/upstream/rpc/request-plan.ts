@@ -44,13 +44,15 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
   let start = 0;
   let end = json.length;
-  while (isSpace(json[start])) start++;
-  while (isSpace(json[end - 1])) end--;
+  while (start < SPACE_BYTES_MAX && isSpace(json[start])) start++;
+  while (json.length - end < SPACE_BYTES_MAX && isSpace(json[end - 1])) end--;
   if (json[start] !== OPENING_BRACKET || json[end - 1] !== CLOSING_BRACKET) return json;
   endpoint.onForgiven('array');
   return json.subarray(start + 1, end - 1);
 }
 
+/** Bytes of white space that are passed over on each side: a body of tens of megabytes of it would hold up the event loop. */
+const SPACE_BYTES_MAX = 64;
 const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACKET = 0x5d;
 
