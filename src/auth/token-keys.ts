@@ -19,23 +19,43 @@ import type { KeySet } from './key-set.js';
 /** Time to fetch an issuer's keys, including the discovery of their address. After that, the fetch has failed, and is retried. */
 const KEY_FETCH_MS_MAX = 5_000;
 
+/** Makes a GET request that follows no redirect. */
+export type KeyFetch = (
+  url: string,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>>,
+) => Promise<Response>;
+
+/** How issuers are asked; by default with Node's `fetch`. */
+export interface KeyMeans {
+  readonly fetch?: KeyFetch | undefined;
+}
+
+const fetchDirectly: KeyFetch = (url, signal, headers) => fetch(url, { headers, redirect: 'error', signal });
+
 /** Rejects with a message for the operator that does not contain the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
   timeoutMs: number = KEY_FETCH_MS_MAX,
+  fetch: KeyFetch = fetchDirectly,
 ): Promise<readonly VerificationKey[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const url = source.url ?? (await discoverKeyUrl(source.issuer, isPlainTextAllowed, signal));
-    return keysOfJwks(await fetchText(url, signal), 'issuer');
+    const url = source.url ?? (await discoverKeyUrl(source.issuer, isPlainTextAllowed, signal, fetch));
+    return keysOfJwks(await fetchText(url, signal, fetch), 'issuer');
   } catch (error) {
     throw new Error(reasonOf(error), { cause: error });
   }
 }
 
 /** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path after the well-known path. */
-async function discoverKeyUrl(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
+async function discoverKeyUrl(
+  issuer: string,
+  isPlainTextAllowed: boolean,
+  signal: AbortSignal,
+  fetch: KeyFetch,
+): Promise<string> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const urls = [
@@ -45,7 +65,7 @@ async function discoverKeyUrl(issuer: string, isPlainTextAllowed: boolean, signa
   let failure: unknown;
   for (const url of urls) {
     try {
-      return keyUrlOf(await fetchText(url, signal), issuer, isPlainTextAllowed);
+      return keyUrlOf(await fetchText(url, signal, fetch), issuer, isPlainTextAllowed);
     } catch (error) {
       failure ??= error;
     }
@@ -62,9 +82,8 @@ function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): st
   throw new Error('its metadata has no https address of its keys');
 }
 
-async function fetchText(url: string, signal: AbortSignal): Promise<string> {
-  const accept = 'application/jwk-set+json, application/json';
-  const response = await fetch(url, { headers: { accept }, redirect: 'error', signal });
+async function fetchText(url: string, signal: AbortSignal, fetch: KeyFetch): Promise<string> {
+  const response = await fetch(url, signal, { accept: 'application/jwk-set+json, application/json' });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`it answered ${response.status}`);
@@ -108,7 +127,10 @@ export class TokenKeys {
   /** Called when the keys of an issuer become unavailable or a changed file cannot be used, and when that is over. */
   onObstacle: KeyObstacleListener = () => {};
 
-  constructor(options: TokenOptions, bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits) {
+  constructor(
+    options: TokenOptions & KeyMeans,
+    bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits,
+  ) {
     const onChange = (before: KeySet): void => {
       this.#compare(this.#files.keys, before);
       this.#reportObstacle();
@@ -117,7 +139,7 @@ export class TokenKeys {
     for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
     for (const source of options.issuerKeys) {
       const keys: IssuerKeys = new IssuerKeys(source, {
-        fetchKeys: () => fetchKeys(source, options.isPlainTextAllowed),
+        fetchKeys: () => fetchKeys(source, options.isPlainTextAllowed, KEY_FETCH_MS_MAX, options.fetch),
         graceMs: options.issuerKeyGraceMs,
         bounds,
         onChange: (before) => this.#compare(keys.keys, before),

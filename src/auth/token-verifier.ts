@@ -7,7 +7,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/index.js';
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
-import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
+import { TokenKeys, type KeyMeans, type KeyObstacleListener } from './token-keys.js';
 
 // What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
 // only if it is a string or a list of strings within bounds; otherwise it is treated as absent. Cold path: once per token.
@@ -134,7 +134,7 @@ export class TokenVerifier {
   #generation = 0;
 
   constructor(
-    options: TokenOptions,
+    options: TokenOptions & KeyMeans,
     nowMs: () => number = Date.now,
     bounds = tokenBounds,
     keys = new TokenKeys(options),

@@ -126,10 +126,15 @@ function gatherWords<Name extends string>(
 ): CommandWords<Name> {
   const given: Map<string, SourcedText> = new Map();
   const faults: string[] = [];
+  const commonVariables = new Map(
+    optionsOf(declaration.options).map((option) => [option.name, option.commonVariables]),
+  );
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
-    const variable = environmentVariable(option.name());
+    const own = environmentVariable(option.name());
     // An empty variable is the usual way to unset one that an image or a unit file has set.
+    const isSet = (variable: string): boolean => (environment[variable] ?? '') !== '';
+    const variable = [own, ...(commonVariables.get(option.name()) ?? [])].find(isSet) ?? own;
     const text = environment[variable] ?? '';
     if (typeof value === 'string') given.set(option.name(), { text: value });
     else if (text !== '') given.set(option.name(), { text, variable });

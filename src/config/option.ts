@@ -13,6 +13,8 @@ export interface Option<Value> {
   readonly fallback: string | Derived<Value> | undefined;
   /** Omitting the option is a fault. */
   readonly isRequired: boolean;
+  /** Variables that other programs obey too; the first that is set is read where the program's own variable is not. */
+  readonly commonVariables?: readonly string[];
 }
 
 interface Derived<Value> {
@@ -27,6 +29,8 @@ export interface OptionReader {
   /** The token from the environment, for commands; `''` if there is none. */
   readonly token: string;
   isGiven(option: Option<unknown>): boolean;
+  /** Whether the text is from the command line, which every user of the machine can read. */
+  isOnCommandLine(option: Option<unknown>): boolean;
   /** The given value, or the default if that is a text; `undefined` if there is none, or it was a fault. */
   value<Value>(option: Option<Value>): Value | undefined;
   /** The value, or the default that follows from other options. Call only when there is no fault. */
@@ -87,6 +91,11 @@ export function option<Value>(
 export function required<Value>(optional: Option<Value | undefined>): Option<Value> {
   // The cast is safe: if the option is missing, that is a fault, and no value is used.
   return { ...(optional as Option<Value>), isRequired: true };
+}
+
+/** Has the option read from these variables, too. */
+export function alsoFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
+  return { ...option, commonVariables };
 }
 
 /** Makes a section. By default, its value is an object with the values of its options. */

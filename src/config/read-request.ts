@@ -71,6 +71,11 @@ class RequestReader implements OptionReader {
     return this.#words.given.has(name);
   }
 
+  isOnCommandLine({ name }: Option<unknown>): boolean {
+    const given = this.#words.given.get(name);
+    return given !== undefined && given.variable === undefined;
+  }
+
   value<Value>({ name }: Option<Value>): Value | undefined {
     // `read` has parsed the text, perhaps by the other plane's option of this name, which has another default.
     return this.#values.get(name) as Value | undefined;

@@ -207,6 +207,44 @@ export function parseNetworks(text: string): readonly string[] {
   });
 }
 
+/** An HTTP proxy. */
+export interface ProxyAddress {
+  readonly host: string;
+  readonly port: number;
+  /** The value of `proxy-authorization`; `''` for none. */
+  readonly authorization: string;
+}
+
+/** The scheme may be left out, as other programs allow. */
+export function parseProxy(text: string): ProxyAddress {
+  const written = text.includes('://') ? text : `http://${text}`;
+  const url = URL.canParse(written) ? new URL(written) : undefined;
+  const rest = url && url.pathname + url.search + url.hash;
+  if (url?.protocol !== 'http:' || rest !== '/') {
+    throw new InvalidValue('expects an HTTP proxy, as in http://proxy.example:3128, without TLS, path and query');
+  }
+  const { hostname, port, username, password } = url;
+  const user = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  const authorization = user === ':' ? '' : `Basic ${Buffer.from(user).toString('base64')}`;
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || 80, authorization };
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Hosts, domains, addresses and networks, separated by commas or spaces; `*` is everything. None is wrong: programs differ in what they take. */
+export function parseHostPatterns(text: string): readonly string[] {
+  return text
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((pattern) => pattern !== '');
+}
+
 /** Comma-separated texts. */
 export function parseTexts(text: string): readonly string[] {
   return parseList(text, (item) => {

@@ -8,7 +8,7 @@ import { listenFault, StartFault } from '../process/index.js';
 import { Overload, OverloadWatch, ProcessGauges, DeadlineWheel } from '../fair/index.js';
 import { exitStatus, HostPolicy, type Logger } from '../shared/index.js';
 import { RequestIds, ProtectedResource } from '../edge/index.js';
-import { Names, Http1Upstream } from '../http-client/index.js';
+import { fetchOver, Names, Http1Upstream } from '../http-client/index.js';
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords } from '../store/index.js';
 import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
@@ -41,7 +41,7 @@ interface ControlPlane {
 export async function startControlPlane(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
   const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
   const records = await openRecords(options.store, logger);
-  const { nameServers, allowedNetworks } = connections.names;
+  const { nameServers, allowedNetworks, proxy } = connections.names;
   // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
   const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
   const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
@@ -60,7 +60,10 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     records,
     directory,
     prober: new CredentialedProber(
-      new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode, authorities, nameServers, allowedNetworks }),
+      new ProbeThread({
+        ...{ deadlineMs: options.probeTimeoutMs, mode, authorities },
+        names: { nameServers, allowedNetworks, proxy },
+      }),
       credentials,
     ),
     logger,
@@ -83,7 +86,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   });
   // Lists that were cached before a registry change may be outdated.
   registry.onChange(async () => mcp.forgetLists());
-  const tokens = new TokenVerifier(options.token);
+  const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(http) });
   await tokens.watchKeys(logger);
   const app = await createHttpApp({
     ...{

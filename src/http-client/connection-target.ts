@@ -8,6 +8,7 @@ import {
   rootCertificates,
 } from 'node:tls';
 import type { Names } from './names/names.js';
+import type { OutboundProxy } from './names/outbound-proxy.js';
 import type { ReadScheduler } from './read-scheduler.js';
 import { KIB } from '../shared/index.js';
 
@@ -95,17 +96,28 @@ export class ConnectionTarget {
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;
-  /** A name, or an address without brackets. */
+  /** What is looked up and connected to, the origin's or the proxy's: a name, or an address without brackets. */
   readonly host: string;
+  /** Through which the origin is reached, if it is not reached directly. */
+  readonly proxy: OutboundProxy | undefined;
   readonly #port: number;
+  /** The origin's. */
+  readonly #originHost: string;
+  /** `host:port` of the origin, for the proxy. */
+  readonly authority: string;
 
   constructor(name: string, means: ConnectionMeans) {
     const { hostname, protocol, port } = new URL(name);
     this.name = name;
     this.means = means;
     this.isTls = protocol === 'https:';
-    this.host = hostname.replace(/^\[(.*)\]$/, '$1');
-    this.#port = Number(port) || (this.isTls ? 443 : 80);
+    this.#originHost = hostname.replace(/^\[(.*)\]$/, '$1');
+    const originPort = Number(port) || (this.isTls ? 443 : 80);
+    this.authority = `${hostname}:${originPort}`;
+    const { proxy } = means.names;
+    this.proxy = this.isTls && proxy?.isFor(this.#originHost, originPort) === true ? proxy : undefined;
+    this.host = this.proxy?.host ?? this.#originHost;
+    this.#port = this.proxy?.port ?? originPort;
   }
 
   get isHostName(): boolean {
@@ -114,15 +126,28 @@ export class ConnectionTarget {
 
   /** Begins to connect to one of the host's addresses. */
   open(address: string, onread: OnReadOpts): Socket {
-    const common = { host: address, port: this.#port, noDelay: true, onread };
-    if (!this.isTls) return connectPlain(common);
-    const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
+    const common = { host: address, port: this.#port, noDelay: true };
+    if (this.proxy !== undefined) return connectPlain(common);
+    return this.isTls ? this.#openTls({ ...common, onread }) : connectPlain({ ...common, onread });
+  }
+
+  /** Begins TLS with the origin over the proxy's tunnel. @param onRead returns false to stop the reads. */
+  secure(proxied: Socket, onRead: (read: Buffer) => boolean): Socket {
+    const socket = this.#openTls({ socket: proxied, host: this.#originHost });
+    socket.on('data', (read: Buffer) => {
+      if (!onRead(read)) socket.pause();
+    });
+    return socket;
+  }
+
+  #openTls(means: ConnectionOptions & { onread?: OnReadOpts }): Socket {
+    const options: ConnectionOptions = { ...means, ALPNProtocols: ['http/1.1'] };
     const { tlsSessions, trust } = this.means;
     if (trust !== undefined) options.secureContext = trust;
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;
     // The certificate must match the name, not the address that it resolved to.
-    if (this.isHostName) options.servername = this.host.replace(/\.$/, '');
+    if (isIP(this.#originHost) === 0) options.servername = this.#originHost.replace(/\.$/, '');
     const socket = connectTls(options);
     socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));
     return socket;

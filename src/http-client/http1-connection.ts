@@ -14,9 +14,10 @@ import { type FairQueueEntry, noteReturned } from '../fair/index.js';
 import type { PoolUse } from './backend-shares.js';
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import { requestBytes, type RequestBytes } from './request-bytes.js';
-import { upstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
+import { faultReason, isReachFault, upstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 import { connectFaultKindOf, Dial } from './dial.js';
 import type { ConnectionTarget } from './connection-target.js';
+import type { OutboundProxy, Tunnel } from './names/outbound-proxy.js';
 import { ReadPace, type PacedConnection } from './read-scheduler.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
 import { connectionBounds } from './connection-bounds.js';
@@ -52,8 +53,8 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
   readonly #parser = new ResponseParser(this);
   readonly #connectTimer: NodeJS.Timeout;
   readonly #onLostListeners: (() => void)[] = [];
-  /** Present until there is a socket. */
-  #dial: Dial | undefined;
+  /** Present until there is a socket to the origin. */
+  #opening: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
   #address: string | undefined;
   #state: State = 'connecting';
@@ -61,7 +62,8 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
   #answersCount = 0;
   /** Why the connection is being closed, if known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
-  #errorCode = '';
+  /** Of the fault, for people; `''` for none. */
+  #faultDetail = '';
   /** Whether any byte has arrived since the request was written. */
   #hasAnswerBegun = false;
   /** Whether the call was resumed since reading last stopped for a turn. */
@@ -80,16 +82,22 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     this.#owner = owner;
     this.#target = target;
     this.#batch = batch;
-    const { isTls, host, means } = target;
+    const { isTls, host, means, proxy } = target;
     this.#pace = new ReadPace(means.turns, this);
-    const onread: OnReadOpts = { buffer: readBuffer, callback: (length) => this.#onRead(length) };
+    const onread: OnReadOpts = {
+      buffer: readBuffer,
+      callback: (length) => this.#onRead(readBuffer.subarray(0, length)),
+    };
     this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
-    this.#dial = new Dial(
+    this.#opening = new Dial(
       means.names,
       { host, subject, isTls, open: (address) => target.open(address, onread) },
       {
-        onSocket: (socket, address) => this.#onSocket(socket, address),
-        onFault: (kind) => this.#fail(kind),
+        onSocket: (socket, address) => {
+          if (proxy === undefined) this.#onSocket(socket, address);
+          else this.#openTunnel(proxy, socket, address);
+        },
+        onFault: (kind) => this.#failToReach(kind),
       },
     );
   }
@@ -212,8 +220,20 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     this.#call?.handler?.onData(chunk);
   }
 
+  #openTunnel(proxy: OutboundProxy, proxied: Socket, address: string): void {
+    const target = this.#target;
+    this.#opening = proxy.tunnel(target.authority, proxied, {
+      onOpen: () =>
+        this.#onSocket(
+          target.secure(proxied, (read) => this.#onRead(read)),
+          address,
+        ),
+      onFailed: (why) => this.#fail('proxy-failed', `(${why})`),
+    });
+  }
+
   #onSocket(socket: Socket, address: string): void {
-    this.#dial = undefined;
+    this.#opening = undefined;
     this.#socket = socket;
     this.#address = address;
     socket.on('error', (error) => this.#onError(error));
@@ -233,12 +253,18 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
   }
 
   #onConnectTimeout(): void {
-    this.#fail(this.#dial?.timeoutKind ?? 'connect-timeout');
+    this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout');
   }
 
-  #onRead(length: number): boolean {
+  /** Behind a proxy, it is the proxy that could not be reached. */
+  #failToReach(kind: UpstreamFaultKind): void {
+    const fault = upstreamFault(kind);
+    if (this.#target.proxy === undefined || !isReachFault(fault)) this.#fail(kind);
+    else this.#fail('proxy-failed', `(${faultReason(fault)})`);
+  }
+
+  #onRead(read: Buffer): boolean {
     this.#hasAnswerBegun = true;
-    const read = readBuffer.subarray(0, length);
     const subject = this.#state === 'busy' ? this.#call?.subject : undefined;
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
@@ -291,27 +317,28 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     this.#owner.onFree(this);
   }
 
-  #fail(kind: UpstreamFaultKind): void {
+  #fail(kind: UpstreamFaultKind, detail = ''): void {
     this.#faultKind ??= kind;
+    this.#faultDetail = detail;
     this.#cut();
   }
 
   /** Closes the connection; `onLost` follows asynchronously. */
   #cut(): void {
-    const dial = this.#dial;
-    if (dial === undefined) {
+    const opening = this.#opening;
+    if (opening === undefined) {
       this.#socket?.destroy();
       return;
     }
-    this.#dial = undefined;
-    dial.abandon();
+    this.#opening = undefined;
+    opening.abandon();
     process.nextTick(() => this.#onClose());
   }
 
   #onError(error: NodeJS.ErrnoException): void {
     if (this.#state === 'connecting') {
       this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
-      this.#errorCode = error.code ?? '';
+      if (this.#faultKind === 'tls-failed') this.#faultDetail = error.code ?? '';
       // The resumed TLS session may have been the cause.
       this.#target.means.tlsSessions.drop(this.#target.name);
     }
@@ -344,7 +371,7 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     const call = this.#takeCall();
     this.#transition(this.#state, 'lost');
     this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
-    const detail = kind === 'tls-failed' ? this.#errorCode : this.#parser.encoding;
+    const detail = this.#faultDetail === '' ? this.#parser.encoding : this.#faultDetail;
     if (!isUnsent) call?.fail(kind, wasConnecting, detail);
     for (const listener of this.#onLostListeners) listener();
   }

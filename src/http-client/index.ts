@@ -17,7 +17,7 @@ export {
 } from './http-upstream.js';
 export { Http1Upstream } from './http1-upstream.js';
 export { AddressGuard } from './names/address-guard.js';
-export { Names } from './names/names.js';
+export { Names, type NamesOptions } from './names/names.js';
 export { type FileRead, WatchedFile } from './names/watched-file.js';
 export { OneWayRequests } from './one-way-requests.js';
 export {
@@ -42,4 +42,4 @@ export {
   movedTarget,
 } from './upstream-fault.js';
 export { isTemporaryRefusal } from './response-parser.js';
-export { type FetchedRequest, upstreamFetch } from './upstream-fetch.js';
+export { type FetchedRequest, fetchOver, upstreamFetch } from './upstream-fetch.js';

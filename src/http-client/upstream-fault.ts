@@ -12,6 +12,7 @@ const FAULT_REASONS = {
   'address-refused': 'link-local and cloud metadata addresses are refused',
   'address-not-allowed': 'its address is not in --upstream-allowed-networks',
   'connect-failed': 'connection failed',
+  'proxy-failed': 'no connection through --upstream-proxy',
   'tls-failed': 'TLS handshake failed',
   'connection-lost': 'connection lost',
   'request-invalid': 'a forwarded header cannot be sent',
@@ -134,6 +135,7 @@ const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'connect-timeout',
   'name-not-resolved',
   'connect-failed',
+  'proxy-failed',
   'tls-failed',
 ]);
 

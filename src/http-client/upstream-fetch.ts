@@ -2,7 +2,7 @@
 // authorities, and the same shares of connections. The response's body is read as fast as its reader takes it. Cold path.
 import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
 import { isTemporaryRefusal } from './response-parser.js';
-import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
+import { faultReason, upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 
 interface FetchBounds {
   readonly http: HttpUpstream;
@@ -80,6 +80,15 @@ export async function upstreamFetch(
     });
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/** A `fetch` for the gateway's own requests: GET, in nobody's name. */
+export function fetchOver(
+  http: HttpUpstream,
+): (url: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response> {
+  const errorOf = (fault: UpstreamFault): Error => new Error(faultReason(fault));
+  return async (url, signal, headers) =>
+    upstreamFetch({ http, subject: '', signal, takes: () => true, errorOf }, new URL(url), { headers });
 }
 
 function headersOf(status: number, contentType: string, sessionId: string, hint: string): Headers {

@@ -6,7 +6,7 @@ import { TokenVerifier } from '../auth/index.js';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { PrimaryChannel, StartMessage, ToWorker } from '../process/index.js';
 import { WorkerViews } from './worker-views.js';
-import { Names, BackendConnections } from '../http-client/index.js';
+import { fetchOver, Names, BackendConnections } from '../http-client/index.js';
 import { Relay, shareTable } from '../relay/index.js';
 import { Accounts, DeadlineWheel, createMessageMemories, Overload, LoadShedder, OverloadWatch } from '../fair/index.js';
 import {
@@ -229,7 +229,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const hops = new Hops(hopDirectory, hopSecret, logger);
   const announcer = new ForgetAnnouncer(primary);
   const overload = new Overload(logger);
-  const tokens = new TokenVerifier(options.token);
+  // The issuers' keys, too, are outside.
+  const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(backends.calls) });
   await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
   const pipeline = new Pipeline({
     overload,

@@ -304,6 +304,51 @@ t.test('a share of connections is a quarter unless it is given, and no more than
   ]);
 });
 
+t.test(
+  'the proxy is read from the variables that all programs obey; its own variable and the command line win',
+  async (t) => {
+    const proxyOf = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): unknown =>
+      load(args, environment).connections.names.proxy;
+    const at = (host: string, more: object = {}): object => ({
+      host,
+      port: 80,
+      authorization: '',
+      exceptions: [],
+      ...more,
+    });
+    const HTTPS_PROXY = 'http://env.example';
+    t.strictSame(proxyOf([], { HTTPS_PROXY }), at('env.example'));
+    t.strictSame(proxyOf([], { HTTPS_PROXY: '', https_proxy: 'low.example:3128' }), at('low.example', { port: 3_128 }));
+    t.strictSame(proxyOf([], { HTTPS_PROXY, SWITCHYARD_UPSTREAM_PROXY: 'http://own.example/' }), at('own.example'));
+    t.strictSame(
+      proxyOf(['--upstream-proxy', 'http://[2001:db8::1]:8'], { HTTPS_PROXY }),
+      at('2001:db8::1', { port: 8 }),
+    );
+    t.strictSame(
+      proxyOf([], { https_proxy: 'http://us%40er:p%3Aw@env.example', no_proxy: ' .Example.com, 10.0.0.0/8  *.x ' }),
+      at('env.example', {
+        authorization: `Basic ${Buffer.from('us@er:p:w').toString('base64')}`,
+        exceptions: ['.example.com', '10.0.0.0/8', '*.x'],
+      }),
+    );
+    t.equal(proxyOf([], { NO_PROXY: '*', HTTP_PROXY: HTTPS_PROXY }), undefined);
+    // `*` turns it off, and then nothing is wrong with it.
+    const networks = ['--upstream-allowed-networks', '10.0.0.0/8'];
+    t.match(proxyOf(networks, { HTTPS_PROXY, NO_PROXY: '*' }), { exceptions: ['*'] });
+    for (const wrong of [
+      'https://a.example',
+      'socks5://a.example',
+      'http://a.example/path',
+      'http://a.example?b',
+      'http://',
+    ]) {
+      t.match(faults([], { HTTPS_PROXY: wrong }), [
+        /^--upstream-proxy \(from HTTPS_PROXY\): expects an HTTP proxy, as in /,
+      ]);
+    }
+  },
+);
+
 t.test('a share of look-ups is a sixteenth unless it is given, and no more than all', async (t) => {
   t.match(load(['--name-look-ups', '40']).connections.names, { lookUpsMax: 40, lookUpsPerSubjectMax: 3 });
   const both = ['--name-look-ups', '40', '--name-look-ups-per-subject', '40'];

@@ -85,7 +85,13 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,
-      names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+      names: {
+        nameServers: undefined,
+        allowedNetworks: undefined,
+        lookUpsMax: 1_024,
+        lookUpsPerSubjectMax: 64,
+        proxy: undefined,
+      },
     },
     shares: {
       sessionsMax: 200_000,

@@ -22,7 +22,13 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,
-      names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+      names: {
+        nameServers: undefined,
+        allowedNetworks: undefined,
+        proxy: undefined,
+        lookUpsMax: 1_024,
+        lookUpsPerSubjectMax: 64,
+      },
     },
     upstream: { ...upstreamOptions, mode: 'tls-only' },
     eras: ERAS,

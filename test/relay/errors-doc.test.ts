@@ -94,6 +94,7 @@ const kinds = {
   'address-refused': true,
   'address-not-allowed': true,
   'connect-failed': true,
+  'proxy-failed': true,
   'tls-failed': true,
   'connection-lost': true,
   'request-invalid': true,

@@ -152,6 +152,20 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: check('--upstream-connections', '10', '--upstream-connections-per-subject', '20'),
     said: /--upstream-connections-per-subject: is more than --upstream-connections; give at most as many/,
   },
+  'a proxy that is spoken to over TLS': {
+    words: check(),
+    environment: { https_proxy: 'https://proxy.example:3128' },
+    said: /--upstream-proxy \(from https_proxy\): expects an HTTP proxy, as in http:/,
+  },
+  'the password of a proxy where every user reads it': {
+    words: check('--upstream-proxy', 'http://user:pass@proxy.example:3128'),
+    said: /--upstream-proxy: has a password that every user of this machine could read; give it as HTTPS_PROXY/,
+  },
+  'a proxy, and networks that it does not know': {
+    words: check('--upstream-allowed-networks', '10.0.0.0/8'),
+    environment: { HTTPS_PROXY: 'http://proxy.example:3128' },
+    said: /--upstream-proxy \(from HTTPS_PROXY\): looks up names itself, .* leave out one of the two/,
+  },
   'an address of the console with a path': {
     words: ['control-plane', '--check', '--connect-url', 'https://gateway.example/path'],
     said: /--connect-url: expects scheme, host and port, as in /,

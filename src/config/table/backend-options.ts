@@ -1,8 +1,18 @@
 // Options for how backends are reached, and how long the gateway waits for them.
 import { limits, perSubject } from '../../shared/index.js';
 import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
-import { option, section, type Option, type OptionReader } from '../option.js';
-import { duration, oneOf, parseNameServers, parseNetworks, parsePublicUrl, wholeNumber, size } from '../values.js';
+import { alsoFrom, option, section, type Option, type OptionReader } from '../option.js';
+import {
+  duration,
+  oneOf,
+  parseHostPatterns,
+  parseNameServers,
+  parseNetworks,
+  parseProxy,
+  parsePublicUrl,
+  wholeNumber,
+  size,
+} from '../values.js';
 
 /** The two planes have different defaults. */
 export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
@@ -129,17 +139,51 @@ function checkShare(reader: OptionReader, total: Option<number>, share: Option<n
   reader.fault(share, `is more than --${total.name}; give at most as many`);
 }
 
+const allowedNetworks = option(
+  'upstream-allowed-networks <list>',
+  'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
+  parseNetworks,
+  { text: 'all except link-local and cloud metadata addresses, which are never allowed' },
+);
+const proxyAddress = alsoFrom(
+  option(
+    'upstream-proxy <url>',
+    'HTTP proxy through which https backends and authorization servers are reached, e.g. http://proxy.example:3128',
+    parseProxy,
+    { text: 'HTTPS_PROXY; without it, none' },
+  ),
+  'HTTPS_PROXY',
+  'https_proxy',
+);
+const proxyExceptions = alsoFrom(
+  option(
+    'upstream-no-proxy <list>',
+    'comma-separated hosts, domains, addresses and networks that are reached without the proxy; loopback always is',
+    parseHostPatterns,
+    { text: 'NO_PROXY; without it, none', from: (): readonly string[] => [] },
+  ),
+  'NO_PROXY',
+  'no_proxy',
+);
+
+function checkProxy(reader: OptionReader): void {
+  const address = reader.value(proxyAddress);
+  if (address === undefined || reader.value(proxyExceptions)?.includes('*') === true) return;
+  if (address.authorization !== '' && reader.isOnCommandLine(proxyAddress)) {
+    reader.fault(proxyAddress, 'has a password that every user of this machine could read; give it as HTTPS_PROXY');
+  }
+  if (reader.isGiven(allowedNetworks)) {
+    const problem = 'looks up names itself, so --upstream-allowed-networks could not be held; leave out one of the two';
+    reader.fault(proxyAddress, `${problem} (NO_PROXY=* turns the proxy off)`);
+  }
+}
+
 export const connectionOptions = section(
   {
     connectionsMax,
     connectionsPerSubjectMax,
     names: {
-      allowedNetworks: option(
-        'upstream-allowed-networks <list>',
-        'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
-        parseNetworks,
-        { text: 'all except link-local and cloud metadata addresses, which are never allowed' },
-      ),
+      allowedNetworks,
       nameServers: option(
         'name-servers <list>',
         'comma-separated DNS servers (address or address:port) used to resolve the hosts of backends',
@@ -148,6 +192,13 @@ export const connectionOptions = section(
       ),
       lookUpsMax,
       lookUpsPerSubjectMax,
+      proxy: section(
+        { address: proxyAddress, exceptions: proxyExceptions },
+        {
+          check: checkProxy,
+          arrange: ({ address, exceptions }) => address && { ...address, exceptions },
+        },
+      ),
     },
   },
   {

@@ -21,6 +21,7 @@ const REASONS = {
   'name-not-resolved': 'its host name cannot be resolved',
   'connection-refused': 'it refuses connections',
   'connect-failed': 'it cannot be connected to',
+  'proxy-failed': 'there is no connection to it through --upstream-proxy',
   'connect-timeout': 'it did not respond in time',
   'connection-lost': CUT,
   'stream-lost': CUT,

@@ -11,10 +11,7 @@ import type { Probe, Prober, ProberOptions } from './prober.js';
 /** Memory of the thread that probes servers. Beyond that, the probes in progress count as failed. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
-export type ProbeThreadOptions = Pick<
-  ProberOptions,
-  'deadlineMs' | 'mode' | 'authorities' | 'nameServers' | 'allowedNetworks'
->;
+export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'authorities' | 'names'>;
 
 export interface ProbeTask {
   readonly options: ProbeThreadOptions;

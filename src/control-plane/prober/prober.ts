@@ -5,6 +5,7 @@ import { Credentials } from '../../credentials/index.js';
 import { DeadlineWheel } from '../../fair/index.js';
 import {
   Names,
+  type NamesOptions,
   Http1Upstream,
   type HttpUpstream,
   NO_METADATA,
@@ -131,10 +132,8 @@ export interface ProberOptions {
   readonly deadlineMs: number;
   /** The same as of the MCP endpoints: a server that they would not serve must not be active. Both schemes by default. */
   readonly mode?: UpstreamOptions['mode'];
-  /** Name servers for host names; the system's by default. */
-  readonly nameServers?: readonly string[] | undefined;
-  /** The only networks that servers may be in; all by default. */
-  readonly allowedNetworks?: readonly string[] | undefined;
+  /** How names are looked up, and what may be connected to. */
+  readonly names?: NamesOptions;
   /** PEM of certificate authorities to trust, besides those of Node.js. */
   readonly authorities?: string | undefined;
   readonly deadlines?: DeadlineWheel;
@@ -154,8 +153,8 @@ export class Prober {
 
   constructor(options: ProberOptions) {
     this.#options = options;
-    const { nameServers, allowedNetworks, deadlines = new DeadlineWheel() } = options;
-    this.#names = new Names({ nameServers, allowedNetworks });
+    const { names, deadlines = new DeadlineWheel() } = options;
+    this.#names = new Names(names);
     this.#deadlines = deadlines;
   }
 

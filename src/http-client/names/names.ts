@@ -10,6 +10,7 @@
 import { Resolver } from 'node:dns';
 import { FairQueueEntry, FairQueue, ListNode, Quota } from '../../fair/index.js';
 import { MIB } from '../../shared/index.js';
+import { OutboundProxy, type ProxyOptions } from './outbound-proxy.js';
 import { WatchedFile } from './watched-file.js';
 import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer, ADDRESSES_PER_NAME_MAX } from './name-query.js';
@@ -64,6 +65,8 @@ export interface NamesOptions {
   readonly lookUpsPerSubjectMax?: number;
   /** The only networks that may be connected to; all when absent. */
   readonly allowedNetworks?: readonly string[] | undefined;
+  /** Looks up the names of the origins behind it. */
+  readonly proxy?: ProxyOptions | undefined;
 }
 
 /** One caller's wait for a look-up. */
@@ -104,6 +107,7 @@ class Entry {
 export class Names {
   /** Checks the addresses to connect to, whether they were looked up or stand in a URL. */
   readonly guard: AddressGuard;
+  readonly proxy: OutboundProxy | undefined;
   readonly #hostsFile;
   readonly #resolverSettings;
   readonly #nowMs: () => number;
@@ -120,6 +124,7 @@ export class Names {
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#nameServers = options.nameServers;
     this.guard = new AddressGuard(options.allowedNetworks);
+    this.proxy = options.proxy && new OutboundProxy(options.proxy);
     this.#hostsFile = this.#watch(options.hostsPath ?? '/etc/hosts', parseHostsFile);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#resolverSettings = this.#watch(settingsPath, parseResolverSettings);

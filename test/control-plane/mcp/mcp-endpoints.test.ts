@@ -58,7 +58,13 @@ class Front {
       connections: {
         connectionsMax: 1_024,
         connectionsPerSubjectMax: 256,
-        names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+        names: {
+          nameServers: undefined,
+          allowedNetworks: undefined,
+          proxy: undefined,
+          lookUpsMax: 1_024,
+          lookUpsPerSubjectMax: 64,
+        },
       },
       upstream: { ...upstreamOptions, initializeTimeoutMs: 5_000, listTimeoutMs: 5_000, callIdleTimeoutMs: 5_000 },
       eras: ERAS,

@@ -782,7 +782,7 @@ t.test('failed connections are reported by their kind', async (t) => {
   );
   const nameServer = await startNameServer();
   t.teardown(() => nameServer.close());
-  const unknown = createProber(t, { nameServers: [nameServer.address] });
+  const unknown = createProber(t, { names: { nameServers: [nameServer.address] } });
   t.same(await unknown.probe('http://nowhere.example/mcp'), {
     kind: 'failed',
     reason: 'its host name cannot be resolved',
@@ -794,7 +794,7 @@ t.test('refused addresses are not connected to, by any of their names', async (t
   const { port } = new URL(backend.url);
   const nameServer = await startNameServer({ ...REFUSED_NAMES, 'fine.test': { addresses: ['127.0.0.1'] } });
   t.teardown(() => nameServer.close());
-  const prober = createProber(t, { nameServers: [nameServer.address] });
+  const prober = createProber(t, { names: { nameServers: [nameServer.address] } });
   const refusal = { kind: 'failed', reason: /its address is refused/ } as const;
   const found = findingsOf(await prober.probe(`http://fine.test:${port}/mcp`));
   t.equal(found.tools.length, 1, 'a name is fine by itself');
@@ -819,7 +819,7 @@ t.test('an address that changes between two connections is checked again', async
     request.destroy();
   });
   const { port } = new URL(backend.url);
-  const prober = createProber(t, { nameServers: [nameServer.address] });
+  const prober = createProber(t, { names: { nameServers: [nameServer.address] } });
   t.match(await prober.probe(`http://turning.test:${port}/mcp`), {
     kind: 'failed',
     reason: /its address is refused/,
@@ -830,7 +830,7 @@ t.test('an address that changes between two connections is checked again', async
 t.test('where networks are configured, no server outside of them is reached', async (t) => {
   const backend = await startMcp(t, { tools: ['a'] });
   const { port } = new URL(backend.url);
-  const prober = createProber(t, { allowedNetworks: ['127.0.0.0/24'] });
+  const prober = createProber(t, { names: { allowedNetworks: ['127.0.0.0/24'] } });
   t.equal(findingsOf(await prober.probe(backend.url)).tools.length, 1);
   const count = backend.raw.requests.length;
   for (const host of ['127.0.1.1', '[::1]']) {

@@ -1,0 +1,125 @@
+// The HTTP proxy through which a company's machines reach the outside: which origins are behind it, and the tunnel to one of them (CONNECT,
+// RFC 9110, 9.3.6). It looks up the names of these origins, so the guard of addresses sees only addresses that stand in a URL. Cold path.
+import { BlockList, isIP, type Socket } from 'node:net';
+import { KIB } from '../../shared/index.js';
+
+export interface ProxyOptions {
+  /** A name, or an address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The value of `proxy-authorization`; `''` for none. */
+  readonly authorization: string;
+  /** What is reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
+  readonly exceptions: readonly string[];
+}
+
+/** Bytes of the head with which a proxy answers. Beyond that, the tunnel has failed. */
+const TUNNEL_HEAD_BYTES_MAX = 16 * KIB;
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+export class OutboundProxy {
+  readonly host: string;
+  readonly port: number;
+  readonly #authorization: string;
+  readonly #exceptions: readonly string[];
+
+  constructor({ host, port, authorization, exceptions }: ProxyOptions) {
+    this.host = host;
+    this.port = port;
+    this.#authorization = authorization;
+    this.#exceptions = exceptions;
+  }
+
+  /** @param host a name in lower case, or an address without brackets. */
+  isFor(host: string, port: number): boolean {
+    if (/(^|\.)localhost\.?$/.test(host) || isIn(loopback, host)) return false;
+    return !this.#exceptions.some((exception) => matches(exception, host.replace(/\.$/, ''), port));
+  }
+
+  /** @param authority `host:port` of the origin. @param proxied a socket that is connected to the proxy. */
+  tunnel(authority: string, proxied: Socket, handler: TunnelHandler): Tunnel {
+    const authorizationLine = this.#authorization === '' ? '' : `proxy-authorization: ${this.#authorization}\r\n`;
+    proxied.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorizationLine}\r\n`);
+    return new Tunnel(proxied, handler);
+  }
+}
+
+interface TunnelHandler {
+  /** What the socket now reads and writes is the origin's. */
+  onOpen(): void;
+  /** The socket is closed. @param why for people: `HTTP 407`. */
+  onFailed(why: string): void;
+}
+
+/** Waits for the proxy's answer. */
+export class Tunnel {
+  readonly timeoutKind = 'connect-timeout';
+  readonly #socket: Socket;
+  readonly #handler: TunnelHandler;
+  #head = '';
+
+  constructor(socket: Socket, handler: TunnelHandler) {
+    this.#socket = socket;
+    this.#handler = handler;
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('end', () => this.#fail('closed without a response'));
+    socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => this.#fail(code));
+  }
+
+  /** Closes the socket without calling the handler. */
+  abandon(): void {
+    this.#leave();
+    this.#socket.on('error', () => {}).destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#head += chunk.toString('latin1');
+    const end = this.#head.indexOf('\r\n\r\n');
+    if (end === -1 && this.#head.length <= TUNNEL_HEAD_BYTES_MAX) return;
+    const [, status = ''] = /^HTTP\/1\.[01] (\d{3})/.exec(this.#head) ?? [];
+    // A TLS server says nothing before it is asked: bytes behind the head are not the origin's.
+    if (!status.startsWith('2') || end + 4 !== this.#head.length) {
+      this.#fail(status === '' ? 'no HTTP response' : `HTTP ${status}`);
+      return;
+    }
+    this.#leave();
+    this.#handler.onOpen();
+  }
+
+  #fail(why: string): void {
+    this.abandon();
+    this.#handler.onFailed(why);
+  }
+
+  #leave(): void {
+    for (const event of ['data', 'end', 'error']) this.#socket.removeAllListeners(event);
+  }
+}
+
+function matches(exception: string, host: string, port: number): boolean {
+  const [, bare = exception, onlyPort] =
+    isIP(exception) === 0 ? (/^\[?(.*?)\]?(?::(\d{1,5}))?$/.exec(exception) ?? []) : [exception, exception];
+  if (onlyPort !== undefined && Number(onlyPort) !== port) return false;
+  if (bare === '*' || bare === host) return true;
+  const [, address, length] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
+  if (address !== undefined) return isIn(networkOf(address, Number(length)), host);
+  const domain = bare.replace(/^\*?\.?/, '');
+  return domain !== '' && isIP(host) === 0 && host.endsWith(`.${domain}`);
+}
+
+/** Empty for what is not a network. */
+function networkOf(address: string, length: number): BlockList {
+  const network = new BlockList();
+  const version = isIP(address);
+  if (version !== 0 && length <= (version === 6 ? 128 : 32))
+    network.addSubnet(address, length, version === 6 ? 'ipv6' : 'ipv4');
+  return network;
+}
+
+function isIn(network: BlockList, host: string): boolean {
+  const version = isIP(host);
+  return version !== 0 && network.check(host, version === 6 ? 'ipv6' : 'ipv4');
+}
