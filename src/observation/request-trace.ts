@@ -1,9 +1,8 @@
 // The trace of one request: its parent, whether it is recorded, and the ids of its two spans, for the request and for the call to its
 // backend. Created only if tracing is on.
-import { randomBytes } from 'node:crypto';
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
-import { limits } from '../shared/index.js';
+import { limits, RandomPool } from '../shared/index.js';
 
 /** A `traceparent` header (W3C trace context): the parent of a span, and whether the trace is recorded. */
 interface TraceParent {
@@ -64,7 +63,7 @@ export class RequestTrace {
     if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
     this.assignIds();
     if (this.backendSpanId === '') {
-      this.backendSpanId = newId(8);
+      this.backendSpanId = spanIds.next().toString('hex');
       this.rpcId = id.bytes.toString('utf8', id.start, Math.min(id.end, id.start + limits.quotedCharsMax));
     }
     const { traceId, backendSpanId: spanId } = this;
@@ -81,11 +80,10 @@ export class RequestTrace {
   /** Gives the trace and the request's span their ids, which they need when they are forwarded or exported. */
   assignIds(): void {
     if (this.spanId !== '') return;
-    this.traceId = this.parent?.traceId ?? newId(16);
-    this.spanId = newId(8);
+    this.traceId = this.parent?.traceId ?? traceIds.next().toString('hex');
+    this.spanId = spanIds.next().toString('hex');
   }
 }
 
-function newId(bytes: number): string {
-  return randomBytes(bytes).toString('hex');
-}
+const traceIds = new RandomPool(16);
+const spanIds = new RandomPool(8);

@@ -21,7 +21,8 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
-  readonly attributes: Readonly<Record<string, AttributeValue | undefined>>;
+  /** As `attributesJson` writes them. */
+  readonly attributes: string;
 }
 
 interface Resource {
@@ -33,45 +34,42 @@ const KINDS = { server: 2, client: 3 } as const;
 const ERROR = 2;
 const SAMPLED = 1;
 
+// Written as text, without objects in between, which cost three times as much as all else that a traced call does.
+
 /** The body of a request to a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON). */
 function exportJson({ attributes, version }: Resource, spans: readonly Span[]): string {
-  return JSON.stringify({
-    resourceSpans: [
-      {
-        resource: { attributes: keyValues(attributes) },
-        scopeSpans: [{ scope: { name: 'switchyard', version }, spans: spans.map(spanJson) }],
-      },
-    ],
-  });
+  const resource = `{"attributes":[${attributesJson(attributes)}]}`;
+  const scope = `{"name":"switchyard","version":${JSON.stringify(version)}}`;
+  const scopeSpans = `[{"scope":${scope},"spans":[${spans.map(spanJson).join()}]}]`;
+  return `{"resourceSpans":[{"resource":${resource},"scopeSpans":${scopeSpans}}]}`;
 }
 
-function spanJson({ traceId, spanId, parentId, state, kind, name, startMs, endMs, isError, attributes }: Span): object {
-  return {
-    traceId,
-    spanId,
-    ...(parentId !== '' && { parentSpanId: parentId }),
-    ...(state !== '' && { traceState: state }),
-    flags: SAMPLED,
-    name,
-    kind: KINDS[kind],
-    startTimeUnixNano: nanoseconds(startMs),
-    endTimeUnixNano: nanoseconds(Math.max(startMs, endMs)),
-    attributes: keyValues(attributes),
-    status: isError ? { code: ERROR } : {},
-  };
+/** Ids are hexadecimal digits, and need no escapes. */
+function spanJson({ traceId, spanId, parentId, state, kind, name, startMs, endMs, isError, attributes }: Span): string {
+  const parent = parentId === '' ? '' : `,"parentSpanId":"${parentId}"`;
+  const traceState = state === '' ? '' : `,"traceState":${JSON.stringify(state)}`;
+  const times = `"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}"`;
+  const what = `"flags":${SAMPLED},"name":${JSON.stringify(name)},"kind":${KINDS[kind]}`;
+  const status = isError ? `{"code":${ERROR}}` : '{}';
+  const about = `"attributes":[${attributes}],"status":${status}`;
+  return `{"traceId":"${traceId}","spanId":"${spanId}"${parent}${traceState},${what},${times},${about}}`;
 }
 
-function keyValues(attributes: Readonly<Record<string, AttributeValue | undefined>>): object[] {
-  return Object.entries(attributes).flatMap(([key, value]) =>
-    value === undefined ? [] : [{ key, value: anyValue(value) }],
-  );
+/** The elements of an array of attributes. @param attributes those that are `undefined` are left out. */
+export function attributesJson(attributes: Readonly<Record<string, AttributeValue | undefined>>): string {
+  let json = '';
+  for (const key in attributes) {
+    const value = attributes[key];
+    if (value !== undefined) json += `${json === '' ? '' : ','}{"key":"${key}","value":${valueJson(value)}}`;
+  }
+  return json;
 }
 
-function anyValue(value: AttributeValue): object {
-  if (typeof value === 'string') return { stringValue: value };
-  if (typeof value === 'boolean') return { boolValue: value };
+function valueJson(value: AttributeValue): string {
+  if (typeof value === 'string') return `{"stringValue":${JSON.stringify(value)}}`;
+  if (typeof value === 'boolean') return `{"boolValue":${value}}`;
   // OTLP writes 64-bit integers as strings in JSON.
-  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  return Number.isSafeInteger(value) ? `{"intValue":"${value}"}` : `{"doubleValue":${value}}`;
 }
 
 /** A text, because a number does not have enough digits. */

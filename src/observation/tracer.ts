@@ -4,7 +4,7 @@ import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import { limits, type Logger, PROGRAM_VERSION } from '../shared/index.js';
 import { RequestTrace } from './request-trace.js';
-import { SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
+import { attributesJson, SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
 /** Time for a process that ends to send its last spans. After that, they are lost and counted. */
@@ -52,11 +52,11 @@ export class Tracer {
     trace.assignIds();
     const { traceId, spanId, state, parent } = trace;
     const common = { traceId, state, name: nameOf(request), isError: request.outcome !== 'ok' };
-    const attributes = attributesOf(request, trace);
+    const attributes = attributesJson(attributesOf(request, trace));
     this.#exporter.add({
       ...{ ...common, spanId, parentId: parent?.spanId ?? '', kind: 'server' },
       ...{ startMs: epochMs(request.startedAtMs), endMs: epochMs(endedAtMs) },
-      attributes: { ...attributes, ...ownAttributes(request, status) },
+      attributes: `${attributes},${attributesJson(ownAttributes(request, status))}`,
     });
     const backend = backendSpan(request, trace, common, attributes, endedAtMs);
     if (backend !== undefined) this.#exporter.add(backend);
@@ -72,7 +72,7 @@ function backendSpan(
   { answeredAtMs, backendMs }: WatchedRequest,
   { backendSpanId, spanId }: RequestTrace,
   common: Pick<Span, 'traceId' | 'state' | 'name' | 'isError'>,
-  attributes: Attributes,
+  attributes: string,
   endedAtMs: number,
 ): Span | undefined {
   if (backendSpanId === '') return undefined;

@@ -11,6 +11,7 @@ import {
 } from '../../src/observation/request-trace.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
 import {
+  attributesJson,
   SpanExporter,
   TRACE_SPANS_WAITING_MAX,
   TRACE_SPANS_AT_ONCE_MAX,
@@ -63,9 +64,21 @@ t.test("whether a request is recorded is its client's to say, else the ratio's",
   t.same(trace.onSending(PARENT, ID), told, 'a call that is sent again is one call');
 });
 
+/** A span with its attributes as they were before they became text. */
+type ReadSpan = Omit<Span, 'attributes'> & { readonly attributes: Readonly<Record<string, unknown>> };
+
+function readSpan(span: Span): ReadSpan {
+  const pairs = JSON.parse(`[${span.attributes}]`) as { readonly key: string; readonly value: object }[];
+  const entries = pairs.map(({ key, value }): [string, unknown] => [
+    key,
+    'intValue' in value ? Number(value.intValue) : Object.values(value)[0],
+  ]);
+  return { ...span, attributes: Object.fromEntries(entries) };
+}
+
 class Scene {
   readonly context: ScriptedContext;
-  readonly spans: Span[] = [];
+  readonly spans: ReadSpan[] = [];
   readonly #relay: Relay;
   readonly #watch: RequestWatch;
 
@@ -73,7 +86,11 @@ class Scene {
   constructor(t: Test, ratio: number, tracer?: Tracer) {
     this.context = new ScriptedContext(t);
     const counts = { exported: 0, dropped: 0, failed: 0 };
-    const exporter = { add: (span: Span) => void this.spans.push(span), counts, close: async () => undefined };
+    const exporter = {
+      add: (span: Span) => void this.spans.push(readSpan(span)),
+      counts,
+      close: async () => undefined,
+    };
     const kept = new Tracer(ratio, exporter, () => 0.5);
     this.#watch = new RequestWatch(undefined, undefined, undefined, tracer ?? kept);
     this.#relay = new Relay({
@@ -237,7 +254,7 @@ t.test('an unrecorded trace is passed on unchanged, and leaves no spans', async 
 const SPAN: Span = {
   ...{ traceId: TRACE_ID, spanId: '00f067aa0ba902b7', parentId: '', state: '', kind: 'server', name: 'ping' },
   ...{ startMs: 1_700_000_000_000.25, endMs: 1_700_000_000_001.5, isError: true },
-  attributes: { text: 'x', whole: 3, part: 0.5, no: undefined, yes: true },
+  attributes: attributesJson({ text: 'x "y"', whole: 3, part: 0.5, no: undefined, yes: true }),
 };
 const RESOURCE = { attributes: { 'service.name': 'switchyard' }, version: '1' };
 
@@ -299,7 +316,7 @@ t.test('a collector gets spans in OTLP’s JSON format', async (t) => {
                   ...{ traceId: TRACE_ID, spanId: '00f067aa0ba902b7', flags: 1, name: 'ping', kind: 2 },
                   ...{ startTimeUnixNano: '1700000000000250000', endTimeUnixNano: '1700000000001500000' },
                   attributes: [
-                    { key: 'text', value: { stringValue: 'x' } },
+                    { key: 'text', value: { stringValue: 'x "y"' } },
                     { key: 'whole', value: { intValue: '3' } },
                     { key: 'part', value: { doubleValue: 0.5 } },
                     { key: 'yes', value: { boolValue: true } },
