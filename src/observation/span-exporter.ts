@@ -21,8 +21,9 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
-  /** As `attributesJson` writes them. */
+  /** As `attributesJson` writes them, of which a backend's span has the first part only. */
   readonly attributes: string;
+  readonly moreAttributes: string;
 }
 
 interface Resource {
@@ -45,14 +46,11 @@ function exportJson({ attributes, version }: Resource, spans: readonly Span[]): 
 }
 
 /** Ids are hexadecimal digits, and need no escapes. */
-function spanJson({ traceId, spanId, parentId, state, kind, name, startMs, endMs, isError, attributes }: Span): string {
-  const parent = parentId === '' ? '' : `,"parentSpanId":"${parentId}"`;
-  const traceState = state === '' ? '' : `,"traceState":${JSON.stringify(state)}`;
-  const times = `"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}"`;
-  const what = `"flags":${SAMPLED},"name":${JSON.stringify(name)},"kind":${KINDS[kind]}`;
-  const status = isError ? `{"code":${ERROR}}` : '{}';
-  const about = `"attributes":[${attributes}],"status":${status}`;
-  return `{"traceId":"${traceId}","spanId":"${spanId}"${parent}${traceState},${what},${times},${about}}`;
+function spanJson(span: Span): string {
+  const { startMs, endMs, attributes, moreAttributes } = span;
+  const parent = span.parentId === '' ? '' : `","parentSpanId":"${span.parentId}`;
+  const state = span.state === '' ? '' : `"traceState":${JSON.stringify(span.state)},`;
+  return `{"traceId":"${span.traceId}","spanId":"${span.spanId}${parent}",${state}"flags":${SAMPLED},"kind":${KINDS[span.kind]},"name":${JSON.stringify(span.name)},"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}","attributes":[${attributes}${moreAttributes}],"status":${span.isError ? `{"code":${ERROR}}` : '{}'}}`;
 }
 
 /** The elements of an array of attributes. @param attributes those that are `undefined` are left out. */

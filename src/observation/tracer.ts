@@ -2,20 +2,23 @@
 // backend. Loaded only if tracing is on.
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
-import { limits, type Logger, PROGRAM_VERSION } from '../shared/index.js';
+import { KIB, limits, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
 import { RequestTrace } from './request-trace.js';
-import { attributesJson, SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
+import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
 /** Time for a process that ends to send its last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
-type Attributes = Record<string, AttributeValue | undefined>;
+/** What is kept of the attributes of calls, so that they are not written anew for each call: a few hundred tools. */
+const KNOWN_ATTRIBUTES_MAX = 512;
+const KNOWN_ATTRIBUTES_BYTES_MAX = 256 * KIB;
 
 export class Tracer {
   readonly #ratio: number;
   readonly #exporter: Pick<SpanExporter, 'add' | 'counts' | 'close'>;
   readonly #random: () => number;
+  readonly #known = new RecentMap<string>(KNOWN_ATTRIBUTES_MAX, KNOWN_ATTRIBUTES_BYTES_MAX, ({ length }) => length);
 
   constructor(
     ratio: number,
@@ -50,16 +53,70 @@ export class Tracer {
   done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
     trace.assignIds();
-    const { traceId, spanId, state, parent } = trace;
-    const common = { traceId, state, name: nameOf(request), isError: request.outcome !== 'ok' };
-    const attributes = attributesJson(attributesOf(request, trace));
+    const { traceId, spanId, state, backendSpanId } = trace;
+    const name = nameOf(request);
+    const isError = request.outcome !== 'ok';
+    const attributes = this.#attributesOf(request, trace);
     this.#exporter.add({
-      ...{ ...common, spanId, parentId: parent?.spanId ?? '', kind: 'server' },
-      ...{ startMs: epochMs(request.startedAtMs), endMs: epochMs(endedAtMs) },
-      attributes: `${attributes},${attributesJson(ownAttributes(request, status))}`,
+      traceId,
+      spanId,
+      parentId: trace.parent?.spanId ?? '',
+      state,
+      kind: 'server',
+      name,
+      startMs: epochMs(request.startedAtMs),
+      endMs: epochMs(endedAtMs),
+      isError,
+      attributes,
+      moreAttributes: ownAttributes(request, status),
     });
-    const backend = backendSpan(request, trace, common, attributes, endedAtMs);
-    if (backend !== undefined) this.#exporter.add(backend);
+    if (backendSpanId === '') return;
+    const endMs = request.answeredAtMs < 0 ? endedAtMs : request.answeredAtMs;
+    this.#exporter.add({
+      traceId,
+      spanId: backendSpanId,
+      parentId: spanId,
+      state,
+      kind: 'client',
+      name,
+      startMs: epochMs(endMs - Math.max(0, request.backendMs)),
+      endMs: epochMs(endMs),
+      isError,
+      attributes,
+      moreAttributes: '',
+    });
+  }
+
+  /** The attributes that both spans have. */
+  #attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): string {
+    const what = this.#whatOf(request);
+    const { outcome, detail } = request;
+    if (rpcId === '' && outcome === 'ok') return what;
+    const more = attributesJson({
+      'jsonrpc.request.id': rpcId === '' ? undefined : idText(rpcId),
+      'error.type': outcome === 'ok' ? undefined : outcome === 'tool-error' ? 'tool_error' : String(detail),
+      'rpc.response.status_code': outcome === 'rpc-error' ? String(detail) : undefined,
+    });
+    return `${what},${more}`;
+  }
+
+  /** The attributes that every call of the same tool has. */
+  #whatOf({ method, backend, tool, prompt }: WatchedRequest): string {
+    const key = `${method} ${backend} ${tool} ${prompt}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const json = attributesJson({
+      'mcp.method.name': bounded(method),
+      'gen_ai.operation.name': method === 'tools/call' ? 'execute_tool' : undefined,
+      'gen_ai.tool.name': tool === '' ? undefined : bounded(tool),
+      'gen_ai.prompt.name': prompt === '' ? undefined : bounded(prompt),
+      'switchyard.backend': backend === '' ? undefined : backend,
+      'network.protocol.name': 'http',
+      'network.transport': 'tcp',
+    });
+    // Otherwise a name was cut off, and the key could be of any length.
+    if (key.length < json.length) this.#known.set(key, json);
+    return json;
   }
 
   /** Sends the waiting spans, taking at most `msMax`. */
@@ -68,47 +125,15 @@ export class Tracer {
   }
 }
 
-function backendSpan(
-  { answeredAtMs, backendMs }: WatchedRequest,
-  { backendSpanId, spanId }: RequestTrace,
-  common: Pick<Span, 'traceId' | 'state' | 'name' | 'isError'>,
-  attributes: string,
-  endedAtMs: number,
-): Span | undefined {
-  if (backendSpanId === '') return undefined;
-  const endMs = answeredAtMs < 0 ? endedAtMs : answeredAtMs;
-  return {
-    ...{ ...common, spanId: backendSpanId, parentId: spanId, kind: 'client' },
-    ...{ startMs: epochMs(endMs - Math.max(0, backendMs)), endMs: epochMs(endMs) },
-    attributes,
-  };
-}
-
-/** The attributes that the server span and the client span have in common. */
-function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attributes {
-  const { method, backend, tool, prompt, outcome, detail } = request;
-  return {
-    'mcp.method.name': bounded(method),
-    'gen_ai.operation.name': method === 'tools/call' ? 'execute_tool' : undefined,
-    'gen_ai.tool.name': tool === '' ? undefined : bounded(tool),
-    'gen_ai.prompt.name': prompt === '' ? undefined : bounded(prompt),
-    'jsonrpc.request.id': rpcId === '' ? undefined : idText(rpcId),
-    'switchyard.backend': backend === '' ? undefined : backend,
-    'error.type': outcome === 'ok' ? undefined : outcome === 'tool-error' ? 'tool_error' : String(detail),
-    'rpc.response.status_code': outcome === 'rpc-error' ? String(detail) : undefined,
-    'network.protocol.name': 'http',
-    'network.transport': 'tcp',
-  };
-}
-
 /** The attributes of the request's span alone. */
-function ownAttributes({ exchange, caller }: WatchedRequest, status: number): Attributes {
+function ownAttributes({ exchange, caller }: WatchedRequest, status: number): string {
   const { requestId } = exchange.request;
-  return {
-    'http.response.status_code': status === 0 ? undefined : status,
+  const json = attributesJson({
     'switchyard.virtual_host': caller.virtualHost.id,
+    'http.response.status_code': status === 0 ? undefined : status,
     'switchyard.request.id': requestId === '' ? undefined : requestId,
-  };
+  });
+  return `,${json}`;
 }
 
 function nameOf({ method, tool, prompt }: WatchedRequest): string {

@@ -65,10 +65,12 @@ t.test("whether a request is recorded is its client's to say, else the ratio's",
 });
 
 /** A span with its attributes as they were before they became text. */
-type ReadSpan = Omit<Span, 'attributes'> & { readonly attributes: Readonly<Record<string, unknown>> };
+type ReadSpan = Omit<Span, 'attributes' | 'moreAttributes'> & {
+  readonly attributes: Readonly<Record<string, unknown>>;
+};
 
-function readSpan(span: Span): ReadSpan {
-  const pairs = JSON.parse(`[${span.attributes}]`) as { readonly key: string; readonly value: object }[];
+function readSpan({ attributes, moreAttributes, ...span }: Span): ReadSpan {
+  const pairs = JSON.parse(`[${attributes}${moreAttributes}]`) as { readonly key: string; readonly value: object }[];
   const entries = pairs.map(({ key, value }): [string, unknown] => [
     key,
     'intValue' in value ? Number(value.intValue) : Object.values(value)[0],
@@ -255,6 +257,7 @@ const SPAN: Span = {
   ...{ traceId: TRACE_ID, spanId: '00f067aa0ba902b7', parentId: '', state: '', kind: 'server', name: 'ping' },
   ...{ startMs: 1_700_000_000_000.25, endMs: 1_700_000_000_001.5, isError: true },
   attributes: attributesJson({ text: 'x "y"', whole: 3, part: 0.5, no: undefined, yes: true }),
+  moreAttributes: '',
 };
 const RESOURCE = { attributes: { 'service.name': 'switchyard' }, version: '1' };
 
