@@ -3,7 +3,7 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Logger, RepeatedLog } from '../shared/index.js';
+import { KIB, type Logger, RepeatedLog } from '../shared/index.js';
 
 // A finished span as plain data, and its JSON form in OTLP.
 
@@ -37,12 +37,36 @@ const SAMPLED = 1;
 
 // Written as text, without objects in between, which cost three times as much as all else that a traced call does.
 
-/** The body of a request to a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON). */
-function exportJson({ attributes, version }: Resource, spans: readonly Span[]): string {
-  const resource = `{"attributes":[${attributesJson(attributes)}]}`;
-  const scope = `{"name":"switchyard","version":${JSON.stringify(version)}}`;
-  const scopeSpans = `[{"scope":${scope},"spans":[${spans.map(spanJson).join()}]}]`;
-  return `{"resourceSpans":[{"resource":${resource},"scopeSpans":${scopeSpans}}]}`;
+/**
+ * The bodies of requests to a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON), one at a time in the same memory: texts and buffers
+ * of hundreds of kilobytes would make V8 collect garbage all the time.
+ */
+class ExportBody {
+  readonly #beginning: string;
+  #memory = Buffer.allocUnsafe(256 * KIB);
+  #length = 0;
+
+  constructor({ attributes, version }: Resource) {
+    const resource = `{"attributes":[${attributesJson(attributes)}]}`;
+    const scope = `{"name":"switchyard","version":${JSON.stringify(version)}}`;
+    this.#beginning = `{"resourceSpans":[{"resource":${resource},"scopeSpans":[{"scope":${scope},"spans":[`;
+  }
+
+  /** @returns memory that the next call overwrites. */
+  of(spans: readonly Span[]): Buffer {
+    this.#length = 0;
+    this.#add(this.#beginning);
+    for (const [index, span] of spans.entries()) this.#add(`${index === 0 ? '' : ','}${spanJson(span)}`);
+    this.#add(']}]}]}');
+    return this.#memory.subarray(0, this.#length);
+  }
+
+  #add(text: string): void {
+    // A UTF-16 unit has at most 3 bytes in UTF-8.
+    const bytesMax = this.#length + 3 * text.length;
+    if (bytesMax > this.#memory.length) this.#memory = Buffer.concat([this.#memory], 2 * bytesMax);
+    this.#length += this.#memory.write(text, this.#length);
+  }
 }
 
 /** Ids are hexadecimal digits, and need no escapes. */
@@ -97,7 +121,7 @@ export class SpanExporter {
   readonly counts: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
   readonly #endpoint: URL;
   readonly #agent: HttpAgent;
-  readonly #resource: Resource;
+  readonly #body: ExportBody;
   readonly #logger: Logger;
   readonly #repeated = new RepeatedLog();
   #waiting: Span[] = [];
@@ -109,7 +133,7 @@ export class SpanExporter {
     this.#endpoint = new URL(endpoint);
     const options = { keepAlive: true, maxSockets: 1 };
     this.#agent = this.#endpoint.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
-    this.#resource = resource;
+    this.#body = new ExportBody(resource);
     this.#logger = logger;
   }
 
@@ -144,7 +168,7 @@ export class SpanExporter {
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, TRACE_SPANS_AT_ONCE_MAX);
-      const fault = await this.#post(exportJson(this.#resource, batch));
+      const fault = await this.#post(this.#body.of(batch));
       if (fault === undefined) {
         this.counts.exported += batch.length;
         continue;
@@ -157,8 +181,7 @@ export class SpanExporter {
   }
 
   /** @returns why the spans were not accepted; `undefined` if they were. */
-  async #post(json: string): Promise<string | undefined> {
-    const body = Buffer.from(json);
+  async #post(body: Buffer): Promise<string | undefined> {
     const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers });
