@@ -1,9 +1,12 @@
 // Bundles what ships: a file for each program and each thread, and some shared ones, because a process that loads some three
-// hundred files takes twice as long to start. Packages stay outside, and names are kept, so that stack traces are readable.
+// hundred files takes twice as long to start. Packages stay outside but for two, and names are kept, so that stack traces are readable.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 import { seenThroughDoors } from './doors.mjs';
+
+/** Packages of many small files that every worker needs; all others stay outside. */
+const BUNDLED = ['jose', 'zod'];
 
 /** Placeholder for the path from a bundled file to the bundle's root, until it is known which file that is. */
 const ROOT = '@bundle-root@';
@@ -26,6 +29,7 @@ export async function bundle(root, output, hasFolder = () => true) {
     [...text.matchAll(STARTED)].map(({ groups }) => join(dirname(file), `${groups.path}.ts`)),
   );
   const programs = [...new Set(['main.ts', ...started])].filter((file) => hasFolder(file.split(sep)[0]));
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: programs.map((file) => join(source, file)),
@@ -35,7 +39,9 @@ export async function bundle(root, output, hasFolder = () => true) {
     chunkNames: 'parts/[name]-[hash]',
     bundle: true,
     splitting: true,
-    packages: 'external',
+    external: Object.keys(dependencies)
+      .filter((name) => !BUNDLED.includes(name))
+      .flatMap((name) => [name, `${name}/*`]),
     format: 'esm',
     platform: 'node',
     target: 'node20',

@@ -1,6 +1,6 @@
 // How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers are printed on
 // somebody's terminal, so nothing in them may act as a control sequence.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { exitStatus, type ExitStatus } from '../shared/index.js';
 
 /**

@@ -1,5 +1,5 @@
 // `switchyard compositions …`: the compositions of a running control plane.
-import { z } from 'zod';
+import * as z from 'zod';
 import { toolsByServer, type NamedTools } from '../config/index.js';
 import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';

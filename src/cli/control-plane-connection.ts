@@ -1,7 +1,7 @@
 // Requests to a running control plane, with refusals in words for people; and the commands that make them, each of which prints the
 // response as a table or as JSON.
 import { setTimeout } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
 import { bodyText, exitStatus, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';

@@ -2,7 +2,7 @@
 // a secret is passed on: a header's value becomes the name of a secret, and a URL that contains a secret is refused. Values of environment
 // variables are not passed on either.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
 import { readSecretLocation, type SecretLocation } from '../config/index.js';
 import { CliFault } from './command-result.js';

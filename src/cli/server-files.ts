@@ -1,6 +1,6 @@
 // `switchyard servers import` and `export`: from clients' config files to the registry, and back.
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
 import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection, CommandContext } from './control-plane-connection.js';

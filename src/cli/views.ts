@@ -1,6 +1,6 @@
 // The control plane's responses in a form for people. Only the members that are shown are checked, so that control planes of other versions
 // work as well.
-import { z } from 'zod';
+import * as z from 'zod';
 import { textLines, textTable, parsedResponse } from './command-result.js';
 
 const serverShape = z.object({

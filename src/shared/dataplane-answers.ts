@@ -1,6 +1,6 @@
 // The shapes of the responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped, so
 // that nothing unexpected from a dataplane of another version is passed on.
-import { z } from 'zod';
+import * as z from 'zod';
 
 // The control plane uses the `meta` of each member in the documentation of the responses that it passes on.
 const count = z.number().meta({ type: 'integer', minimum: 0 });

@@ -1,7 +1,7 @@
 // Adds virtual hosts to the bytes of a user config and removes them. Everything else keeps its bytes: parsing and
 // rewriting what others wrote would change numbers, escapes and duplicate members. Beside a config, the control plane keeps a record of
 // which virtual hosts in it are its own: whoever else writes the config leaves these as they are.
-import { z } from 'zod';
+import * as z from 'zod';
 import { stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { RecordKey } from '../store/index.js';
 import { decodeUserConfig } from './user-config-schema.js';

@@ -1,6 +1,6 @@
 // The schema of the members `prefix`, `tools` and `prompts` of a backend, and the names that result from them. Everything wrong in them is
 // reported: a misspelt member would show what was meant to be hidden. Cold path.
-import { z } from 'zod';
+import * as z from 'zod';
 import { limits } from '../shared/index.js';
 import { type ConfigIssue, namedMembers } from './known-members.js';
 import type { CuratedEntry } from './curation.js';

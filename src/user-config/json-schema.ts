@@ -1,6 +1,6 @@
 // The JSON Schema of user configs, for editors and other programs: generated from the schema with which the dataplane checks configs, so
 // that the two cannot diverge. What zod's schema cannot express in JSON Schema is added here. Cold path.
-import { z } from 'zod';
+import * as z from 'zod';
 import { userConfigSchema } from './user-config-schema.js';
 
 type JsonSchema = Record<string, unknown>;

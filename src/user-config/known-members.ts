@@ -1,7 +1,7 @@
 // Derives from its schema which members a user config may have, and where, to find unknown members. Most objects allow them, for the use of
 // other programs, but a member that resembles a known one was probably meant to be that: an allow-list under a misspelt name would
 // restrict nothing. Cold path.
-import { z } from 'zod';
+import * as z from 'zod';
 import { closestName } from '../config/index.js';
 import { limits } from '../shared/index.js';
 

@@ -1,7 +1,7 @@
 // The schema of user configs (specification "User config" and specification 2.7), and the messages for its faults. Whatever is keyed by names of
 // the config is read as a map, not an object, so that `__proto__` is a name like any other. Cold path.
 import { isUtf8 } from 'node:buffer';
-import { z } from 'zod';
+import * as z from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
 import { limits } from '../shared/index.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';

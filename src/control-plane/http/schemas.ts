@@ -15,7 +15,7 @@ import {
 } from '../common/schema-parts.js';
 import { compositionSchemas } from '../compositions/composition.js';
 import { serverSchemas } from '../records/server-record.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
 
 /** Converts a shape of zod into a schema of the same form as those that are written here. */

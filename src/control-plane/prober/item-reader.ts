@@ -1,6 +1,6 @@
 // Reads a server's lists, page by page, as the server sent them, with a digest of each item. A server that declares prompts, resources or
 // templates but does not give them, or gives too many, still counts as reached and serves its tools.
-import { z } from 'zod';
+import * as z from 'zod';
 import { listKinds, type ListKind } from '../../mcp/index.js';
 import { isObject, limits } from '../../shared/index.js';
 import {

@@ -1,5 +1,5 @@
 // The upstream session of a probe: opened as for a client, and asked with requests of the gateway's own.
-import { z } from 'zod';
+import * as z from 'zod';
 import { readBackendErrorText } from '../../mcp/index.js';
 import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
 import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
