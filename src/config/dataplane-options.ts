@@ -87,7 +87,7 @@ export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
 // or started. Cold path.
 
 /**
- * Text for people. It shows no secrets, because those are in files, and the text has only the paths.
+ * Text for people. It shows no secrets, because those are in files, and the text has only the paths; but for the proxy's, left out here.
  * @param listeners their names and addresses.
  */
 export function describeStart(
@@ -102,7 +102,8 @@ export function describeStart(
     lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
   const set = [...given].flatMap(([name, { text, variable }]) => {
     if (name === 'check' || text === '') return [];
-    return [`  --${name} ${text}${variable === undefined ? '' : `  (from ${variable})`}`];
+    const shown = name === 'upstream-proxy' ? text.replace(/^(.*:\/\/)?.*@/, '$1') : text;
+    return [`  --${name} ${shown}${variable === undefined ? '' : `  (from ${variable})`}`];
   });
   lines.push(
     set.length === 0 ? 'All options have their defaults.' : 'These options are set, all others have their defaults:',

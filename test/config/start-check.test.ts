@@ -43,6 +43,17 @@ t.test('the check shows what would start, and where each option comes from', asy
   t.match(said(), `the embedded store in ${path}\n  tokens          no key or secret is configured`);
 });
 
+t.test("the check leaves out the proxy's user and password", async (t) => {
+  const line = ['--check', '--store-path', createScratchDirectory(t)];
+  const options = optionLoader('dataplane', dataplaneOptions).load(line);
+  for (const proxy of ['http://user:p4ss@proxy.example:3128', 'user:p@4ss@proxy.example']) {
+    const words = readCommandLine(line, commands, { HTTPS_PROXY: proxy }) as CommandWords;
+    const said = describeStart(words, options, {});
+    t.match(said, /--upstream-proxy (http:\/\/)?proxy\.example(:3128)? {2}\(from HTTPS_PROXY\)\n/);
+    t.notMatch(said, /user:|4ss/);
+  }
+});
+
 t.test('the program ends without opening anything', async (t) => {
   const directory = createScratchDirectory(t);
   // An address of another machine is a valid address: the check does not bind it.

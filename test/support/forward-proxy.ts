@@ -54,8 +54,8 @@ export class ForwardProxy {
 
   #tunnel(socket: Socket): void {
     const out = connect(this.#portOf(this.authorities.at(-1) ?? ''), '127.0.0.1', () => {
-      // A head in pieces, as slow networks bring it.
-      socket.write('HTTP/1.1 200 Connection est');
+      // A head in pieces, as slow networks bring it, behind an interim one.
+      socket.write('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 Connection est');
       setImmediate(() => {
         socket.write('ablished\r\nvia: 1.1 proxy\r\n\r\n');
         socket.pipe(out).pipe(socket);

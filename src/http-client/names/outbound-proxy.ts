@@ -77,11 +77,13 @@ export class Tunnel {
 
   #onData(chunk: Buffer): void {
     this.#head += chunk.toString('latin1');
-    const end = this.#head.indexOf('\r\n\r\n');
+    // Interim responses may come before the final one (RFC 9110, 15.2).
+    const head = this.#head.replace(/^(HTTP\/1\.1 1\d\d[^]*?\r\n\r\n)+/, '');
+    const end = head.indexOf('\r\n\r\n');
     if (end === -1 && this.#head.length <= TUNNEL_HEAD_BYTES_MAX) return;
-    const [, status = ''] = /^HTTP\/1\.[01] (\d{3})/.exec(this.#head) ?? [];
+    const [, status = ''] = /^HTTP\/1\.[01] (\d{3})/.exec(head) ?? [];
     // A TLS server says nothing before it is asked: bytes behind the head are not the origin's.
-    if (!status.startsWith('2') || end + 4 !== this.#head.length) {
+    if (!status.startsWith('2') || end + 4 !== head.length) {
       this.#fail(status === '' ? 'no HTTP response' : `HTTP ${status}`);
       return;
     }
@@ -104,8 +106,9 @@ function matches(exception: string, host: string, port: number): boolean {
     isIP(exception) === 0 ? (/^\[?(.*?)\]?(?::(\d{1,5}))?$/.exec(exception) ?? []) : [exception, exception];
   if (onlyPort !== undefined && Number(onlyPort) !== port) return false;
   if (bare === '*' || bare === host) return true;
-  const [, address, length] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
-  if (address !== undefined) return isIn(networkOf(address, Number(length)), host);
+  // An address is a network of its own, so that its notation does not count.
+  const [, address = bare, length = isIP(bare) === 6 ? 128 : 32] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
+  if (isIP(address) !== 0 || address !== bare) return isIn(networkOf(address, Number(length)), host);
   const domain = bare.replace(/^\*?\.?/, '');
   return domain !== '' && isIP(host) === 0 && host.endsWith(`.${domain}`);
 }

@@ -113,6 +113,14 @@ void t.test(
         (socket) => socket.write(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(9_000)}`),
         '(HTTP 200)',
       ],
+      'it refuses after an interim response': [
+        (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad Gateway\r\n\r\n'),
+        '(HTTP 502)',
+      ],
+      'its interim responses do not end': [
+        (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(1_000)),
+        '(no HTTP response)',
+      ],
       'it says something in the name of the origin': [
         (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'),
         '(HTTP 200)',
@@ -188,6 +196,8 @@ void t.test('what is reached without the proxy', (t) => {
     ['10.1.2.3:8443', '10.1.2.3', 443, true],
     ['2001:db8::/32', '2001:db8::7', 443, false],
     ['2001:db8::7', '2001:db8::7', 443, false],
+    ['2001:0DB8:0::0007'.toLowerCase(), '2001:db8::7', 443, false],
+    ['10.1.2.3', '::ffff:a01:203', 443, false],
     ['[2001:db8::7]:8443', '2001:db8::7', 8443, false],
     ['[2001:db8::7]:8443', '2001:db8::7', 443, true],
     // Not what anybody means: without effect, as elsewhere.
