@@ -8,7 +8,7 @@ import { Deployment, type IDeployment } from 'kubernetes-models/apps/v1';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import t, { type Test } from 'tap';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { controlPlaneOptions, dataplaneOptions } from '../../src/config/dataplane-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { createCertificates } from '../support/certificates.js';
@@ -151,3 +151,49 @@ t.test('the variables of the image are options', async (t) => {
     'where a volume is meant to be',
   );
 });
+
+interface ComposeService {
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes: readonly string[];
+  readonly stop_grace_period?: string;
+}
+
+t.test(
+  'compose.yaml: the variables are options, their files are mounted, and ports are open on the machine only',
+  async (t) => {
+    const place = join(root, 'deploy', 'container');
+    const text = readFileSync(join(place, 'compose.yaml'), 'utf8');
+    const { services } = parse(text, { merge: true }) as { services: Readonly<Record<string, ComposeService>> };
+    t.same(Object.keys(services).sort(), ['control-plane', 'dataplane', 'redis']);
+    for (const { command, faults, load } of planes) {
+      const service = services[command]!;
+      t.same(service.command, [command]);
+      t.equal(join(place, service.build?.context ?? '', service.build?.dockerfile ?? ''), join(place, 'Containerfile'));
+      const environment = environmentOf(t, [
+        { kind: 'ConfigMap', metadata: { name: command }, data: service.environment ?? {} },
+      ]);
+      const keysPath = environment['SWITCHYARD_SECRETS_KEY_FILE'] ?? '';
+      writeFileSync(keysPath, `${Buffer.alloc(32, 7).toString('base64')}\n`);
+      t.same(faults([], environment), []);
+      t.not(faults([], { ...environment, SWITCHYARD_REDIS_MODE: 'plain' }).length, 0, 'others would be told');
+      const options = load([], environment);
+      t.match(options.store, { kind: 'redis', place: { host: 'redis' } });
+      for (const path of Object.values(service.environment ?? {}).filter((each) => each.startsWith(MOUNTED)))
+        t.ok(
+          service.volumes.some((volume) => volume.endsWith(`:${path}:ro`)),
+          path,
+        );
+      const port = service.environment?.['SWITCHYARD_ADDRESS']?.split(':')[1] ?? '';
+      t.same(service.ports, [`127.0.0.1:${port}:${port}`]);
+      const graceMs = Number(service.stop_grace_period?.replace(/s$/, '')) * 1_000;
+      t.ok(graceMs > options.drainTimeoutMs + limits.noticeMsMax, 'nobody is killed while it drains');
+      t.notMatch(service.volumes.join(), /token\.key/, 'what signs tokens is not in a container that serves');
+    }
+    const admin = services['control-plane']?.environment?.['SWITCHYARD_DATAPLANE_ADMIN_ADDRESS'];
+    t.equal(admin?.split(':')[1], services['dataplane']?.environment?.['SWITCHYARD_ADMIN_ADDRESS']?.split(':')[1]);
+  },
+);
