@@ -210,6 +210,7 @@ function requestText(request: DataplaneRequest): string {
     ['backend', request.backend],
     ['tool', request.tool],
     ['outcome', detail === '' ? request.outcome : `${request.outcome}: ${detail}`],
+    ['now', request.verdict],
     ['status', request.status === 0 ? 'none' : String(request.status)],
     ['took', `${request.durationMs} ms${backendMs === undefined ? '' : `, the backend ${backendMs} ms of it`}`],
     ['slot', String(request.slot)],

@@ -47,6 +47,10 @@ export const requestShape = z.object({
       description: 'The code of a refusal or an error, the kind of a fault.',
     })
     .optional(),
+  verdict: z
+    .string()
+    .meta({ description: 'Of a call of a tool that failed: what the same call would get now, and why.' })
+    .optional(),
   status: count.meta({ description: 'The HTTP status; 0 if no answer was sent.' }),
   durationMs: duration.meta({ description: 'From the whole request to the whole answer.' }),
   backendMs: duration

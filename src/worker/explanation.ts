@@ -28,7 +28,11 @@ const SUBJECT_HASH = /^[\da-f]{12}$/;
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
 type RelayView = Pick<Relay, 'origins' | 'sessions' | 'lastFaultOf'>;
 
-export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: RelayView): object {
+export function explain(
+  { subject, virtualHost: id, tool }: Question,
+  read: UserConfigRead,
+  relay: RelayView,
+): Readonly<Record<string, unknown>> {
   if (read.kind === 'missing') {
     const hint = SUBJECT_HASH.test(subject)
       ? '. This looks like the hash in the log: give the `sub` of the token instead'

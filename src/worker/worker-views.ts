@@ -1,7 +1,7 @@
 // Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
 // and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
 import type { ViewQuestion } from '../process/index.js';
-import type { RecentRequests } from '../observation/index.js';
+import type { RecentRequest, RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
 import type { Session } from '../session/index.js';
 import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
@@ -26,6 +26,9 @@ interface WorkerViewSources {
 
 /** Each list in an answer is bounded; the names in all of them together may still be long. */
 const ANSWER_CHARS_MAX = 2 * ADMIN_VIEW_BYTES_MAX;
+
+/** Outcomes of a tool's call that the config, or the state of its backend, may explain. */
+const FAILED: ReadonlySet<string> = new Set(['rpc-error', 'fault']);
 
 export class WorkerViews {
   readonly #sources: WorkerViewSources;
@@ -54,7 +57,7 @@ export class WorkerViews {
       case 'backends':
         return bounded(this.#backends());
       case 'request':
-        return bounded(this.#requests(question.requestId));
+        return bounded(await Promise.all(this.#requests(question.requestId)));
       case 'explain': {
         const read = await this.#sources.readConfig(question.subject);
         const explanation = explain(question, read, this.#sources.relay);
@@ -113,16 +116,26 @@ export class WorkerViews {
     return relay.origins.map((used) => ({ origin: used.origin, ...circuitView(used.origin, used, relay) }));
   }
 
-  #requests(requestId: string): object[] {
+  #requests(requestId: string): Promise<object>[] {
     const found = this.#sources.recentRequests?.find(requestId) ?? [];
-    return found.map(({ subject, endedAtMs, durationMs, backendMs, detail, ...request }) => ({
+    return found.map(async ({ subject, endedAtMs, durationMs, backendMs, detail, ...request }) => ({
       ...request,
       subject: subjectHash(subject),
       ...(detail !== '' && { detail }),
+      ...(request.tool !== '' && FAILED.has(request.outcome) && { verdict: await this.#verdict(subject, request) }),
       durationMs: tenths(durationMs),
       ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
       endedAt: new Date(endedAtMs).toISOString(),
     }));
+  }
+
+  /** What the same call would get now: requests keep no reason. */
+  async #verdict(
+    subject: string,
+    { virtualHost, tool }: Pick<RecentRequest, 'virtualHost' | 'tool'>,
+  ): Promise<unknown> {
+    const { readConfig, relay } = this.#sources;
+    return explain({ view: 'explain', subject, virtualHost, tool }, await readConfig(subject), relay)['verdict'];
   }
 }
 

@@ -224,6 +224,9 @@ t.test('a request that ended without a status, and was asked of no backend, is t
   ].join('\n');
   t.equal(text, `${one}\n${one}`);
   t.match(answer, { requests: [{ requestId: 'r' }, { requestId: 'r' }] });
+  const refused = adminWith({ '/requests/r': { requests: [{ ...request, verdict: 'not allowed' }], silent: [] } });
+  const explained = await commands.explain({ id: 'r' }, { admin: refused, columns: undefined });
+  t.match(String(explained.text), /outcome +gone\nnow +not allowed\n/);
 });
 
 t.test('the listener of a dataplane is asked as it must be, and its refusals are told', async (t) => {

@@ -171,6 +171,27 @@ t.test('a request is found by its id, with its times rounded and its subject hid
     t.strictSame(await told(viewsOf([], sources), { view: 'request', requestId: 'r-3' }), { list: [], count: 0 });
 });
 
+t.test('of a call that failed it is said what the same call would get now, and why', async (t) => {
+  const recentRequests = new RecentRequests();
+  const asked: string[] = [];
+  const views = viewsOf([], {
+    recentRequests,
+    readConfig: (subject: string) => (asked.push(subject), { kind: 'failed', reason: 'no store' }),
+  });
+  for (const [tool, outcome, verdict] of [
+    ['x', 'rpc-error', 'every request gets 500: no store'],
+    ['x', 'fault', 'every request gets 500: no store'],
+    ['x', 'ok', undefined],
+    ['x', 'tool-error', undefined],
+    ['', 'rpc-error', undefined],
+  ] as const) {
+    const requestId = `${tool} ${outcome}`;
+    recentRequests.keep(requestId, 'alice', 'vh', 'tools/call', '', tool, outcome, -32_602, 200, 1, -1);
+    t.match(await told(views, { view: 'request', requestId }), { list: [{ outcome, verdict }] });
+  }
+  t.strictSame(asked, ['alice', 'alice']);
+});
+
 t.test('a config that is used although its store is lost is shown as kept, and since when', async (t) => {
   const kept = { readAt: '2026-01-01T00:00:00.000Z', usedUntil: '2026-01-02T00:00:00.000Z' };
   const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool: '' } as const;

@@ -69,7 +69,7 @@ const wordsForPeople: Readonly<Record<string, string>> = {
 export function faultOf(error: unknown): ControlPlaneFault | undefined {
   if (error instanceof ControlPlaneFault) return error;
   if (error instanceof RecordStoreFault)
-    return new ControlPlaneFault('store-failed', 'The store cannot be reached: try again', { why: '' });
+    return new ControlPlaneFault('store-failed', 'The store cannot be reached: try again', { why: error.message });
   if (!isFastifyError(error)) return undefined;
   const [violation] = error.validation ?? [];
   if (violation !== undefined)

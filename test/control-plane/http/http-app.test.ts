@@ -15,6 +15,7 @@ import { tokenOptions } from '../../auth/token-options.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
+import { until } from '../../support/until.js';
 import { mint } from '../../support/tokens.js';
 import { openApp } from './app.js';
 
@@ -124,9 +125,11 @@ t.test('an MCP endpoint takes POST, GET and DELETE alone', async (t) => {
     }
 });
 
-t.test('a fault of the store is 503 and discloses nothing about it', async (t) => {
+t.test('a fault of the store is 503 and discloses nothing about it, except in the log', async (t) => {
   const stage = await setStage(t, new RecordStoreFault('connect ECONNREFUSED 10.0.0.7:6379'));
   t.same(await answerOf(stage, 'GET', '/servers'), [503, { detail: 'The store cannot be reached: try again' }]);
+  await until(() => stage.requestLines.length > 0, 'the line of the request');
+  t.match(stage.requestLines.join(''), /"fault":"store-failed","cause":"connect ECONNREFUSED 10\.0\.0\.7:6379"/);
 });
 
 t.test('an overloaded control plane refuses requests that would add to its load', async (t) => {
