@@ -15,7 +15,6 @@ import {
   type HttpUpstream,
   type UpstreamCall,
   isReachFault,
-  upstreamFault,
   type UpstreamFault,
 } from '../../http-client/index.js';
 import type { Forgiven } from './forgiven.js';
@@ -107,7 +106,7 @@ export class OriginCircuit {
     // The origin may refuse one connection and serve others, perhaps because one caller has too many.
     if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
     if (!this.#transition('closed', 'open')) return;
-    this.#fault = upstreamFault(fault.kind, true);
+    this.#fault = { ...fault, isUnsent: true };
     // The delay grows as long as the circuit reopens without any response in between.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
@@ -155,7 +154,7 @@ export class OriginCircuit {
       this.#close();
     } else if (this.#transition('half-open', 'open')) {
       // A probe for which there was no free connection says nothing about the origin.
-      if (isReach) this.#fault = upstreamFault(fault.kind, true);
+      if (isReach) this.#fault = { ...fault, isUnsent: true };
       this.#probeLater();
     }
   }

@@ -63,6 +63,15 @@ t.test('an unreachable origin opens the circuit, and everybody is told the kind 
   }
 });
 
+t.test('everybody is told what the first one was told, and what the log was', async (t) => {
+  const scene = new Scene(t);
+  scene.circuit.onFault({ kind: 'proxy-failed', isUnsent: true, detail: '(HTTP 407)' });
+  t.match(scene.circuit.fault, { kind: 'proxy-failed', detail: '(HTTP 407)' });
+  const other = new Scene(t);
+  other.circuit.onFault({ kind: 'tls-failed', isUnsent: true, logDetail: 'CERT_HAS_EXPIRED' });
+  t.match(other.circuit.fault, { kind: 'tls-failed', logDetail: 'CERT_HAS_EXPIRED' });
+});
+
 t.test('a fault that comes with an answer, or concerns one request, does not open it', async (t) => {
   const kinds: UpstreamFaultKind[] = [
     'http-status',
