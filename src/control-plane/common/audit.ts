@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
-import type { ChangeNote } from './change.js';
+import type { ChangeOutcome } from './change.js';
 
 /** A composition's subjects in the log line about a change. Of more subjects, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
@@ -37,7 +37,7 @@ export class AuditTrail {
     this.#subjects = subjects;
   }
 
-  write(request: AuditedRequest, { change }: ChangeNote): void {
+  write(request: AuditedRequest, { change }: ChangeOutcome): void {
     if (change === undefined) return;
     const { operation, kind } = request;
     const writeSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
@@ -54,7 +54,7 @@ type WriteSubject = (subject: string) => string;
 
 function auditedFactsOf(
   { requestId, subject, fault, unpublished }: AuditedRequest,
-  { before, after, isCertain }: NonNullable<ChangeNote['change']>,
+  { before, after, isCertain }: NonNullable<ChangeOutcome['change']>,
   writeSubject: WriteSubject,
 ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
   return {

@@ -13,20 +13,20 @@ export interface Change {
   /** `If-Match`, as in RFC 9110: tags, or `*`, which anything that exists meets. Absent: any state. */
   readonly ifMatch?: string | undefined;
   /** Takes the outcome. Absent: nobody wants it, and the change waits until it is published. */
-  readonly note?: ChangeNote;
+  readonly outcome?: ChangeOutcome;
 }
 
-interface NotedChange {
+interface RecordedChange {
   readonly before: object | undefined;
   readonly after: object | undefined;
   /** False while the change is being made, and forever if that failed: the store may have made it although its answer was lost. */
   readonly isCertain: boolean;
 }
 
-/** The outcome of a change. The code that makes the change notes it here, so that no change goes without an audit line. */
-export class ChangeNote {
+/** The outcome of a change. The code that makes the change records it here, so that no change goes without an audit line. */
+export class ChangeOutcome {
   readonly #waitMsMax: number;
-  #change: NotedChange | undefined;
+  #change: RecordedChange | undefined;
   #unpublished = 0;
   /** User configs still to be updated, as the publisher knows it; `undefined` before the subjects are known. */
   configsLeft: number | undefined;
@@ -37,23 +37,23 @@ export class ChangeNote {
   }
 
   /**
-   * Makes a change and notes it: as uncertain while it is made, or if `make` rejects.
+   * Makes a change and records it: as uncertain while it is made, or if `make` rejects.
    * @param before `undefined` for a new thing; `after` is `undefined` for a removed one.
    * @param make resolves with whether it made the change.
    */
-  async note(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
+  async record(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
     this.#change = { before, after, isCertain: false };
     const isMade = await make();
     this.#change = isMade ? { before, after, isCertain: true } : undefined;
     return isMade;
   }
 
-  noteMade(before: object | undefined, after: object | undefined): void {
+  recordMade(before: object | undefined, after: object | undefined): void {
     this.#change = { before, after, isCertain: true };
   }
 
   /** `undefined` while nothing has changed. */
-  get change(): NotedChange | undefined {
+  get change(): RecordedChange | undefined {
     return this.#change;
   }
 

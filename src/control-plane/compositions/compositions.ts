@@ -6,7 +6,7 @@ import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/index.js';
 import type { ComposerShares } from '../../config/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
-import { type Change, ChangeNote } from '../common/change.js';
+import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
@@ -95,8 +95,8 @@ export class Compositions {
     });
     this.#names = new ToolNames(registry);
     this.#publisher = new Publisher({ ...options, names: this.#names });
-    registry.onChange(async (job, note) => {
-      if (job !== undefined) await this.#run(job, note);
+    registry.onChange(async (job, outcome) => {
+      if (job !== undefined) await this.#run(job, outcome);
     });
   }
 
@@ -177,7 +177,7 @@ export class Compositions {
       return { after: undefined, job: createJob({ subjects: removed.subjects }), removed };
     });
     this.#options.logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
-    await this.#run(job, change.note);
+    await this.#run(job, change.outcome);
   }
 
   /** Counts the changes, of all control planes, that are not in all user configs yet; at most `RECORDS_AT_ONCE_MAX` are counted. */
@@ -203,12 +203,15 @@ export class Compositions {
   }
 
   /** Resolves when the job is done, or the wait is over. If the store fails now, a later repair does the job. */
-  async #run(job: PublicationJob, note = new ChangeNote()): Promise<void> {
-    const done = this.#publisher.run(job, note).finally(() => this.#underway.delete(job.key));
+  async #run(job: PublicationJob, outcome = new ChangeOutcome()): Promise<void> {
+    const done = this.#publisher.run(job, outcome).finally(() => this.#underway.delete(job.key));
     this.#underway.set(job.key, done);
-    await note.waitFor(done);
-    if (note.unpublished === 0) return;
-    this.#options.logger.info({ left: note.unpublished }, 'a change was answered before it was published to everybody');
+    await outcome.waitFor(done);
+    if (outcome.unpublished === 0) return;
+    this.#options.logger.info(
+      { left: outcome.unpublished },
+      'a change was answered before it was published to everybody',
+    );
     void done.catch((error: unknown) => {
       this.#options.logger.warn({ err: error }, 'a change could not be published to everybody; retrying');
     });
@@ -244,11 +247,11 @@ export class Compositions {
     composition: StoredComposition,
     words: string,
     job: PublicationJob,
-    { note }: Change,
+    { outcome }: Change,
   ): Promise<Composition> {
     const { id, name } = composition;
     this.#options.logger.info({ composition: id, name }, words);
-    await this.#run(job, note);
+    await this.#run(job, outcome);
     await this.#options.directory.sync();
     return this.#describe(composition);
   }

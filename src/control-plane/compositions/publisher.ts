@@ -8,7 +8,7 @@ import { TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { CONFIG_INLINE_BYTES_MAX, mapsAsObjects, publicationKey, TaskThread } from '../../user-config/index.js';
-import type { ChangeNote } from '../common/change.js';
+import type { ChangeOutcome } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type MatchedServer, type ToolNames } from './composed-backends.js';
 import type { StoredComposition } from './composition.js';
@@ -71,7 +71,7 @@ export class Publisher {
    */
   async publish(
     subjects: readonly string[],
-    progress: Pick<ChangeNote, 'configsLeft'> = { configsLeft: undefined },
+    progress: Pick<ChangeOutcome, 'configsLeft'> = { configsLeft: undefined },
   ): Promise<string[]> {
     const { logger } = this.#parts;
     const waiting = [...subjects];
@@ -91,7 +91,7 @@ export class Publisher {
   }
 
   /** Does the job and removes it. */
-  async run(job: PublicationJob, progress?: Pick<ChangeNote, 'configsLeft'>): Promise<void> {
+  async run(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
     const subjects = new Set(job.subjects);

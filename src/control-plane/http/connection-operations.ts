@@ -70,7 +70,7 @@ export const connectionOperations = operationsOf('connections', {
       ),
     ],
     refusals: [404, 503],
-    handle: async ({ connect }, request, _reply, { note }) => {
+    handle: async ({ connect }, request, _reply, { outcome }) => {
       const server = parameterOf(request, 'server');
       const connections = requireConnect(connect);
       let revocation: Revocation | 'missing' = 'missing';
@@ -78,7 +78,7 @@ export const connectionOperations = operationsOf('connections', {
         revocation = await connections.disconnect(request.subject, server);
         return revocation !== 'missing';
       };
-      if (!(await note.note({ name: server }, undefined, forget)))
+      if (!(await outcome.record({ name: server }, undefined, forget)))
         throw new ControlPlaneFault('not-found', 'You have connected no server of this name');
       return { revocation };
     },

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
-import { ChangeNote } from '../common/change.js';
+import { ChangeOutcome } from '../common/change.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
 import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
@@ -53,13 +53,13 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
       request.body = withCamelCaseMembers(request.body);
     },
     handler: async (request, reply) => {
-      const note = new ChangeNote(parts.publicationWaitMs);
+      const outcome = new ChangeOutcome(parts.publicationWaitMs);
       let fault = '';
       try {
-        const change = { note, ifMatch: request.headers['if-match'], caller: request.caller };
+        const change = { outcome, ifMatch: request.headers['if-match'], caller: request.caller };
         const body = await handle(parts, request, reply.code(status), change);
         // The request has stopped waiting for the publication.
-        if (note.unpublished > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(note.unpublished));
+        if (outcome.unpublished > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(outcome.unpublished));
         return body;
       } catch (error) {
         fault = faultOf(error)?.code ?? 'internal-error';
@@ -70,9 +70,9 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
           parts.audit.write(
             {
               ...{ operation: operation.id, kind: operation.tag, requestId: request.id, subject: request.subject },
-              ...{ fault, unpublished: fault === '' ? note.unpublished : 0 },
+              ...{ fault, unpublished: fault === '' ? outcome.unpublished : 0 },
             },
-            note,
+            outcome,
           );
       }
     },

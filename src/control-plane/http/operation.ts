@@ -70,7 +70,7 @@ export type Handle = (
   parts: OperationParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  change: Change & Required<Pick<Change, 'note'>>,
+  change: Change & Required<Pick<Change, 'outcome'>>,
 ) => Promise<unknown>;
 
 export interface Operation {

@@ -2,7 +2,7 @@
 // its id; another record for each of its names maps the name, in lower case, to the id. All of them change in one swap of what was read,
 // which keeps names unique across all control planes: a concurrent change is never lost, but is read and built upon.
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
-import { type Change, ChangeNote, refuseChanged } from '../common/change.js';
+import { type Change, ChangeOutcome, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseForeignTeam, refuseUnowned, type Ownership } from '../common/principal.js';
 import { jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
@@ -132,14 +132,14 @@ export class Collection<Row, Shown extends Thing> {
   async make<Decided extends Decision<Row>>(
     before: Snapshot<Row> | undefined,
     decided: Decided,
-    { note = new ChangeNote() }: Change,
+    { outcome = new ChangeOutcome() }: Change,
   ): Promise<Decided | undefined> {
     const { thingOf } = this.#kind;
     const { after, job, audited } = decided;
     const [auditedBefore, auditedAfter] = audited ?? [before && thingOf(before.row), after && thingOf(after)];
     const changes = await this.changesOf(before, decided);
     if (job !== undefined) changes.push(jobChangeToAdd(job));
-    const isMade = await note.note(auditedBefore, auditedAfter, async () => this.records.swap(changes));
+    const isMade = await outcome.record(auditedBefore, auditedAfter, async () => this.records.swap(changes));
     return isMade ? decided : undefined;
   }
 

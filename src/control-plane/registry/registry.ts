@@ -6,7 +6,7 @@ import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
 import { RECORDS_PER_READ_MAX, type RecordStore, retrySwap } from '../../store/index.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication.js';
-import { type Change, ChangeNote } from '../common/change.js';
+import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam, refuseUnowned } from '../common/principal.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
@@ -57,8 +57,8 @@ export interface ServerQuery extends PageQuery {
 }
 
 /** Called after every change that the aggregate or a composition may depend on. The job is what is to be published, if
- * anything; the note has how long the request that made the change waits for that. */
-type ChangeListener = (job: PublicationJob | undefined, note: ChangeNote) => void | Promise<void>;
+ * anything; the outcome says how long the request that made the change waits for that. */
+type ChangeListener = (job: PublicationJob | undefined, outcome: ChangeOutcome) => void | Promise<void>;
 
 export class Registry {
   readonly #servers: ServerStorage;
@@ -205,11 +205,11 @@ export class Registry {
       return { after: undefined, job: createJob({ servers: [id, name] }), name };
     });
     this.#options.logger.info({ server: name }, 'server removed');
-    await this.#callListeners(job, change.note);
+    await this.#callListeners(job, change.outcome);
   }
 
   /** Probes now, and sets the status to active or inactive. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
-  async refresh(reference: string, { note = new ChangeNote(), caller }: Change = {}): Promise<RefreshReport> {
+  async refresh(reference: string, { outcome = new ChangeOutcome(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
     if (this.#refreshing.has(record.id)) {
@@ -219,10 +219,10 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#options.prober.probe(record);
-      const settlement = await this.#settle(record, probe, 'at-once', note);
+      const settlement = await this.#settle(record, probe, 'at-once', outcome);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
-      note.noteMade({ id, name, status }, { id, name, ...report });
+      outcome.recordMade({ id, name, status }, { id, name, ...report });
       return report;
     } finally {
       this.#refreshing.delete(record.id);
@@ -258,11 +258,11 @@ export class Registry {
     { record }: StoredServer,
     words: string,
     job: PublicationJob,
-    { note }: Change,
+    { outcome }: Change,
   ): Promise<ServerRecord> {
     const { name: server, status, lastError } = record;
     this.#options.logger[logLevelOf(status)]({ server, status, error: lastError }, words);
-    await this.#callListeners(job, note);
+    await this.#callListeners(job, outcome);
     return record;
   }
 
@@ -285,7 +285,7 @@ export class Registry {
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
     patience: FailurePatience,
-    note = new ChangeNote(),
+    outcome = new ChangeOutcome(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#servers.load(probed.id);
@@ -303,9 +303,9 @@ export class Registry {
       const job = isNew || mayChangeMatches ? createJob({ servers: [id, name] }) : undefined;
       const audited = [auditedRefresh(row), auditedRefresh(after, changes)] as const;
       const decided = { after, lists, job, audited };
-      if ((await this.#servers.make(before, decided, { note })) === undefined) return undefined;
+      if ((await this.#servers.make(before, decided, { outcome })) === undefined) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissingLists(name, lists);
-      await this.#onSettled(row, after, changes, job, note);
+      await this.#onSettled(row, after, changes, job, outcome);
       return { record: after.record, changes };
     });
   }
@@ -322,7 +322,7 @@ export class Registry {
     after: StoredServer,
     changes: ServerChanges,
     job: PublicationJob | undefined,
-    note: ChangeNote,
+    outcome: ChangeOutcome,
   ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
@@ -331,10 +331,10 @@ export class Registry {
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
     // Nothing depends on the contents of the other lists.
-    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, note);
+    if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, outcome);
   }
 
-  async #callListeners(job: PublicationJob | undefined, note = new ChangeNote()): Promise<void> {
-    for (const listener of this.#listeners) await listener(job, note);
+  async #callListeners(job: PublicationJob | undefined, outcome = new ChangeOutcome()): Promise<void> {
+    for (const listener of this.#listeners) await listener(job, outcome);
   }
 }

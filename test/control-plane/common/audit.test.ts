@@ -2,7 +2,7 @@
 // and the HTTP interface are real; nothing listens at the servers' addresses.
 import t, { type Test } from 'tap';
 import { AuditTrail } from '../../../src/control-plane/common/audit.js';
-import { ChangeNote } from '../../../src/control-plane/common/change.js';
+import { ChangeOutcome } from '../../../src/control-plane/common/change.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
@@ -159,9 +159,9 @@ t.test('the findings of a refresh have a line, though a later step of it fails',
 t.test('subjects appear by their names, where that is configured', async (t) => {
   const lines: string[] = [];
   const trail = new AuditTrail(logInto(lines), 'plain');
-  const note = new ChangeNote();
-  note.noteMade(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
-  trail.write({ operation: 'o', kind: 'servers', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, note);
+  const outcome = new ChangeOutcome();
+  outcome.recordMade(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
+  trail.write({ operation: 'o', kind: 'servers', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, outcome);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { subject: 'alice', unpublished: 3, after: { subjects: ['bob'], maker: 'alice' } });
   t.notOk('requestId' in line);
@@ -171,7 +171,7 @@ t.test('a change has a line though its publication fails, and at a log level of 
   const lines: string[] = [];
   const logger = logInto(lines);
   logger.level = 'warn';
-  const note = new ChangeNote();
+  const outcome = new ChangeOutcome();
   const trail = new AuditTrail(logger, 'hash');
   const request = {
     operation: 'o',
@@ -181,10 +181,10 @@ t.test('a change has a line though its publication fails, and at a log level of 
     fault: 'store-failed',
     unpublished: 0,
   };
-  trail.write(request, note);
+  trail.write(request, outcome);
   t.same(lines, [], 'nothing is changed yet');
-  note.noteMade({ name: 'a' }, { name: 'b' });
-  trail.write(request, note);
+  outcome.recordMade({ name: 'a' }, { name: 'b' });
+  trail.write(request, outcome);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { fault: 'store-failed', before: { name: 'a' }, after: { name: 'b' } });
   t.notOk('unpublished' in line, 'nobody waits for it');
@@ -192,13 +192,19 @@ t.test('a change has a line though its publication fails, and at a log level of 
 
 t.test('the length of a line is bounded, however much was changed', async (t) => {
   const lines: string[] = [];
-  const note = new ChangeNote();
+  const outcome = new ChangeOutcome();
   const subjects = Array.from({ length: 5_000 }, (_, n) => `subject-${n}`);
   const servers = Array.from({ length: 500 }, (_, n) => ({ name: `s${n}`, tools: ['x'.repeat(100)] }));
-  note.noteMade(undefined, { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers });
+  outcome.recordMade(undefined, {
+    id: 'x',
+    name: 'n'.repeat(10_000),
+    description: 'd'.repeat(10_000),
+    subjects,
+    servers,
+  });
   new AuditTrail(logInto(lines), 'plain').write(
     { operation: 'o', kind: 'servers', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
-    note,
+    outcome,
   );
   const [text = ''] = lines;
   t.ok(text.length < 16 * limits.auditValueCharsMax, `${text.length} characters`);
@@ -210,10 +216,10 @@ t.test('the length of a line is bounded, however much was changed', async (t) =>
 t.test('fixed arguments appear as names and hashes of their values, wherever they are', async (t) => {
   const tell = (before: object | undefined, after: object): { readonly text: string; readonly line: Line } => {
     const lines: string[] = [];
-    const note = new ChangeNote();
-    note.noteMade(before, after);
+    const outcome = new ChangeOutcome();
+    outcome.recordMade(before, after);
     const request = { operation: 'o', kind: 'servers', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
-    new AuditTrail(logInto(lines), 'hash').write(request, note);
+    new AuditTrail(logInto(lines), 'hash').write(request, outcome);
     return { text: lines[0] ?? '', line: JSON.parse(lines[0] ?? '{}') as Line };
   };
   const curated = (tenant: string, more = {}): object => ({

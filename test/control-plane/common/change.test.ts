@@ -1,10 +1,10 @@
 import t from 'tap';
-import { ChangeNote } from '../../../src/control-plane/common/change.js';
+import { ChangeOutcome } from '../../../src/control-plane/common/change.js';
 
-function waiting(msMax: number, left: number | undefined): ChangeNote {
-  const note = new ChangeNote(msMax);
-  note.configsLeft = left;
-  return note;
+function waiting(msMax: number, left: number | undefined): ChangeOutcome {
+  const outcome = new ChangeOutcome(msMax);
+  outcome.configsLeft = left;
+  return outcome;
 }
 
 t.test('a wait for a publication ends when that is done, or when the time is over', async (t) => {
