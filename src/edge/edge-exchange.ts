@@ -223,15 +223,16 @@ export class EdgeExchange extends Exchange {
   openStream(sessionId?: string): void {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
     forgetHeaders(this.head);
-    this.#stream = new StreamWriter(this.#res, () =>
+    const stream = new StreamWriter(this.#res, () =>
       this.#writeOpenHead(200, 'text/event-stream', sessionId, STREAM_HEADERS),
     );
+    this.#stream = stream;
     this.#res.onWritable(() => {
       this.#watch?.noteProgress();
-      this.#tryMoreOfStream();
+      this.#tryMoreOfStream(stream);
       return true;
     });
-    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
+    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence(stream));
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
@@ -298,9 +299,9 @@ export class EdgeExchange extends Exchange {
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('content-type', contentType);
     if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
-    if (headers.length > 0) writeHeaders(res, headers);
+    writeHeaders(res, headers);
     if (requestId !== '') res.writeHeader('x-request-id', requestId);
-    if (this.#corsHeaders.length > 0) writeHeaders(res, this.#corsHeaders);
+    writeHeaders(res, this.#corsHeaders);
   }
 
   /** Whether the answer is the last one on its connection. */
@@ -337,15 +338,13 @@ export class EdgeExchange extends Exchange {
     return progress !== 'full';
   }
 
-  #onSilence(): void {
+  #onSilence(stream: StreamWriter): void {
     this.#keepAlive?.restart();
-    if (this.#stream !== undefined) this.#noteRoom(this.#stream.writeComment());
+    this.#noteRoom(stream.writeComment());
   }
 
   /** @returns whether the caller has taken all that was written. */
-  #tryMoreOfStream(): boolean {
-    const stream = this.#stream;
-    if (stream === undefined) return true;
+  #tryMoreOfStream(stream: StreamWriter): boolean {
     const hasRoom = stream.tryMore();
     if (hasRoom) this.#answerRoom?.releaseUnread();
     this.#noteRoom(!stream.isBlocked);
@@ -365,7 +364,7 @@ export class EdgeExchange extends Exchange {
     if (this.#watch !== undefined) return this.#watch.start();
     const { deadlines, slowReaderTimeoutMs } = this.#context;
     const tryMore = (): boolean => {
-      if (this.#stream !== undefined) return this.#tryMoreOfStream();
+      if (this.#stream !== undefined) return this.#tryMoreOfStream(this.#stream);
       const offset = this.#res.getWriteOffset();
       return this.#tryMoreOfBody(offset) || this.#res.getWriteOffset() > offset;
     };
@@ -423,7 +422,7 @@ export class EdgeExchange extends Exchange {
     this.#keepAlive?.cancel();
     this.#watch?.stop();
     this.#context.openCount -= 1;
-    if (this.#context.gets.size > 0) this.#context.gets.delete(this);
+    this.#context.gets.delete(this);
     if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;

@@ -190,7 +190,7 @@ export class Edge {
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
-        const parameter = req.getParameter(0) ?? '';
+        const parameter = req.getParameter(0)!;
         this.#handler.onEndpoint(endpoint, this.#exchange(res, req, isTls), parameter);
       };
       router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpoint);

@@ -1,4 +1,5 @@
 // Large responses over real sockets: every byte arrives, and no more is written than the caller reads.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { answerInParts, answerJoined } from '../../src/exchange/answers.js';
@@ -385,6 +386,74 @@ t.test('an answer that ends a stream while an event before it is held back arriv
   const body = text().slice(text().indexOf('\r\n\r\n') + 4);
   const events = body.replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '').replaceAll(/^:.*\n\n/gm, '');
   t.ok(events.startsWith(Buffer.concat([event, last]).toString('latin1')), 'both events are there to the byte');
+});
+
+t.test('a caller that takes a little at each attempt is not cut off, though the library says nothing', async (t) => {
+  let nowMs = 1_000;
+  t.intercept(performance, 'now', { value: () => nowMs });
+  const deadlines = new DeadlineWheel(100, () => nowMs);
+  t.teardown(() => deadlines.stop());
+  const ends: unknown[] = [];
+  let takenBytes = 0;
+  let takesMore = true;
+  const takeLittle = (res: HttpResponse): void => {
+    res.onWritable = () => res;
+    res.getWriteOffset = () => takenBytes;
+    res.tryEnd = () => {
+      if (takesMore) takenBytes += 1_000;
+      return [false, false];
+    };
+  };
+  const onRequest = (exchange: EdgeExchange): void => {
+    exchange.onDone = (...end) => ends.push(end);
+    exchange.respond(200, 'application/json', large);
+  };
+  const edge = await startEdge(t, onRequest, { deadlines, slowReaderTimeoutMs: 2_000 }, {}, takeLittle);
+  ask(t, edge);
+  await until(() => takenBytes > 0, 'the request');
+  const pass = (ms: number): void => {
+    for (const endMs = nowMs + ms; nowMs < endMs; deadlines.tick()) nowMs += 100;
+  };
+  pass(20_000);
+  t.same(ends, []);
+  takesMore = false;
+  pass(5_000);
+  t.match(ends, [[200, Number, 'cut']]);
+});
+
+both('nothing is written of an answer that is reset in the turn in which it is given', async (t, startEdge) => {
+  const ends: unknown[] = [];
+  const edge = await startEdge(t, (exchange) => {
+    exchange.onDone = (...end) => ends.push(end);
+    exchange.respond(400, 'application/json', large);
+    exchange.reset();
+  });
+  const socket = ask(t, edge, 'content-type: text/plain\r\nauthorization: a\r\nauthorization: b\r\n');
+  let read = 0;
+  socket.on('data', ({ length }: Buffer) => (read += length)).resume();
+  await until(() => socket.closed, 'the end of the connection');
+  t.equal(read, 0);
+  t.match(ends, [[400, 0, 'cut']]);
+});
+
+both('the memory of a large body is reused as soon as it was released', async (t, startEdge) => {
+  const returned: ArrayBufferLike[] = [];
+  const note = (memory: unknown): void => void returned.push((memory as Uint8Array).buffer);
+  subscribe('switchyard:memory:returned', note);
+  t.teardown(() => unsubscribe('switchyard:memory:returned', note));
+  let memory: ArrayBufferLike | undefined;
+  const onRequest = (exchange: EdgeExchange): void => {
+    exchange.incoming.admit('ada', 'both', []);
+    exchange.incoming.receive(() => {
+      memory = exchange.request.body.buffer;
+      t.notOk(returned.includes(memory));
+      exchange.releaseBody();
+      exchange.respond(202, '', '');
+    });
+  };
+  send(t, await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES }), 1_000_000);
+  await until(() => memory !== undefined, 'the body');
+  t.ok(returned.includes(memory!));
 });
 
 both('a caller that reads nothing for too long is cut off, once', async (t, startEdge) => {

@@ -506,3 +506,12 @@ t.test('which library is used, and with how many workers, is decided once', asyn
     t.equal(canSharePort(version, 'darwin'), false, version);
   }
 });
+
+t.test('a busy worker leaves its port in the first turn that is quiet', async (t) => {
+  const { edge } = await scene(t, 'uws');
+  let [nowMs, readings] = [0, 0];
+  const busyReadings = 20;
+  t.intercept(performance, 'now', { value: () => ((readings += 1) < busyReadings ? (nowMs += 1) : nowMs) });
+  await edge.drain();
+  t.ok(readings >= busyReadings && readings < 3 * busyReadings, `${readings} readings of the clock`);
+});

@@ -94,6 +94,14 @@ t.test('an answer at once', async (t) => {
   t.equal(answer.header('x-request-id'), 'the-id');
 });
 
+t.test('an exchange has the method of its request', async (t) => {
+  const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
+  for (const method of ['GET', 'DELETE', 'POST']) {
+    await send(server.origin, { method, path: '/', headers: [], body: '' });
+    t.equal(server.served.at(-1)!.exchange.request.method, method);
+  }
+});
+
 t.test('headers that mirror the body are read as on the dataplane', async (t) => {
   const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
   const ask = async (...headers: (readonly [string, string])[]): Promise<EdgeExchange> => {

@@ -47,3 +47,29 @@ t.test('a caller that catches up is written to again, however often it has falle
     await until(() => caughtUp === times, 'the caller to catch up');
   }
 });
+
+t.test('what was written may be changed at once, although its caller reads it later', async (t) => {
+  const piece = Buffer.alloc(1024 * 1024);
+  let response: HttpResponse | undefined;
+  const { port } = await listen(t, (res) => (response = res));
+  const slow = await caller(t, port);
+  slow.pause();
+  slow.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await until(() => response !== undefined, 'the request');
+  let hasRoom = true;
+  while (hasRoom) {
+    hasRoom = response!.write(piece.fill('a'));
+    piece.fill('!');
+  }
+  response!.end(piece.fill('b').subarray(0, 10));
+  piece.fill('!');
+  let [text, isChanged] = ['', false];
+  slow.on('data', (bytes: Buffer) => {
+    text = (text + bytes.toString('latin1')).slice(-30);
+    isChanged ||= bytes.includes('!');
+  });
+  slow.resume();
+  await until(() => text.endsWith('\r\n0\r\n\r\n'), 'the end');
+  t.match(text, /b{10}\r\n0/);
+  t.notOk(isChanged);
+});

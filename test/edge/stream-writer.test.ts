@@ -125,3 +125,17 @@ t.test('an end that a slow caller might not take is not sent unwatched', async (
   for (let written = 0; written <= 14_000; written += 1_000) writer.write(Buffer.alloc(1_000));
   t.notOk(writer.canEndWith(10), 'behind much that may be held back');
 });
+
+t.test('a comment line is written only behind a whole event', async (t) => {
+  for (const [written, isWhole] of [
+    ['data: 1\n\n', true],
+    ['data: 1\n', false],
+    ['data: 1\n\nd', false],
+  ] as const) {
+    const response = new CorkedResponse();
+    const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
+    writer.write(Buffer.from(written));
+    t.ok(writer.writeComment());
+    t.equal(response.corks.length, isWhole ? 2 : 1, JSON.stringify(written));
+  }
+});
