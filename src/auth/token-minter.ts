@@ -25,7 +25,7 @@ export class TokenMinter {
 
   private constructor(key: MintingKey, options: MintingOptions) {
     this.#mintingKey = key;
-    this.#issuer = options.issuers[0] ?? '';
+    this.#issuer = options.issuers[0]!;
     this.#audience = options.audience;
   }
 

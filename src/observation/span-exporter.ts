@@ -104,7 +104,7 @@ export const TRACE_SPANS_WAITING_MAX = 4_096;
 /** Spans in one request to a collector. The others go in the next request. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
 /** Time that spans wait for others to be sent with them, and that sending pauses after the collector has failed. */
-const TRACE_EXPORT_INTERVAL_MS = 1_000;
+export const TRACE_EXPORT_INTERVAL_MS = 1_000;
 /** Time for a collector to take the spans of one request. After that, they are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 

@@ -68,7 +68,7 @@ export class RestoredSocket {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (!this.#server.listening) return;
-    if (this.#identity !== undefined && this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
+    if (this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
     // Closing removes only the temporary path that it was bound to, which no longer exists.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }

@@ -77,10 +77,7 @@ export class ServiceManagerNotifier {
     this.#isSending = true;
     const environment = { ...this.#environment, NOTIFY_SOCKET: socket };
     const child = spawn('systemd-notify', assignments, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
-    let isOver = false;
     const onEnd = (fault: string | undefined): void => {
-      if (isOver) return;
-      isOver = true;
       this.#isSending = false;
       if (fault !== undefined) this.#warn(assignments, fault);
       this.#sendWaiting(socket);

@@ -404,6 +404,10 @@ t.test('a request that needs no relay has a line where all have one, or when it 
   );
   t.match(ok, { requestId: 'r-1', subject: WHO.subject, route: '/v1/servers', status: 503, durationMs: 1.3 });
   t.match(error, { outcome: 'error', error: 'name-taken' });
+  const composed: string[] = [];
+  const about = { server: 's'.repeat(limits.quotedCharsMax + 1), composition: 'desk' };
+  new AccessLog(logInto(composed), true).answered({ ...answered, ...about, outcome: 'ok', code: '', cause: '' });
+  t.match(read(composed), [{ server: 's'.repeat(limits.quotedCharsMax), composition: 'desk' }]);
   t.equal(error['subject'], '', 'nobody said who it was');
   const WARN = 40;
   t.same(

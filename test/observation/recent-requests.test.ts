@@ -47,6 +47,8 @@ t.test('a text that a caller made up is kept when it is short', async (t) => {
   t.match(recent.find('2'), [{ subject: longest[0], virtualHost: longest[1] }]);
   keep(recent, '3', 'a', `${longest[0]}s`, `${longest[1]}h`);
   t.match(recent.find('3'), [{ subject: '', virtualHost: '' }]);
+  recent.keep('4', 'alice', 'vh', `${longest[1]}m`, 'b', 'a', 'ok', '', 200, 1, 1);
+  t.match(recent.find('4'), [{ method: '', outcome: 'ok' }]);
 });
 
 t.test('a caller without a valid token displaces nobody’s requests', async (t) => {

@@ -13,6 +13,7 @@ import { RequestWatch } from '../../src/observation/request-watch.js';
 import {
   attributesJson,
   SpanExporter,
+  TRACE_EXPORT_INTERVAL_MS,
   TRACE_SPANS_WAITING_MAX,
   TRACE_SPANS_AT_ONCE_MAX,
   TRACE_EXPORT_MS_MAX,
@@ -349,6 +350,26 @@ t.test('a process that ends sends its last spans, which say what program and whi
     'service.instance.id': 'worker-3',
     'process.pid': String(process.pid),
   });
+});
+
+t.test('a full batch is sent at once, and fewer spans when their time is over', async (t) => {
+  const { setTimeout } = globalThis;
+  const due: (() => void)[] = [];
+  t.intercept(globalThis, 'setTimeout', {
+    value: (act: () => void, ms?: number) =>
+      ms === TRACE_EXPORT_INTERVAL_MS ? (due.push(act), setTimeout(() => {}, 0)) : setTimeout(act, ms),
+  });
+  const collector = await startCollector(t);
+  const exporter = new SpanExporter(collector.url, RESOURCE, logInto([]));
+  for (let n = 0; n < TRACE_SPANS_AT_ONCE_MAX; n++) exporter.add(SPAN);
+  await until(() => exporter.counts.exported === TRACE_SPANS_AT_ONCE_MAX, 'the batch');
+  const few = new SpanExporter(collector.url, RESOURCE, logInto([]));
+  due.length = 0;
+  few.add(SPAN);
+  t.equal(due.length, 1);
+  due[0]!();
+  await until(() => few.counts.exported === 1, 'the span');
+  await Promise.all([exporter.close(5_000), few.close(5_000)]);
 });
 
 t.test('spans are sent in batches, and none for which there is room is lost', async (t) => {

@@ -199,6 +199,34 @@ t.test('looking after a socket that is there does not connect to it', async (t) 
   t.equal(stage.accepted.length, 1);
 });
 
+t.test('a socket that was prepared and never taken can be closed, and its predecessor stays', async (t) => {
+  const { path } = await startSocket(t);
+  const unborn = (at: string): RestoredSocket =>
+    new RestoredSocket(at, { onConnection: () => {}, onRenewed: () => {}, onFault: () => {}, connectionsMax: 10 });
+  for (const at of [path, `${path}.absent`]) {
+    const socket = unborn(at);
+    await socket.prepare();
+    await socket.close();
+  }
+  (await reach(t, path)).destroy();
+});
+
+t.test('the path is looked at every two seconds, or as often as is wished', async (t) => {
+  const delays: (number | undefined)[] = [];
+  const { setTimeout } = globalThis;
+  t.intercept(globalThis, 'setTimeout', {
+    value: (act: () => void, ms?: number) => (delays.push(ms), setTimeout(act, ms)),
+  });
+  const path = join(createScratchDirectory(t), 'run', 'it.sock');
+  const does = { onConnection: () => {}, onRenewed: () => {}, onFault: () => {}, connectionsMax: 10 };
+  for (const wish of [{}, { checkMs: 10_000 }]) {
+    const socket = new RestoredSocket(path, { ...does, ...wish });
+    await socket.listen();
+    await socket.close();
+  }
+  t.same(delays, [2_000, 10_000]);
+});
+
 t.test('a folder that is not there is not private', async (t) => {
   t.equal(isPrivateFolder(join(createScratchDirectory(t), 'absent')), false);
 });
