@@ -141,6 +141,6 @@ function variablesOf(names: unknown, before = ''): Members {
 }
 
 function membersOf(value: unknown): Members | undefined {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? (value as Members) : undefined;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Members) : undefined;
 }

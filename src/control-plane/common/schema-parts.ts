@@ -131,7 +131,7 @@ export const name = {
 export const description = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
 
 /** Its contents are checked by `curationFault`, whose messages say more. */
-export const curationSchema = {
+export const curationJsonSchema = {
   type: 'object',
   properties: { prefix: textSchema, tools: anyObject, prompts: anyObject },
   additionalProperties: false,

@@ -3,7 +3,7 @@
 import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {
-  curationSchema,
+  curationJsonSchema,
   description,
   exactObject,
   type FromSchema,
@@ -39,7 +39,7 @@ const composedServer = exactObject(
       description: 'Names or URIs of resources, names or texts of templates. Left out: none.',
     },
     curation: {
-      ...curationSchema,
+      ...curationJsonSchema,
       description:
         'Like `curation` of a server, but for this composition only; each member given here takes precedence over the server’s.',
     },

@@ -6,7 +6,7 @@ import type { WrittenCuration } from '../common/curation.js';
 import {
   anyObject,
   countSchema,
-  curationSchema,
+  curationJsonSchema,
   description,
   exactObject,
   type FromSchema,
@@ -134,7 +134,7 @@ const settableProperties = {
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
   auth,
   curation: {
-    ...curationSchema,
+    ...curationJsonSchema,
     type: ['null', 'object'],
     description:
       'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server; the format is that of a backend in a user config. Null removes the curation.',
