@@ -2,13 +2,14 @@
 // resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { parseEventId, KEPT_ID_BYTES_MAX, WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
+import { FINAL_ID, parseEventId, KEPT_ID_BYTES_MAX, WRITTEN_BYTES_KEPT } from '../../src/streams/replay-buffer.js';
 import {
   StreamKeeper,
   DELIVERED_STREAMS_KEPT,
   DELIVERED_STREAMS_KEPT_MS,
   KEPT_STREAMS_SWEEP_MS,
 } from '../../src/streams/stream-keeper.js';
+import { JOINED_EVENT_BYTES_MAX } from '../../src/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { readEvents } from '../support/event-stream.js';
@@ -30,6 +31,7 @@ t.test('an event id names the stream and the event, and a malformed id is none',
   for (const id of ids) t.equal(scene.keeper.find(parseEventId(id)?.stream ?? 0)?.isResumable, true);
   for (const id of ids) t.equal(namedIn(id), '7', 'and the request');
   t.equal(scene.keeper.find(scene.keeper.sessionStreamNumber), undefined);
+  t.same(parseEventId(FINAL_ID), { stream: 0, position: 0, request: undefined }, 'the final one names no stream');
   for (const garbled of ['', 'x', '1', '1_', '_1', '1_2_3', ' 1_2', '1_2\n', '-1_2', '1_1e3', `${'1'.repeat(16)}_1`]) {
     t.equal(parseEventId(garbled), undefined, garbled);
   }
@@ -39,8 +41,8 @@ t.test('an event id names any request id byte by byte, unless it is very long', 
   const scene = new StreamScene(t);
   const ids = ['7', '7.0', '-1e3', '"7"', '"\\u0061_-+"', '"🚂"', `"${'i'.repeat(KEPT_ID_BYTES_MAX - 2)}"`];
   for (const id of [...ids, `"${'i'.repeat(KEPT_ID_BYTES_MAX)}"`]) {
-    const bytes = Buffer.from(id);
-    const { exchange } = scene.stream(false, { bytes, start: 0, end: bytes.length }).say('1');
+    const bytes = Buffer.from(`{"id":${id}}`);
+    const { exchange } = scene.stream(false, { bytes, start: 6, end: bytes.length - 1 }).say('1');
     const [, eventId = ''] = /^id: (.*_1)$/m.exec(exchange.written.toString()) ?? [];
     t.match(eventId, /^[\w-]+$/, 'fit for a header');
     t.equal(namedIn(eventId), ids.includes(id) ? id : undefined, id.slice(0, 20));
@@ -113,6 +115,37 @@ t.test('an answer that is too large to be kept is replaced by an error, and any 
   const exchange = fitting.goOn(1);
   t.same(readEvents(exchange.written), [Buffer.concat(parts).toString()]);
   t.equal(exchange.outcome, 'ended');
+});
+
+t.test(
+  'an answer beyond a few KiB is delivered when its caller has taken it, a smaller one with the end',
+  async (t) => {
+    for (const [bytes, outcome] of [
+      [100, 'ended'],
+      [2 * JOINED_EVENT_BYTES_MAX, 'streaming'],
+    ] as const) {
+      const { exchange, stream } = new StreamScene(t).stream().say('1');
+      exchange.isSlow = true;
+      stream.finish([Buffer.from(text(2, bytes))]);
+      t.equal(exchange.outcome, outcome, `${bytes} bytes`);
+      exchange.drain();
+      t.equal(exchange.outcome, 'ended');
+    }
+  },
+);
+
+t.test('an event that is kept for longer is kept apart from the memory that it was sent from', async (t) => {
+  const scene = new StreamScene(t);
+  const streamed = scene.stream();
+  const sent: Uint8Array[] = [];
+  const write = streamed.exchange.write.bind(streamed.exchange);
+  streamed.exchange.write = (bytes) => (sent.push(bytes), write(bytes));
+  streamed.say('1', '2', '3');
+  scene.advance(KEPT_STREAMS_SWEEP_MS + 100);
+  scene.advance(KEPT_STREAMS_SWEEP_MS + 100);
+  t.equal(sent.length, 3);
+  for (const bytes of sent) bytes.fill(0);
+  t.same(readEvents(streamed.goOn(1).written), ['2', '3']);
 });
 
 t.test('a client whose connection breaks within a large event gets it again, whole', async (t) => {

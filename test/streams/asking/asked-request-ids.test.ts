@@ -12,11 +12,15 @@ const ANSWER_TIMEOUT_MS = 600_000;
 const VIRTUAL_HOST = virtualHostOf({ one: {}, two: {} });
 const INTRODUCTION = { clientInfo: Buffer.from('{}'), capabilities: Buffer.from('{}') };
 
-/** An upstream session restored from a record, as in a process that adopts the session. */
-function upstreamOf(t: Test, name: string, sessionId: string): UpstreamSession {
+/**
+ * An upstream session restored from a record, as in a process that adopts the session.
+ * @param sessionId `undefined`: it is lost.
+ */
+function upstreamOf(t: Test, name: string, sessionId: string | undefined): UpstreamSession {
   const backend = backendOf(VIRTUAL_HOST, name);
   const memory = { tryKeepText: () => 0, drop: () => undefined };
   const upstream = new UpstreamSession(new ScriptedContext(t), 'alice', backend, INTRODUCTION, memory);
+  if (sessionId === undefined) return upstream;
   upstream.restore({
     era: 'legacy',
     sessionId,
@@ -56,6 +60,12 @@ t.test('another process finds which backend an answer is for, and what it asked'
     t.equal(taken(upstreams, textOf(id)), expected);
     t.equal(ids.takeOthers(id, upstreams), undefined, 'who has asked knows what is open itself');
   }
+});
+
+t.test('what a backend asks whose session is lost meanwhile has an id, and its answer reaches nobody', async (t) => {
+  const lost = upstreamOf(t, 'one', undefined);
+  const id = idsOf().next({ upstream: lost, backendId: Buffer.from('0'), asksForTask: false });
+  t.equal(taken([lost], textOf(id)), 'lost');
 });
 
 t.test('any change that a client makes to an id breaks its seal', async (t) => {
@@ -113,6 +123,7 @@ t.test('an id is taken once; the number of remembered ids is bounded, and the ol
   t.notOk(ids.slice(0, -1).some(isTaken), 'once');
   t.ok(isTaken(ids.at(-1)!));
   t.notOk(isTaken(ids[1]!), 'of one more the oldest is forgotten, and no other');
+  t.ok(isTaken(ids[0]!));
 });
 
 t.test(

@@ -8,6 +8,7 @@ import {
   REQUESTS_ENDED_AT_ONCE_MAX,
 } from '../../../src/streams/in-flight/requests-in-flight.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
 import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 
@@ -210,3 +211,17 @@ t.test(
     t.same(tried, ['in time']);
   },
 );
+
+t.test('a cancellation whose messages are all parsed takes no place of another', async (t) => {
+  const readings = new ScansInProgress();
+  for (let count = 0; count < limits.sessionRequestsInFlightMax; count += 1) {
+    const reading = readings.begin();
+    readings.wait(() => false);
+    readings.end(reading);
+  }
+  const reading = readings.begin();
+  let isTried = false;
+  readings.wait(() => (isTried = true));
+  readings.end(reading);
+  t.ok(isTried);
+});
