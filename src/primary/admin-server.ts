@@ -156,7 +156,7 @@ async function pageFor(
     return jsonPage(403, {
       detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });
-  const [path = '', query = ''] = splitAt(url, url.indexOf('?'));
+  const [path, query] = splitAt(url, url.indexOf('?'));
   const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
   if (change !== undefined)
     return method === 'PUT' ? change(await readBody(request)) : jsonPage(405, { detail: 'use PUT' });
@@ -171,8 +171,8 @@ async function pageFor(
   return page(headers.accept ?? '', new URLSearchParams(query), name);
 }
 
-function splitAt(text: string, at: number): readonly string[] {
-  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+function splitAt(text: string, at: number): readonly [string, string] {
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** Splits a path such as /requests/<id> into page and name; the name is `undefined` if it is missing or cannot be decoded. */

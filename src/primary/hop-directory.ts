@@ -15,7 +15,7 @@ export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 /** Concurrent connections to the socket by which a primary holds its directory. Beyond that, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
 /** Directories that a starting primary inspects, to remove those of killed primaries. Beyond that, the rest stay. */
-const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
+export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';
 /** The form of the names that mkdtemp(3) makes. */

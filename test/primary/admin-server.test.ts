@@ -37,13 +37,15 @@ t.test('pages are answered by their path, GET and HEAD alone', async (t) => {
 t.test(
   'what follows a path with a slash is a name, decoded; without one, or with one that cannot be, there is no page',
   async (t) => {
-    const pages = { '/things/': (_accept: string, _query: unknown, name: string) => jsonPage(200, { name }) };
+    const pages: AdminOptions['pages'] = {
+      '/things/': (_accept, query, name) => jsonPage(200, { name, ...Object.fromEntries(query) }),
+    };
     const server = await AdminServer.listen(anyPort, { ...options, pages });
     t.teardown(() => server.close());
     const origin = `http://127.0.0.1:${server.address.port}`;
     const get = async (path: string) => send(origin, { method: 'GET', path, headers: [] });
     t.match(await get('/things/r-1'), { status: 200, text: '{"name":"r-1"}\n' });
-    t.match(await get('/things/a%2Fb%20c?x=1'), { status: 200, text: '{"name":"a/b c"}\n' });
+    t.match(await get('/things/a%2Fb%20c?x=1'), { status: 200, text: '{"name":"a/b c","x":"1"}\n' });
     for (const path of ['/things/', '/things', '/things/%', '/things/%ff'])
       t.match(await get(path), { status: 404 }, path);
   },

@@ -187,6 +187,7 @@ t.test('a slot that waits for its restart does not start during a drain', async 
   await until('the second worker is gone', () => !isAlive(second.pid));
   await fleet.drain(1_000);
   t.equal(journal.entries('start', 1).length, 2, 'the third would have come after a minute');
+  t.equal(fleet.deathCount, 2, 'and each death counts, an end that was asked for does not');
 });
 
 t.test('a worker that hangs is killed and replaced, and the others are left alone', async (t) => {

@@ -3,7 +3,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, stat
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { makeHopDirectory, UNIX_SOCKET_PATH_BYTES_MAX, type HopDirectory } from '../../src/primary/hop-directory.js';
+import {
+  HOP_DIRECTORIES_SWEPT_MAX,
+  makeHopDirectory,
+  UNIX_SOCKET_PATH_BYTES_MAX,
+  type HopDirectory,
+} from '../../src/primary/hop-directory.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -85,6 +90,16 @@ t.test('leftovers of killed primaries are removed; directories in use, in doubt 
   const made = await removedAfter(t, 1);
   for (const path of dead) t.notOk(existsSync(path), path);
   for (const path of [...stays, made.path]) t.ok(existsSync(path), path);
+});
+
+t.test('of very many leftovers some are left to the next start, so that this one is not held up', async (t) => {
+  const parent = setTmpdir(t, createScratchDirectory(t));
+  for (let count = 0; count <= HOP_DIRECTORIES_SWEPT_MAX; count += 1)
+    await leaveBehind(parent, `switchyard-${String(count).padStart(6, '0')}`);
+  await (await removedAfter(t, 1)).remove();
+  t.equal(readdirSync(parent).length, 1);
+  await (await removedAfter(t, 1)).remove();
+  t.same(readdirSync(parent), []);
 });
 
 t.test('a directory that is removed while in use is made again, and still held', async (t) => {

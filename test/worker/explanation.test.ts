@@ -2,7 +2,7 @@
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
-import { subjectHash } from '../../src/shared/logger.js';
+import { sessionHash, subjectHash } from '../../src/shared/logger.js';
 import { explain } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
@@ -27,7 +27,7 @@ const relay = { origins: [], sessions: [], lastFaultOf: () => undefined };
 function explained(tool: string, host = virtualHost, seen = relay): Record<string, unknown> {
   const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool } as const;
   const config = { virtualHosts: new Map([['vh', host]]) };
-  return explain(question, { kind: 'found', config }, seen) as Record<string, unknown>;
+  return explain(question, { kind: 'found', config }, seen);
 }
 
 t.test('the verdict is the outcome of the call', async (t) => {
@@ -98,6 +98,24 @@ t.test('an unreachable backend shows why, in the verdict and beside it', async (
     { name: 'plain', obstacle: /./, circuit: 'unused' },
     { name: 'program', obstacle: /./ },
   ]);
+});
+
+t.test('of the sessions of a virtual host those of the subject are shown, by their hashes', async (t) => {
+  const session = (id: string, subject: string, virtualHostId: string): object => ({
+    identity: { id, subject, virtualHostId },
+    upstreams: {
+      used: (backend: string) => (backend === 'docs' ? { state: 'open', record: { era: 'legacy' } } : undefined),
+    },
+  });
+  const sessions = [session('s-1', 'alice', 'vh'), session('s-2', 'bob', 'vh'), session('s-3', 'alice', 'else')];
+  const many = [...sessions, ...Array.from({ length: 50 }, (_, index) => session(`m-${index}`, 'alice', 'vh'))];
+  const shown = (seen: readonly object[]): Record<string, readonly object[]> => {
+    const { backends: told } = explained('', virtualHost, { ...relay, sessions: seen as typeof relay.sessions });
+    return Object.fromEntries((told as { name: string; sessions: object[] }[]).map((one) => [one.name, one.sessions]));
+  };
+  t.same(shown(sessions)['docs'], [{ session: sessionHash('s-1'), state: 'open', era: 'legacy' }]);
+  t.same(shown(sessions)['files'], [{ session: sessionHash('s-1'), state: 'unused' }]);
+  t.equal(shown(many)['docs']?.length, 20, 'not very many of them');
 });
 
 t.test('a backend’s prefix is shown, and how much of it is curated', async (t) => {

@@ -12,6 +12,7 @@ import { RequestWatch } from '../../src/observation/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import type { BodyOutcome } from '../../src/edge/incoming-request.js';
+import { wakeScheduler } from '../../src/fair/turn-scheduler.js';
 import { RequestScheduler, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-scheduler.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
 import type { Hops, RequestsAwaitingOwner } from '../../src/worker/hop/hops.js';
@@ -145,6 +146,20 @@ t.test('the body of an admitted caller is read at once, that of one not yet know
   t.same(unknown.steps, ['held', 'let in for alice', 'body awaited']);
 });
 
+t.test('a request that has waited for its config goes on in the turn of its subject', async (t) => {
+  const turns: string[] = [];
+  t.intercept(wakeScheduler, 'run', { value: (subject: string, act: () => void) => (turns.push(subject), act()) });
+  const refused: AdmissionOutcome = { kind: 'refused', refusal: refusals.overloaded };
+  for (const outcome of [admitted, { ...refused, subject: 'bob' }, refused]) {
+    const scene = createScene();
+    scene.admission = Promise.resolve(outcome);
+    const { exchange, steps } = createExchange();
+    scene.pipeline.onRequest(exchange);
+    await until(() => steps.length > 1, 'what becomes of it');
+  }
+  t.same(turns, ['alice', 'bob', '']);
+});
+
 t.test('a caller that goes away before it is known is not asked for anything', async (t) => {
   const scene = createScene();
   scene.admission = Promise.resolve(admitted);
@@ -168,6 +183,37 @@ t.test('a request for another host, or from a page of another origin, goes no fu
     }
     t.equal(isAsked, false, 'its token is not even looked at');
   }
+});
+
+t.test('a page that asks first is told what it may send, and anyone where to get a token', async (t) => {
+  const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers: ['https://idp.example'] });
+  const { pipeline } = createScene({ resource });
+  const answersTo = (head: Partial<EdgeExchange['head']>, act: (exchange: EdgeExchange) => void): unknown[][] => {
+    const { exchange } = createExchange('GET', true, head);
+    const answers: unknown[][] = [];
+    act(Object.assign(exchange, { respond: (...answer: unknown[]) => void answers.push(answer) }));
+    return answers;
+  };
+  const allowed = (headers: readonly string[]): string => {
+    const [[status, , , , told] = []] = answersTo({ headers }, (exchange) => pipeline.onPreflight(exchange));
+    t.equal(status, 204);
+    const lines = told as string[];
+    return lines[lines.indexOf('access-control-allow-headers') + 1] ?? '';
+  };
+  const usual = allowed([]);
+  t.match(usual, /^[a-z-]+(, [a-z-]+)*$/);
+  t.equal(allowed(['access-control-request-headers', 'x-tenant']), `${usual}, x-tenant`);
+  const metadata = (head: object, isPreflight: boolean): unknown[][] =>
+    answersTo(head, (exchange) => pipeline.onMetadata(exchange, isPreflight));
+  t.match(metadata({}, true), [[204, '', '']]);
+  const [[status, type, body] = []] = metadata({}, false);
+  t.same([status, type], [200, 'application/json']);
+  t.match(JSON.parse(String(body)), {
+    resource: 'http://localhost/servers/vh/mcp',
+    authorization_servers: ['https://idp.example'],
+  });
+  t.match(metadata({ origin: 'https://elsewhere.example' }, false), [[200]], 'pages of every origin too');
+  t.match(metadata({ host: 'elsewhere.example' }, false), [[403]]);
 });
 
 t.test('an overloaded worker refuses before it reads a body', async (t) => {

@@ -1,0 +1,147 @@
+// A worker with all its parts, in this process: the test is its primary, and sends it what a primary would.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import type { FromWorker, ToWorker } from '../../src/process/messages.js';
+import { Worker } from '../../src/worker/worker.js';
+import { tokenOptions } from '../auth/token-options.js';
+import { stubOptions } from '../primary/stub-options.js';
+import { writeConfig } from '../support/config-writer.js';
+import { findFreePort } from '../support/free-port.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { mint } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { upstreamOptions } from '../support/upstream-options.js';
+
+const SECRET = Buffer.from('a secret of at least thirty-two bytes');
+const VIRTUAL_HOST = '0a1b2c3d4e5f60718293a4b5c6d7e8f9';
+/** Announces every subject that is asked about, and answers once all workers have forgotten it. */
+const FEATURE = `export const createEndpoints = ({ announceWritten }) => [{ method: 'GET', path: '/announce',
+  handle: async ({ parameter }) => (await announceWritten(parameter), { status: 200, contentType: 'text/plain', body: 'announced' }) }];`;
+
+interface Scene {
+  readonly store: DataplaneOptions['store'];
+  readonly sent: FromWorker[];
+  readonly tell: (message: Parameters<Worker['onMessage']>[0]) => Promise<void>;
+  /** Resolves to the message that answers. */
+  readonly answer: <Kind extends FromWorker['kind']>(kind: Kind) => Promise<Extract<FromWorker, { kind: Kind }>>;
+  readonly get: (path: string) => Promise<{ status: number; body: string }>;
+  readonly call: (subject: string) => Promise<string>;
+}
+
+async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Promise<Scene> {
+  const directory = createScratchDirectory(t);
+  const port = await findFreePort();
+  const module = join(directory, 'feature.mjs');
+  writeFileSync(module, FEATURE);
+  const options = stubOptions({
+    address: { host: '127.0.0.1', port },
+    store: { kind: 'embedded', path: join(directory, 'store') },
+    token: tokenOptions({ secret: SECRET }),
+    upstream: upstreamOptions,
+    bodyBytesMax: 100_000,
+    logLevel: 'silent',
+    ...changes,
+  });
+  const sent: FromWorker[] = [];
+  const primary = {
+    send: (message: FromWorker) => void sent.push(message),
+    onMessage: () => {},
+    onDisconnect: () => {},
+  };
+  const start: Extract<ToWorker, { kind: 'start' }> = {
+    ...{ kind: 'start', slot: 0, slotCount: 1, options, hopDirectory: directory, hopSecret: Buffer.alloc(32, 1) },
+    bootstrapModule: pathToFileURL(module).href,
+  };
+  const worker = await Worker.start(start, primary);
+  t.teardown(async () => {
+    const exits: unknown[] = [];
+    t.intercept(process, 'exit', { value: (status: unknown) => exits.push(status) });
+    await worker.onMessage({ kind: 'drain' });
+    await worker.onMessage({ kind: 'stop', withinMs: 5_000, farewellsMs: 1_000 });
+  });
+  const origin = `http://127.0.0.1:${port}/gw-rs`;
+  return {
+    store: options.store,
+    sent,
+    tell: (message) => worker.onMessage(message),
+    answer: async (kind) => {
+      await until(() => sent.some((message) => message.kind === kind), `the message ${kind}`);
+      return sent.find((message) => message.kind === kind) as never;
+    },
+    get: async (path) => {
+      const response = await fetch(origin + path, { headers: { connection: 'close' } });
+      return { status: response.status, body: await response.text() };
+    },
+    call: async (subject) => {
+      const token = await mint({ sub: subject, algorithm: 'HS256', key: SECRET });
+      const response = await fetch(`${origin}/servers/${VIRTUAL_HOST}/mcp`, {
+        method: 'POST',
+        headers: {
+          ...{ authorization: `Bearer ${token}`, connection: 'close', accept: 'application/json, text/event-stream' },
+          ...{ 'content-type': 'application/json' },
+        },
+        body: JSON.stringify({
+          ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+          params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
+        }),
+      });
+      return `${response.status} ${await response.text()}`;
+    },
+  };
+}
+
+t.test(
+  'its health is that of the gateway, as its primary tells it, and bad from when a drain is announced',
+  async (t) => {
+    const { tell, get } = await startWorker(t);
+    for (const isReady of [true, false, true]) {
+      await tell({ kind: 'readiness', isReady });
+      t.equal((await get('/health')).status, isReady ? 200 : 503);
+    }
+    await tell({ kind: 'announce-drain' });
+    t.equal((await get('/health')).status, 503);
+  },
+);
+
+t.test(
+  'a config that the bootstrap feature wrote counts as written once every worker has forgotten the one before',
+  async (t) => {
+    const { tell, answer, get } = await startWorker(t);
+    let isAnswered = false;
+    const answered = get('/announce/alice').then((answer) => ((isAnswered = true), answer));
+    const { subject, ticket } = await answer('written');
+    t.equal(subject, 'alice');
+    await tell({ kind: 'forget', subject, ticket: 7 });
+    t.equal((await answer('forgotten')).ticket, 7);
+    await tell({ kind: 'all-forgotten', ticket: ticket + 1 });
+    t.notOk(isAnswered);
+    await tell({ kind: 'all-forgotten', ticket });
+    t.same(await answered, { status: 200, body: 'announced' });
+  },
+);
+
+t.test('its report counts the faults of backends', async (t) => {
+  const { tell, answer, call, store } = await startWorker(t);
+  const url = `http://127.0.0.1:${await findFreePort()}/mcp`;
+  await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: { down: { url } } } } });
+  const told = await call('alice');
+  await tell({ kind: 'report', ticket: 3 });
+  const { ticket, series } = await answer('report');
+  t.equal(ticket, 3);
+  const faults = (series ?? []).filter(({ name }) => name === 'switchyard_backend_faults_total');
+  t.ok(
+    faults.some(({ labels, value }) => labels.includes('down') && value > 0),
+    `${told}: ${JSON.stringify(faults)}`,
+  );
+});
+
+t.test('an operator is answered, and what it drains is told', async (t) => {
+  const { tell, answer } = await startWorker(t);
+  await tell({ kind: 'view', ticket: 5, question: { view: 'backends' } });
+  t.match(await answer('view'), { ticket: 5, answer: /^\{|^\[/ });
+  await tell({ kind: 'drain' });
+  await answer('drained');
+});
