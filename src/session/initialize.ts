@@ -1,5 +1,5 @@
-// `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
-// patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named,
+// `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when one is open and
+// the patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named,
 // and tried again when needed.
 import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
 import {
@@ -96,7 +96,8 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 
 /**
  * Opens the upstream sessions with `backends`. A backend that takes longer than the patience is still being opened in the background:
- * the next request that needs it waits for that. @param done called once, with the backends that are unavailable.
+ * the next request that needs it waits for that. While none is open, a slow one delays no other, and the session would have nothing.
+ * @param done called once, with the backends that are unavailable.
  */
 export function openUpstreams(
   context: UpstreamContext,
@@ -108,6 +109,7 @@ export function openUpstreams(
 ): void {
   const unavailable: UnavailableBackend[] = [];
   const pending = new Set(backends.values());
+  let isPatienceOver = false;
   const finish = (): void => {
     patience.cancel();
     done(unavailable);
@@ -116,9 +118,15 @@ export function openUpstreams(
     if (!pending.delete(backend)) return;
     if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
     if (pending.size === 0) finish();
+    else if (isPatienceOver && fault === undefined) goOn();
+  };
+  const goOn = (): void => {
+    for (const backend of [...pending]) settle(backend, NOT_READY);
   };
   const patience = context.deadlines.after(context.options.initializePatienceMs, () => {
-    for (const backend of [...pending]) settle(backend, NOT_READY);
+    isPatienceOver = true;
+    const openCount = backends.size - pending.size - unavailable.length;
+    if (openCount > 0) goOn();
   });
   if (pending.size === 0) finish();
   visitBackends(session.identity.subject, backends, {

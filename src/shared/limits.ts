@@ -161,7 +161,7 @@ export const limits = Object.freeze({
    * multiple of `--initialize-patience` that a list waits for a backend that is being opened; few clients list twice → the list is answered
    * without it, naming it as `not ready yet`
    */
-  listPatienceTimes: 4,
+  listPatienceTimes: 2,
   /** time for a task to wait for the thread of large lists and run in it → the list fails with a JSON-RPC error, or its answer is cut */
   listTaskMsMax: 10_000,
   /**

@@ -64,7 +64,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       mode,
       connectTimeoutMs: 5_000,
       initializeTimeoutMs: 10_000,
-      initializePatienceMs: 1_000,
+      initializePatienceMs: 2_000,
       listTimeoutMs: 30_000,
       listCacheMs: 0,
       callIdleTimeoutMs: 300_000,

@@ -27,11 +27,15 @@ class Scene extends RelayScene {
 
   /** `initialize` of a new session; the good backend answers at once. */
   begin(subject = 'alice'): RecordedExchange {
-    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
-    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
-    const exchange = this.requestAs(subject, { body, sessionId: '' });
+    const exchange = this.initialize(subject);
     this.greet('good');
     return exchange;
+  }
+
+  initialize(subject = 'alice'): RecordedExchange {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+    return this.requestAs(subject, { body, sessionId: '' });
   }
 
   /** The latest request that a backend was sent. */
@@ -87,6 +91,29 @@ t.test('initialize waits for a silent backend as long as the patience, and no lo
   t.notOk(scene.latest('sick').isAborted, 'its opening goes on');
 });
 
+t.test('while no backend is open, initialize waits for the first: a slow one delays no other', async (t) => {
+  const scene = new Scene(t);
+  const session = scene.initialize();
+  scene.pass(3 * scene.patienceMs);
+  t.equal(session.outcome, 'none');
+  scene.greet('good');
+  t.same(unavailable(session), [{ backend: 'sick', reason: 'not ready yet' }]);
+  t.match(read(session).result, { serverInfo: {} });
+});
+
+t.test('when no backend opens at all, initialize is answered when each was given up', async (t) => {
+  const scene = new Scene(t);
+  const session = scene.initialize();
+  scene.latest('good').fault('connection-refused');
+  scene.pass(scene.context.options.initializeTimeoutMs - 2 * TICK_MS);
+  t.equal(session.outcome, 'none');
+  scene.pass(4 * TICK_MS);
+  t.same(unavailable(session), [
+    { backend: 'good', reason: 'connection refused' },
+    { backend: 'sick', reason: 'no response in time' },
+  ]);
+});
+
 t.test('when all backends have answered, initialize does not wait for the rest of the patience', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
@@ -136,7 +163,7 @@ t.test('a list is complete when an opening finishes in time', async (t) => {
   scene.pass(scene.patienceMs + TICK_MS);
   const list = scene.in(session, 'tools/list');
   scene.latest('good').json(LIST);
-  scene.pass(2 * scene.patienceMs);
+  scene.pass(1.5 * scene.patienceMs);
   scene.greet('sick');
   scene.pass(limits.listPatienceTimes * scene.patienceMs);
   scene.latest('sick').json(LIST);
@@ -216,7 +243,7 @@ t.test('a backend that was silent for the whole timeout is tried by few sessions
   const list = scene.in(trial, 'tools/list');
   scene.latest('good').json(LIST);
   scene.pass(scene.patienceMs + TICK_MS);
-  t.equal(list.outcome, 'responded', 'a list does not wait four times for what is known to be silent');
+  t.equal(list.outcome, 'responded', 'a list does not wait twice for what is known to be silent');
   const call = scene.in(second, 'tools/call', { name: 'sick-x' });
   t.match(read(call).error, { message: /no response in time/ });
   scene.greet('sick');

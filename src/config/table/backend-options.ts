@@ -67,9 +67,9 @@ export const upstreamOptions = {
   ),
   initializePatienceMs: option(
     'initialize-patience <duration>',
-    'how long a new session waits for a slow backend before it starts without it; lists wait four times as long',
+    'how long a new session waits for a slow backend before it starts with the others; lists wait twice as long',
     duration({ minMs: 1 }),
-    '1s',
+    '2s',
   ),
   listTimeoutMs: option(
     'list-timeout <duration>',
