@@ -61,7 +61,7 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
   try {
     return await Promise.any(answers);
   } catch (error) {
-    const reasons = error instanceof AggregateError ? error.errors.map(messageOf) : [messageOf(error)];
+    const reasons = (error as AggregateError).errors.map(messageOf);
     throw new Error(`no Sentinel knows where ${name} is: ${reasons.join('; ')}`);
   }
 }
@@ -94,7 +94,7 @@ export async function findShards(options: RedisStoreOptions): Promise<readonly S
   try {
     return await Promise.any(place.nodes.map((address) => askNode(options, address)));
   } catch (error) {
-    const reasons = error instanceof AggregateError ? error.errors.map(messageOf) : [messageOf(error)];
+    const reasons = (error as AggregateError).errors.map(messageOf);
     throw new Error(`no node of the cluster knows where its slots are: ${reasons.join('; ')}`);
   }
 }

@@ -1,6 +1,6 @@
 // A Redis that speaks plain text where TLS is expected, or the other way round: whatever opens it says so at once.
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -115,4 +115,28 @@ t.test('TLS to a Redis that refuses in plain text before anything is asked', asy
   const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
   await store.close();
   t.match(lines.join(''), NO_TLS);
+});
+
+t.test('what answers the question in TLS is not said to speak plain text', async (t) => {
+  const ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 70]);
+  const sockets: Socket[] = [];
+  const listener = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}));
+    socket.once('data', (bytes) => {
+      if (!bytes.toString('latin1').startsWith('PING')) return;
+      socket.end(ALERT);
+      // Whoever asked has read it, and nothing is left but to end the handshake.
+      socket.once('close', () => sockets.forEach((one) => one.destroy()));
+    });
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  t.teardown(() => listener.close());
+  const { port } = listener.address() as AddressInfo;
+  const lines: string[] = [];
+  const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
+  const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
+  await store.close();
+  t.not(lines.length, 0);
+  t.notMatch(lines.join(''), NO_TLS);
 });

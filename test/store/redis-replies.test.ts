@@ -7,11 +7,13 @@ import t, { type Test } from 'tap';
 import { Backoff } from '../../src/shared/backoff.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
+import { findShards, redisSlotOf, SLOTS } from '../../src/store/redis-place.js';
 import { RedisStore } from '../../src/store/redis-store.js';
 import { FakeRedis } from '../support/fake-redis.js';
 import { logInto } from '../support/log-lines.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
+import { open, readText } from './redis-store-scene.js';
 
 const logger = createLogger('silent', {});
 const SEED = 20_261_121;
@@ -296,5 +298,49 @@ t.test('a cluster that names slots that do not exist is not used', async (t) => 
     const store = await RedisStore.open({ ...options, place: { nodes: [{ host, port }] } }, logInto(lines));
     await store.close();
     t.match(lines.join(''), /it names slots that do not exist/, `${first} to ${last}`);
+  }
+});
+
+/** The reply to CLUSTER SLOTS. */
+function slotsIn(...nodes: (readonly [first: number, last: number, host: string | null, port: number])[]): string {
+  const text = (words: string | null): string => (words === null ? '$-1\r\n' : `$${words.length}\r\n${words}\r\n`);
+  const lines = nodes.map(
+    ([first, last, host, port]) => `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${text(host)}:${port}\r\n`,
+  );
+  return `*${nodes.length}\r\n${lines.join('')}`;
+}
+
+t.test('the nodes of a cluster are where it says, or where it was asked if it names no host', async (t) => {
+  const redis = new FakeRedis();
+  const options = await redis.start(t);
+  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  redis.slotsReply = slotsIn([0, 1, null, 1], [2, 3, '', 2], [4, 5, 'other.example', 3]);
+  const shards = await findShards({ ...options, place: { nodes: [{ host, port }] } });
+  t.same(
+    shards.map(({ address }) => address),
+    [
+      { host, port: 1 },
+      { host, port: 2 },
+      { host: 'other.example', port: 3 },
+    ],
+  );
+});
+
+t.test('a key whose slot has moved, or is just being moved, is read at the node where it is', async (t) => {
+  for (const kind of ['MOVED', 'ASK']) {
+    const [before, now] = [new FakeRedis(), new FakeRedis()];
+    const options = await before.start(t);
+    const { host, port } = options.place as { readonly host: string; readonly port: number };
+    const { port: portNow } = (await now.start(t)).place as { readonly port: number };
+    const slot = redisSlotOf(Buffer.from('alice'));
+    const elsewhere = (slot + 1) % SLOTS;
+    before.slotsReply = slotsIn([0, SLOTS - 1, host, port], [elsewhere, elsewhere, host, portNow]);
+    before.reply = Buffer.from(`-${kind} ${slot} ${host}:${portNow}\r\n`);
+    now.reply = Buffer.from('$3\r\none\r\n');
+    const { store } = await open(t, { ...options, place: { nodes: [{ host, port }] } });
+    t.equal(await readText(store, 'alice'), 'one', kind);
+    t.same([before.gets, now.gets], [1, 1]);
+    now.reply = Buffer.from('-ERR no\r\n');
+    t.equal(await readText(store, 'bob'), 'failed', 'another error is one');
   }
 });
