@@ -1,4 +1,5 @@
 // Requests to the control plane that serves this page, with the signed-in user's token. Every failure is described in words.
+import { refusedWords } from '../model/token-claims.js';
 import { signOut, token } from './session.js';
 
 export class ApiFault extends Error {
@@ -74,7 +75,7 @@ export async function askRaw(path: string, asked: Asked): Promise<Response> {
   if (response.ok) return response;
   const words = await wordsOf(response);
   // Signing in again continues on the same page: the address is kept.
-  if (response.status === 401) signOut(words);
+  if (response.status === 401) signOut(refusedWords(token.value, words));
   throw new ApiFault(response.status, words);
 }
 

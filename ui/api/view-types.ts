@@ -35,6 +35,8 @@ export interface ToldRequest {
   readonly tool: string;
   readonly outcome: string;
   readonly detail?: string | number;
+  /** Of a call of a tool that failed: what the same call would get now, and why. */
+  readonly verdict?: string;
   /** 0: no response was sent. */
   readonly status: number;
   readonly durationMs: number;

@@ -1,6 +1,7 @@
 // What needs attention first: each concern with its reason, and the page on which to fix it.
 import type { Composition, Server, Version } from '../api/types.js';
 import type { LiveReading } from '../api/view-types.js';
+import { reasonWords } from './reason-words.js';
 import { stateOf } from './server-state.js';
 
 export interface Concern {
@@ -31,7 +32,7 @@ export function concernsOf(
 ): readonly Concern[] {
   const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
   const concernOf = ({ id, name, lastError }: Server, fact: string, isGrave: boolean): Concern => ({
-    ...{ what: `${name} ${fact}`, why: lastError ?? 'it was never reached', isGrave },
+    ...{ what: `${name} ${fact}`, why: reasonWords(lastError ?? 'it was never reached'), isGrave },
     ...{ page: `/servers/${id}`, remedy: 'View server' },
   });
   return [
@@ -89,7 +90,7 @@ function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Con
 
 /** A concern that no page can fix. */
 function grave(what: string, why: string): Concern {
-  return { what, why, page: '', remedy: '', isGrave: true };
+  return { what, why: reasonWords(why), page: '', remedy: '', isGrave: true };
 }
 
 const SILENT = 'it did not respond within two seconds; a process that hangs is killed and replaced automatically';

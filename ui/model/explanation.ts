@@ -1,6 +1,7 @@
 // What the dataplane's workers report about a subject at a virtual host, merged for display: what all of them agree on appears once, and
 // where they differ, with the slots that said it.
 import type { ExplainedBackend, Explanation } from '../api/view-types.js';
+import { plainReason, reasonWords } from './reason-words.js';
 
 export interface Statement {
   readonly words: string;
@@ -50,7 +51,7 @@ export function verdictParts(verdict: string, isComposed = false): Verdict {
   const words = isComposed ? COMPOSED.reduce((text, [those, ours]) => text.replace(those, ours), verdict) : verdict;
   const [said = '', outcome = ''] = words.split('. A call gets ');
   const reason = said.replace(/^(?:not )?allowed: (.)/, (_, first: string) => first.toUpperCase());
-  return { isAllowed: /(?:^|\. {2})allowed: /.test(said), reason, outcome };
+  return { isAllowed: /(?:^|\. {2})allowed: /.test(said), reason: reasonWords(reason), outcome };
 }
 
 /** What finds the tool among those of all servers: names begin with the server's, mostly. */
@@ -78,16 +79,28 @@ export function keptOf({ workers }: Explanation): readonly Statement[] {
   );
 }
 
+/** Why the gateway never calls a backend, by its code. */
+const OBSTACLES: Readonly<Record<string, string>> = {
+  'plain-text-refused': reasonWords('plain-text HTTP needs --upstream-connection-mode plain-text-or-tls'),
+  'transport-unsupported': 'its transport is not supported',
+};
+
 export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
   return workers.flatMap(({ slot, backends }) =>
     backends.map((backend) => {
       const { obstacle, reason, lastFault, forgiven = {} } = backend;
-      const last = lastFault === null ? '' : `${lastFault.reason} (${lastFault.at})`;
+      const last = lastFault === null ? '' : `${plainReason(lastFault.reason)} (${lastFault.at})`;
       const overlooked = Object.entries(forgiven).map(
         ([kind, count]) => `${kind.replaceAll('-', ' ')} (${count} times)`,
       );
       const odd = overlooked.length === 0 ? '' : `forgiven: ${overlooked.join(', ')}`;
-      return { ...backend, slot, why: [obstacle ?? reason ?? last, odd].filter((words) => words !== '').join('; ') };
+      return {
+        ...backend,
+        slot,
+        why: [(obstacle && (OBSTACLES[obstacle] ?? obstacle)) ?? (reason && reasonWords(reason)) ?? last, odd]
+          .filter((words) => words !== '')
+          .join('; '),
+      };
     }),
   );
 }

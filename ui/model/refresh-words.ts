@@ -1,8 +1,9 @@
 // The findings of a refresh, in a sentence.
 import type { RefreshReport } from '../api/types.js';
+import { reasonWords } from './reason-words.js';
 
 export function refreshWords(report: RefreshReport): string {
-  if (report.error !== undefined) return `It could not be read: ${report.error}`;
+  if (report.error !== undefined) return `It could not be read: ${reasonWords(report.error)}`;
   const { toolsAdded, toolsUpdated, toolsRemoved, durationMs } = report;
   const changes = [
     [toolsAdded, 'added'],

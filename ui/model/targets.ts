@@ -1,5 +1,6 @@
 // What the playground can try: all servers, one server, or a composition; and which names belong to which.
 import type { Composition, Server } from '../api/types.js';
+import { reasonWords } from './reason-words.js';
 
 export interface Target {
   readonly key: string;
@@ -56,6 +57,6 @@ function uriNameOf(name: string): string {
 
 function obstacleOf({ name, enabled, status, lastError }: Server): string {
   if (!enabled) return `${name} is disabled: enable it on its page to try it`;
-  if (status === 'inactive') return `${name} is inactive${lastError === null ? '' : `: ${lastError}`}`;
+  if (status === 'inactive') return `${name} is inactive${lastError === null ? '' : `: ${reasonWords(lastError)}`}`;
   return '';
 }

@@ -20,6 +20,7 @@ import { Empty } from '../parts/empty.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Icon, type IconName } from '../parts/icon.js';
+import { NextSteps } from '../parts/next-steps.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
@@ -132,9 +133,16 @@ function AuditPages({ first, reload }: PagesProps): JSX.Element {
           Show older
         </button>
       )}
+      {next === undefined && <NextSteps count={entries.length} steps={NEXT} />}
     </>
   );
 }
+
+const NEXT = [
+  ['servers', '/servers', 'Servers', 'Change one, or register another'],
+  ['compose', '/compose', 'Compositions', 'Change who may use which tools'],
+  ['explain', '/explain', 'Check access', 'See why a user has a tool or not'],
+] as const;
 
 /** Changes of more members than this are folded, and so is all that a new or removed record had. */
 const SHOWN_MEMBERS_MAX = 3;

@@ -1,5 +1,6 @@
 // A preview of a server before it is registered.
 import type { JSX } from 'preact';
+import { reasonWords } from '../model/reason-words.js';
 import { offerWords } from '../model/server-items.js';
 import { Empty } from '../parts/empty.js';
 import { Said } from '../parts/said.js';
@@ -30,7 +31,7 @@ function Found({ preview: { server, tools } }: { readonly preview: Preview }): J
       {server.lastError !== null ? (
         <div class="fault">
           <p>
-            It cannot be used: <Said text={server.lastError} max={1_000} />.{' '}
+            It cannot be used: <Said text={reasonWords(server.lastError).replace(/\.$/, '')} max={1_000} />.{' '}
             {/HTTP status 40[13]/.test(server.lastError)
               ? 'It wants credentials: choose which under Credentials.'
               : 'You can register it all the same: it is tried again from time to time.'}

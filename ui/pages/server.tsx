@@ -23,6 +23,9 @@ import { ServerForm } from './server-form.js';
 import { ServerLists } from './server-lists.js';
 import { ServerTools } from './server-tools.js';
 
+/** With so few there is room for what the server reports. */
+const FEW_TOOLS = 5;
+
 export function ServerPage({ reference }: { readonly reference: string }): JSX.Element {
   const path = `/servers/${encodeURIComponent(reference)}`;
   const server = useQuery(path, () => ask<Server>(path));
@@ -82,7 +85,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <ServerTools server={server} />
           <ServerLists server={server} />
           <section class="card folded" aria-labelledby="itself">
-            <details>
+            <details open={server.serverInfo !== null && server.toolCount <= FEW_TOOLS}>
               <summary>
                 <h2 id="itself">Reported by the server</h2>
               </summary>

@@ -9,6 +9,7 @@ import { useQuery } from '../api/query.js';
 import type { Server } from '../api/types.js';
 import { counted } from '../model/counted.js';
 import { mayChange, mayMake } from '../model/permission.js';
+import { plainReason } from '../model/reason-words.js';
 import { inOrder } from '../model/server-order.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
 import { Empty } from '../parts/empty.js';
@@ -241,7 +242,7 @@ function rowOf(server: Server): Row {
         <Status server={server} />
         {lastError !== null && (
           <p class="note bad">
-            <Said text={lastError} max={120} />
+            <Said text={plainReason(lastError)} max={120} />
           </p>
         )}
       </div>,

@@ -5,9 +5,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { faultWords } from '../api/api.js';
 import { isComing, leaveUrl, refusal, signIn } from '../api/session.js';
 import { goToIssuer, issuerHost } from '../api/sign-in.js';
-import { tokenIn } from '../model/token-claims.js';
+import { refusedWords, tokenIn } from '../model/token-claims.js';
 import { Logo } from '../parts/icon.js';
 import { Fault } from '../parts/notices.js';
+import { CodeBlock } from '../parts/said.js';
+
+const MAKE_TOKEN = [
+  'switchyard token',
+  '--subject alice@example.com',
+  '--expires-in 8h',
+  '--token-verification-private-key',
+  'private.pem',
+].join(' \\\n  ');
 
 export function SignInPage(): JSX.Element {
   const [text, setText] = useState('');
@@ -75,13 +84,20 @@ export function SignInPage(): JSX.Element {
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
           <p id="token-help" class="note">
-            Get one from the operator of this gateway, or create one with <code>switchyard token</code>. It stays in
-            this tab until you close it.
+            It says who you are, for a limited time. Get one from the operator of this gateway. It stays in this tab
+            until you close it.
           </p>
           {issuer === '' && <Fault words={refusal.value} />}
           <button class={issuer === '' ? 'main' : ''} disabled={isTrying}>
             {isTrying ? 'Trying it …' : 'Sign in'}
           </button>
+          <details>
+            <summary>For the operator: make one</summary>
+            <CodeBlock label="Command" text={MAKE_TOKEN} />
+            <p class="note">
+              With the private key whose public key both planes have. The name is the user’s, as in their compositions.
+            </p>
+          </details>
         </form>
       </div>
     </main>
@@ -97,5 +113,5 @@ async function refusalOf(token: string): Promise<string> {
   if (response === undefined) return 'The control plane does not respond: check that it is running, then try again';
   if (response.ok) return '';
   const { detail = `It responded with status ${response.status}` } = (await response.json()) as { detail?: string };
-  return detail;
+  return refusedWords(token, detail);
 }

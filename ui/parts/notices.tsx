@@ -1,6 +1,7 @@
 // Notices in place of missing content, and error messages.
 import type { ComponentChildren, JSX } from 'preact';
 import type { Query } from '../api/query.js';
+import { reasonWords } from '../model/reason-words.js';
 import { Said } from './said.js';
 
 export function Fault({
@@ -14,7 +15,7 @@ export function Fault({
   return (
     <div class="fault" role="alert">
       <p>
-        <Said text={words} max={2_000} />
+        <Said text={reasonWords(words)} max={2_000} />
       </p>
       {retry !== undefined && (
         <button type="button" onClick={() => void retry()}>

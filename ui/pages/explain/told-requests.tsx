@@ -3,10 +3,12 @@ import type { JSX } from 'preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
 import type { ToldRequest } from '../../api/view-types.js';
+import { verdictParts } from '../../model/explanation.js';
 import { splitWords } from '../../model/time-split.js';
 import { Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { Since } from '../../parts/since.js';
+import { useCompositions } from '../compositions.js';
 
 export function ToldRequests({ requestId }: { readonly requestId: string }): JSX.Element {
   const path = `/requests/${encodeURIComponent(requestId)}`;
@@ -27,9 +29,11 @@ export function ToldRequests({ requestId }: { readonly requestId: string }): JSX
 const PLACES = { 'control-plane': 'this control plane', dataplane: 'the gateway' } as const;
 
 function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Element {
-  const { plane, slot, method, tool, backend, outcome, detail, status, subject, virtualHost } = request;
+  const { plane, slot, method, tool, backend, outcome, detail, verdict, status, subject, virtualHost } = request;
+  const isComposed = (useCompositions().value ?? []).some(({ id }) => id === virtualHost);
   const rows = [
     ['Outcome', detail === undefined ? outcome : `${outcome}: ${detail}`],
+    ...(verdict === undefined ? [] : [['Why, as of now', verdictParts(verdict, isComposed).reason] as const]),
     ['Method', tool === '' ? method : `${method} of ${tool}`],
     ['Server', backend === '' ? 'none, or more than one' : backend],
     ['Status', status === 0 ? 'none: no response was sent' : String(status)],
@@ -43,7 +47,7 @@ function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Elemen
       <dl>
         {rows.map(([name, words]) => (
           <Row key={name} name={name}>
-            <Said text={words} />
+            <Said text={words} max={1_000} />
           </Row>
         ))}
         <Row name="Ended">

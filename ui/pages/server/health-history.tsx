@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
 import type { HealthEntry, Server } from '../../api/types.js';
+import { plainReason } from '../../model/reason-words.js';
 import { Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { Since } from '../../parts/since.js';
@@ -32,7 +33,7 @@ export function HealthHistory({ server }: { readonly server: Server }): JSX.Elem
                   {healthWords(entry)} <Since time={entry.at} />
                   {entry.error !== null && (
                     <>
-                      : <Said text={entry.error} />
+                      : <Said text={plainReason(entry.error)} />
                     </>
                   )}
                 </li>

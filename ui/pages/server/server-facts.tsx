@@ -5,6 +5,7 @@ import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
 import { offerWords } from '../../model/server-items.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
+import { reasonWords } from '../../model/reason-words.js';
 import { stateOf, type ServerState } from '../../model/server-state.js';
 import { authWords } from '../../model/server-draft.js';
 import { Said } from '../../parts/said.js';
@@ -22,7 +23,7 @@ export function ServerObstacle({ server }: { readonly server: Server }): JSX.Ele
         {words !== '' && `${words} `}
         {server.lastError !== null && (
           <>
-            Its last check says: <Said text={server.lastError} max={2_000} />
+            Its last check says: <Said text={reasonWords(server.lastError)} max={2_000} />
           </>
         )}
       </p>

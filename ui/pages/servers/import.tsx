@@ -7,6 +7,7 @@ import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
 import { counted } from '../../model/counted.js';
 import { mayMake } from '../../model/permission.js';
+import { reasonWords } from '../../model/reason-words.js';
 import type { ImportBody, ImportedServer } from '../../model/settings-file.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
@@ -187,7 +188,7 @@ function useSettings(text: string): readonly ImportedServer[] | string {
 
 async function register(body: ImportBody): Promise<string> {
   const { value } = await ask<Server>('/servers', { method: 'POST', body });
-  if (value.lastError !== null) throw new Error(`registered, but it cannot be used: ${value.lastError}`);
+  if (value.lastError !== null) throw new Error(`registered, but it cannot be used: ${reasonWords(value.lastError)}`);
   return `registered, with ${counted(value.toolCount, 'tools')}`;
 }
 
