@@ -252,7 +252,8 @@ t.test('a bounded part of servers’ answers is read, and invalid answers are no
   );
   t.match(await wordsFor({ code_challenge_methods_supported: ['plain'] }), /^502 .*PKCE/);
   t.match(await wordsFor({ issuer: 'https://other.example' }), /^502 .*another issuer/);
-  t.match(await wordsFor({ authorization_endpoint: 'javascript:alert(1)' }), /^502 .*not http or https/);
+  for (const address of ['javascript:alert(1)', 'xhttps://idp.example', 'httpsx://idp.example'])
+    t.match(await wordsFor({ authorization_endpoint: address }), /^502 .*not http or https/, address);
   t.match(await wordsFor({ token_endpoint: 'http://169.254.169.254/token' }), /^502 .*not allowed/);
   t.match(await wordsFor({ authorization_endpoint: 7 }), /^502 .*lacks a required endpoint/);
   const elsewhere = origin.replace('127.0.0.1', 'localhost');

@@ -1,5 +1,6 @@
 // Concurrent changes by two people, and the preview of a server before it is registered.
 import t, { type Test } from 'tap';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createCalculator } from '../../../demo/demo-servers.js';
 import { startDemoBackend } from '../../../demo/demo-backend.js';
@@ -197,6 +198,19 @@ t.test('of simultaneous patches none is lost', async (t) => {
   });
 });
 
+t.test('a patch of what others change again and again ends', async (t) => {
+  const { registry, compositions, records } = await setStage(t, await stores['embedded']!(t));
+  const send = callerOf(await openApp(t, { registry, compositions, records }));
+  t.equal((await send('POST', '/servers', { body: server })).status, 201);
+  let tries = 0;
+  registry.replace = async () => {
+    if ((tries += 1) > 100) throw new Error('no end');
+    throw new ControlPlaneFault('changed-meanwhile', 'changed meanwhile');
+  };
+  t.equal((await send('PATCH', '/servers/files', { body: { description: 'one' } })).status, 412);
+  t.ok(tries > 1, 'after some more tries');
+});
+
 t.test('a tool that its server does not have is refused unless it is forced', async (t) => {
   const send = callerOf(await createApp(t));
   const backend = await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' });
@@ -225,6 +239,20 @@ t.test('a tool that its server does not have is refused unless it is forced', as
   t.equal((await send('PATCH', '/compositions/desk', { body: { servers: more.servers } })).status, 422);
   t.equal((await send('PATCH', '/compositions/desk?force=true', { body: { servers: more.servers } })).status, 200);
   t.equal((await send('PUT', '/compositions/desk?force=true', { body: desk('x') })).status, 200);
+  await send('POST', '/servers', { body: { name: 'more sums', url: backend.url } });
+  const both = (...tools: string[]) => ({
+    name: 'both',
+    servers: [
+      { name: 'sums', tools: ['ad'] },
+      { name: 'more sums', tools },
+    ],
+  });
+  t.equal((await send('POST', '/compositions?force=true', { body: both('x') })).status, 201);
+  t.equal((await send('PUT', '/compositions/both', { body: both('x') })).status, 200);
+  t.match(await send('PUT', '/compositions/both', { body: both('ad') }), {
+    status: 422,
+    json: { detail: /^servers\.1\.tools\.0 "ad" is not a tool of more sums/ },
+  });
   // The tools of a server that was never reached are unknown, so none is missing.
   const unread = { name: 'late', servers: [{ name: 'files', tools: ['x'] }] };
   t.match(await send('POST', '/compositions', { body: unread }), { status: 201 });

@@ -11,6 +11,14 @@ t.test('values in a template are escaped, and HTML is not', async (t) => {
   t.equal(textWithCode('a `<b>` c').text, 'a <code>&lt;b&gt;</code> c');
 });
 
+t.test('each operation says what it answers when all is well', async (t) => {
+  const silent = operations.filter(({ answers }) => !answers.some(({ status }) => status < 400));
+  t.same(
+    silent.map(({ id }) => id),
+    [],
+  );
+});
+
 t.test('the page has a place for every operation and every schema, and each link leads to one', async (t) => {
   const page = documentationPage(createOpenApiDocument());
   const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));

@@ -8,6 +8,8 @@ import {
   type FaultCode,
 } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import type { Connect } from '../../../src/control-plane/connect/connect.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { Overload, overloadBounds } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
@@ -113,6 +115,31 @@ t.test('each fault has its status and keeps its message', async (t) => {
     t.same(await answerOf(stage, 'DELETE', '/compositions/x'), [status, { detail: `words of ${code}` }]);
     t.same(stage.lines, [], 'a refusal is no fault of ours');
   }
+});
+
+t.test('the preflight of an allowed page is answered without a token, and of no other', async (t) => {
+  const origin = 'https://console.example';
+  const hosts = new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [origin] });
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { hosts });
+  const ask = async (from: string) =>
+    app.inject({ method: 'OPTIONS', url: '/servers', headers: { host: 'localhost', origin: from } });
+  const answer = await ask(origin);
+  t.equal(answer.statusCode, 204);
+  t.equal(answer.headers['access-control-allow-origin'], origin);
+  t.match(answer.headers['access-control-allow-methods'], /PATCH/);
+  t.equal((await ask('https://elsewhere.example')).statusCode, 403);
+});
+
+t.test('the form of a consent page hands over its ticket', async (t) => {
+  const begun: string[][] = [];
+  const begin = async (...words: string[]): Promise<string> => (begun.push(words), 'https://idp.example/authorize?a=b');
+  const connect = { isTls: true, begin } as unknown as Connect;
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { connect });
+  const headers = { host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' };
+  const answer = await app.inject({ method: 'POST', url: '/connect/files', headers, payload: 'ticket=a.b%2Bc' });
+  t.equal(answer.statusCode, 200);
+  t.match(answer.payload, 'https://idp.example/authorize?a=b');
+  t.match(begun, [['files', 'a.b+c', /^[\w-]{43}$/]]);
 });
 
 t.test('an MCP endpoint takes POST, GET and DELETE alone', async (t) => {

@@ -20,5 +20,10 @@ t.test('the document tells which credentials a server may have, and that no secr
   const { auth } = schemas.ServerInput.properties;
   t.match(auth, { type: ['null', 'object'], required: ['type'], description: /never given here/ });
   t.same(auth.properties.type.enum, ['headers', 'oauth2-client-credentials', 'oauth2-user']);
+  t.match(auth.if, { properties: { type: { const: 'headers' } } });
+  t.same(auth.then.required, ['headers']);
+  t.match(auth.else.if, { properties: { type: { const: 'oauth2-user' } } });
+  t.match(auth.else.then.properties, { issuer: Object });
+  t.match(auth.else.else.required, ['token_endpoint', 'client_id', 'client_secret']);
   t.same(schemas.RefreshReport.properties.durationMs, { type: 'number', minimum: 0 });
 });
