@@ -155,7 +155,8 @@ const SESSION_ID = /^[\w-]{35}$/;
 const UNKNOWN_ID =
   'no worker knows this id; give the id of a recent request (x-request-id), or the id or the hash of an open session ' +
   '(`switchyard sessions` lists the hashes). A request that was refused for lack of a valid token (401), or for which --metrics is off, ' +
-  "is only in the dataplane's log: the line with its `requestId` has the `refusal` and its `cause`";
+  "is only in the dataplane's log: the line with its `requestId` has the `refusal` and its `cause`. A session that has ended is there, too: " +
+  'see its last line, by its hash (`session`, with --access-log)';
 
 async function explainId(id: string, context: AdminContext): Promise<CommandResult> {
   // A session's id gives access to it: an id of that form is sent as a request's id only if no session has it.

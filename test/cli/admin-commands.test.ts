@@ -84,6 +84,7 @@ t.test('for an unknown id: which ids there are, and where to look', async (t) =>
     const { message } = (await explained.catch((error: unknown) => error)) as Error;
     t.match(message, /or the id or the hash of an open session \(`switchyard sessions` lists the hashes\)/);
     t.match(message, /\(401\).* is only in the dataplane's log: the line with its `requestId` has the `refusal`/);
+    t.match(message, /A session that has ended is there, too: .*`session`, with --access-log/);
     t.match(message, /No answer from the workers of slots 2\./);
     if (id !== 'x') t.notMatch(message, id);
   }
