@@ -28,7 +28,7 @@ interface Scene {
   /** Resolves to the message that answers. */
   readonly answer: <Kind extends FromWorker['kind']>(kind: Kind) => Promise<Extract<FromWorker, { kind: Kind }>>;
   readonly get: (path: string) => Promise<{ status: number; body: string }>;
-  readonly call: (subject: string) => Promise<string>;
+  readonly call: (subject: string) => Promise<{ requestId: string; told: string }>;
 }
 
 async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Promise<Scene> {
@@ -88,7 +88,8 @@ async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Pr
           params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
         }),
       });
-      return `${response.status} ${await response.text()}`;
+      const requestId = response.headers.get('x-request-id') ?? '';
+      return { requestId, told: `${response.status} ${await response.text()}` };
     },
   };
 }
@@ -123,11 +124,11 @@ t.test(
   },
 );
 
-t.test('its report counts the faults of backends', async (t) => {
+t.test('its report counts the faults of backends, and a request is found by its id', async (t) => {
   const { tell, answer, call, store } = await startWorker(t);
   const url = `http://127.0.0.1:${await findFreePort()}/mcp`;
   await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: { down: { url } } } } });
-  const told = await call('alice');
+  const { requestId, told } = await call('alice');
   await tell({ kind: 'report', ticket: 3 });
   const { ticket, series } = await answer('report');
   t.equal(ticket, 3);
@@ -136,6 +137,8 @@ t.test('its report counts the faults of backends', async (t) => {
     faults.some(({ labels, value }) => labels.includes('down') && value > 0),
     `${told}: ${JSON.stringify(faults)}`,
   );
+  await tell({ kind: 'view', ticket: 4, question: { view: 'request', requestId } });
+  t.match((await answer('view')).answer, `"requestId":"${requestId}"`);
 });
 
 t.test('an operator is answered, and what it drains is told', async (t) => {
