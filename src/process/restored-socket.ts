@@ -158,5 +158,5 @@ export function ensurePrivateFolder(path: string): void {
 
 export function isPrivateFolder(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats?.isDirectory() === true && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
+  return stats?.isDirectory() === true && stats.uid === process.getuid!() && (stats.mode & 0o077) === 0;
 }

@@ -40,7 +40,6 @@ export class ServiceManagerNotifier {
   reloading(): void {
     this.#isReloading = true;
     // Both variables in one message: systemd reads the time only from the message with `RELOADING`.
-    if (this.#manager.notifySocket === undefined) return;
     this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
