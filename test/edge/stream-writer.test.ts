@@ -139,3 +139,16 @@ t.test('a comment line is written only behind a whole event', async (t) => {
     t.equal(response.corks.length, isWhole ? 2 : 1, JSON.stringify(written));
   }
 });
+
+t.test('what is written while something waits comes behind it, whole', async (t) => {
+  const response = new ScriptedResponse(new Random(7));
+  const write = response.write.bind(response);
+  let hasRoom = false;
+  response.write = (slice) => (write(slice), hasRoom);
+  const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
+  const events = [40_000, 10, 20_000].map((bytes, index) => Buffer.from(`data: ${String(index).repeat(bytes)}\n\n`));
+  for (const event of events) t.notOk(writer.write(event));
+  hasRoom = true;
+  while (!writer.tryMore());
+  t.ok(Buffer.concat(response.slices).toString('latin1').startsWith(Buffer.concat(events).toString('latin1')));
+});
