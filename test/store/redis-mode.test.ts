@@ -1,6 +1,6 @@
 // A Redis that speaks plain text where TLS is expected, or the other way round: whatever opens it says so at once.
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -104,17 +104,22 @@ t.test('a Redis that speaks TLS at once is never asked in plain text', async (t)
   );
 });
 
-t.test('TLS to a Redis that refuses in plain text before anything is asked', async (t) => {
-  const listener = createServer((socket) => socket.write('-DENIED Redis is running in protected mode\r\n'));
+/** What is logged when a store is opened over TLS at what listens there. */
+async function loggedWithTls(t: Test, listener: Server): Promise<string> {
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
-  t.teardown(() => listener.close());
+  t.teardown(() => void listener.close());
   const { port } = listener.address() as AddressInfo;
   const lines: string[] = [];
   const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
   const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
   await store.close();
-  t.match(lines.join(''), NO_TLS);
+  return lines.join('');
+}
+
+t.test('TLS to a Redis that refuses in plain text before anything is asked', async (t) => {
+  const listener = createServer((socket) => socket.write('-DENIED Redis is running in protected mode\r\n'));
+  t.match(await loggedWithTls(t, listener), NO_TLS);
 });
 
 t.test('what answers the question in TLS is not said to speak plain text', async (t) => {
@@ -129,14 +134,7 @@ t.test('what answers the question in TLS is not said to speak plain text', async
       socket.once('close', () => sockets.forEach((one) => one.destroy()));
     });
   });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  t.teardown(() => listener.close());
-  const { port } = listener.address() as AddressInfo;
-  const lines: string[] = [];
-  const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
-  const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
-  await store.close();
-  t.not(lines.length, 0);
-  t.notMatch(lines.join(''), NO_TLS);
+  const logged = await loggedWithTls(t, listener);
+  t.not(logged, '');
+  t.notMatch(logged, NO_TLS);
 });

@@ -1,6 +1,6 @@
 // Addresses that the gateway never connects to, whoever the caller is (SSRF): those that serve a cloud machine's own credentials, and
 // others that are reachable only from that machine (specification 3, "URLs"). Checked at each connection, after name resolution, because a name
-// may have changed its addresses since the last check. Loopback and private networks are allowed: backends live there.
+// may have changed its addresses since the last check. A name that the outbound proxy looks up is not checked: it sees the addresses alone. Loopback and private networks are allowed: backends live there.
 import { BlockList, isIP } from 'node:net';
 
 /** Addresses for `address-refused`. A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
