@@ -19,19 +19,21 @@ export {
   MEMBER_AMBIGUOUS,
   ESCAPE_BYTES_MAX,
   MemberNames,
+  ambiguousIdKey,
   cutsOf,
-  endOf,
-  findMembersOfAny,
   findMember,
   findMembers,
   findStringMember,
+  idKey,
   isKey,
+  isNumberIdAsText,
+  isSameId,
+  isSameToken,
   isStringEqual,
   endOfPrefix,
   readStringMember,
-  startOf,
+  requestIdIn,
   stringValue,
 } from './json-member.js';
 export { JsonScanner, type NodeFilter, jsonKind } from './json-scanner.js';
 export { type Scan, readings } from './scan-queue.js';
-export { idKey, ambiguousIdKey, isNumberIdAsText, requestIdIn, isSameId } from './request-id.js';

@@ -1,4 +1,4 @@
-// Finds members of a scanned JSON object by name, and decodes JSON strings. Hot path.
+// Finds members of a scanned JSON object by name, decodes JSON strings, and compares ids of JSON-RPC messages. Hot path.
 import type { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { limits } from '../shared/index.js';
@@ -43,18 +43,9 @@ function beginningOf(tape: JsonScanner, child: number): number {
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
 
-/** What `findMember` returns for a member that is absent, or ambiguous (see there). */
+/** What `findMember` returns for a member that is absent, or ambiguous (see there). A tape has offsets of -1 for the absent one. */
 export const MEMBER_ABSENT = -1;
 export const MEMBER_AMBIGUOUS = -2;
-
-/** The start of a node's value, and below its end; -1 for `MEMBER_ABSENT`. */
-export function startOf(tape: JsonScanner, node: number): number {
-  return node === MEMBER_ABSENT ? -1 : tape.start(node);
-}
-
-export function endOf(tape: JsonScanner, node: number): number {
-  return node === MEMBER_ABSENT ? -1 : tape.end(node);
-}
 
 /** The most bytes of one UTF-16 unit in a JSON string (`\u0041`): a token that is more times longer than a text cannot be that text. */
 export const ESCAPE_BYTES_MAX = 6;
@@ -94,66 +85,49 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
 export class MemberNames {
   readonly all: readonly string[];
   /** For each first byte of a key, the names that it may be, as bits. */
-  readonly #candidates: Uint8Array;
+  readonly candidates = new Uint8Array(256);
 
   constructor(...all: string[]) {
     this.all = all;
-    this.#candidates = new Uint8Array(256);
     const every = 2 ** all.length - 1;
     // An escape may stand for any letter, and so may the start of a letter that folds to ASCII.
-    for (const byte of [0x5c, ...FOLDING_LEADS]) this.#candidates[byte] = every;
+    for (const byte of [0x5c, ...FOLDING_LEADS]) this.candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
-      this.#candidates[initial & CASELESS]! |= 1 << index;
-      this.#candidates[initial | (~CASELESS & 0xff)]! |= 1 << index;
+      this.candidates[initial & CASELESS]! |= 1 << index;
+      this.candidates[initial | (~CASELESS & 0xff)]! |= 1 << index;
     }
-  }
-
-  /** The names that a key with this first byte may be, as bits. */
-  candidates(first: number): number {
-    return this.#candidates[first]!;
   }
 }
 
 /**
  * `findMember` for several names at once.
+ * @param node any node, or `MEMBER_ABSENT`: only an object has members.
  * @param found receives the node of each name, or `MEMBER_ABSENT`; complete only when no name is ambiguous.
  * @returns false when a name is ambiguous.
  */
 export function findMembers(
   scanner: JsonScanner,
   bytes: Uint8Array,
-  objectNode: number,
-  names: MemberNames,
-  found: Int32Array,
-): boolean {
-  found.fill(MEMBER_ABSENT);
-  const subtreeEnd = scanner.next(objectNode);
-  for (let node = objectNode + 1; node < subtreeEnd; node = scanner.next(node)) {
-    const start = scanner.keyStart(node);
-    let candidates = names.candidates(bytes[start]!);
-    for (let index = 0; candidates !== 0; index++, candidates >>= 1) {
-      if ((candidates & 1) === 0) continue;
-      const likeness = compareText(bytes, start, scanner.keyEnd(node), names.all[index]!);
-      if (likeness === 'different') continue;
-      if (likeness === 'similar' || found[index] !== MEMBER_ABSENT) return false;
-      found[index] = node;
-      break;
-    }
-  }
-  return true;
-}
-
-/** `findMembers` for any node, or a negative number for none: only an object has members. */
-export function findMembersOfAny(
-  scanner: JsonScanner,
-  bytes: Uint8Array,
   node: number,
   names: MemberNames,
   found: Int32Array,
 ): boolean {
-  if (node >= 0 && scanner.kind(node) === jsonKind.object) return findMembers(scanner, bytes, node, names, found);
   found.fill(MEMBER_ABSENT);
+  if (scanner.kind(node) !== jsonKind.object) return true;
+  const subtreeEnd = scanner.next(node);
+  for (let child = node + 1; child < subtreeEnd; child = scanner.next(child)) {
+    const start = scanner.keyStart(child);
+    let candidates = names.candidates[bytes[start]!]!;
+    for (let index = 0; candidates !== 0; index++, candidates >>= 1) {
+      if ((candidates & 1) === 0) continue;
+      const likeness = compareText(bytes, start, scanner.keyEnd(child), names.all[index]!);
+      if (likeness === 'different') continue;
+      if (likeness === 'similar' || found[index] !== MEMBER_ABSENT) return false;
+      found[index] = child;
+      break;
+    }
+  }
   return true;
 }
 
@@ -287,4 +261,64 @@ export function findStringMember(object: Buffer, name: string): TokenSpan | unde
 export function readStringMember(object: Buffer, name: string): string | undefined {
   const span = findStringMember(object, name);
   return span && stringValue(object, span.start, span.end);
+}
+
+// Ids of JSON-RPC messages, in their bytes.
+
+/** Whether two tokens have the same bytes. Compared one by one: ids are short, so that is faster than a call into Node.js. */
+export function isSameToken(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
+  if (aEnd - aStart !== bEnd - bStart) return false;
+  for (let at = aStart; at < aEnd; at++) if (a[at] !== b[at - aStart + bStart]) return false;
+  return true;
+}
+
+/** Whether two ids are equal: the same JSON value of the same type. */
+export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
+  return isSameToken(a, aStart, aEnd, b, bStart, bEnd) || idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
+}
+
+/** Whether `a` is the number `b` as a string, as some servers return it. */
+export function isNumberIdAsText(
+  a: Buffer,
+  aStart: number,
+  aEnd: number,
+  b: Buffer,
+  bStart: number,
+  bEnd: number,
+): boolean {
+  return a[aStart] === QUOTE && b[bStart] !== QUOTE && idKey(a, aStart, aEnd) === `"${idKey(b, bStart, bEnd)}`;
+}
+
+const QUOTE = 0x22;
+
+/** A key for an id; two keys are equal exactly when `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
+export function idKey(bytes: Buffer, start: number, end: number): string {
+  if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;
+  return String(Number(bytes.toString('latin1', start, end)));
+}
+
+/** A key that is equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
+export function ambiguousIdKey(bytes: Buffer, start: number, end: number): string {
+  const text = bytes[start] === QUOTE ? stringValue(bytes, start, end) : bytes.toString('latin1', start, end);
+  const number = Number(text);
+  return Number.isNaN(number) ? text : String(number);
+}
+
+const topLevelNames = new MemberNames('id', 'result', 'error');
+const topLevel = new Int32Array(topLevelNames.all.length);
+
+/**
+ * The offsets of the id of a request that is refused before it is read, with the id's quotes; `undefined` when the bytes are not JSON, are
+ * too many to be read at once, are a response, or have no id, an ambiguous one or an invalid one. Cold path.
+ */
+export function requestIdIn(bytes: Buffer): TokenSpan | undefined {
+  if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, 1)) return undefined;
+  if (!findMembers(scanner, bytes, 0, topLevelNames, topLevel)) return undefined;
+  const [id = MEMBER_ABSENT, result = MEMBER_ABSENT, error = MEMBER_ABSENT] = topLevel;
+  if (result !== MEMBER_ABSENT || error !== MEMBER_ABSENT) return undefined;
+  const kind = scanner.kind(id);
+  if (kind !== jsonKind.string && kind !== jsonKind.number) return undefined;
+  const start = scanner.start(id);
+  const end = scanner.end(id);
+  return end - start <= limits.messageIdBytesMax ? { start, end } : undefined;
 }

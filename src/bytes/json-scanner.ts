@@ -24,16 +24,16 @@ const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
 /** The position within a string. From `digits` it counts down over the four digits of a `\u` escape to `text`. */
 const stringState = { text: 0, digits: 4, escape: 5 } as const;
 
-// A node of the tape is one row of six integers.
+// A node of the tape is one row of six integers. The first row is that of no node: `MEMBER_ABSENT` is its number, and it has -1 everywhere.
 const ROW = 6;
-const START = 0;
-const END = 1;
-const KEY_START = 2;
-const KEY_END = 3;
+const START = ROW;
+const END = ROW + 1;
+const KEY_START = ROW + 2;
+const KEY_END = ROW + 3;
 /** First node after the node's subtree. */
-const NEXT = 4;
+const NEXT = ROW + 4;
 /** Kind in the low three bits, depth above. */
-const KIND_AND_DEPTH = 5;
+const KIND_AND_DEPTH = ROW + 5;
 
 const NODES_AT_FIRST = 256;
 /** Offsets are kept as 32-bit integers. */
@@ -49,7 +49,7 @@ for (const digit of '0123456789abcdefABCDEF') hexDigit[digit.charCodeAt(0)] = 1;
 type Literal = 'true' | 'false' | 'null';
 
 export class JsonScanner {
-  #tape = new Int32Array(NODES_AT_FIRST * ROW);
+  #tape = tapeFor(NODES_AT_FIRST);
   #count = 0;
   #depthMax = 0;
   #depthWanted = 0;
@@ -84,7 +84,7 @@ export class JsonScanner {
    */
   scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
     this.begin(depthMax, filter);
-    return this.push(bytes) && this.finish() && (this.isChunkAscii || isUtf8(bytes));
+    return this.push(bytes) && this.finish() && (this.#plainText.isAscii || isUtf8(bytes));
   }
 
   /**
@@ -120,7 +120,7 @@ export class JsonScanner {
 
   /** @returns whether the pieces were one complete document. */
   finish(): boolean {
-    if (this.#cut === cut.number && isNumberComplete(this.#numberState)) {
+    if (this.#cut === cut.number && nextNumberState[this.#numberState | COMPLETE] === 1) {
       this.#cut = cut.none;
       this.#completeScalar(0);
     }
@@ -131,7 +131,7 @@ export class JsonScanner {
   /** Frees a tape that a document of many values has made large. */
   shrink(): void {
     this.#count = 0;
-    if (this.#tape.length > NODES_AT_FIRST * ROW) this.#tape = new Int32Array(NODES_AT_FIRST * ROW);
+    if (this.#tape.length > START + NODES_AT_FIRST * ROW) this.#tape = tapeFor(NODES_AT_FIRST);
   }
 
   /** Number of recorded values, which are in document order; the root is node 0. */
@@ -139,6 +139,7 @@ export class JsonScanner {
     return this.#count;
   }
 
+  /** One of `jsonKind`; another number for no node. */
   kind(node: number): number {
     return this.#tape[node * ROW + KIND_AND_DEPTH]! & 7;
   }
@@ -312,7 +313,7 @@ export class JsonScanner {
     while (at < length) {
       const next = nextNumberState[state | numberClass[bytes[at]!]!]!;
       if (next === numberState.none) {
-        if (!isNumberComplete(state)) return -1;
+        if (nextNumberState[state | COMPLETE] === 0) return -1;
         this.#cut = cut.none;
         this.#completeScalar(at);
         return at;
@@ -344,7 +345,7 @@ export class JsonScanner {
     const depth = this.#depth;
     if (depth > this.#depthMax) return true;
     const row = this.#count * ROW;
-    if (row === this.#tape.length && !this.#tryGrowNodes()) return false;
+    if (row + START === this.#tape.length && !this.#tryGrowNodes()) return false;
     const tape = this.#tape;
     const isMember = depth > 0 && this.#openKinds[depth - 1] === jsonKind.object;
     tape[row + START] = this.#offset + at;
@@ -395,11 +396,15 @@ export class JsonScanner {
   #tryGrowNodes(): boolean {
     const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
     if (this.#count >= nodesMax) return false;
-    const tape = new Int32Array(Math.min(this.#count * 2, nodesMax) * ROW);
+    const tape = tapeFor(Math.min(this.#count * 2, nodesMax));
     tape.set(this.#tape);
     this.#tape = tape;
     return true;
   }
+}
+
+function tapeFor(nodesMax: number): Int32Array {
+  return new Int32Array(START + nodesMax * ROW).fill(-1, 0, START);
 }
 
 // The grammar of a JSON number as a table, with one look-up per byte: `state = nextNumberState[state | numberClass[byte]]`. The state is
@@ -425,6 +430,8 @@ const numberState = {
 } as const;
 
 const byteClass = { other: 0, zero: 1, digit: 2, point: 3, exponent: 4, plus: 5, minus: 6 } as const;
+/** The column that is no byte's: 1 where a number may end in the state. */
+const COMPLETE = 7;
 
 const numberClass = new Uint8Array(256);
 for (const digit of '123456789') numberClass[digit.charCodeAt(0)] = byteClass.digit;
@@ -459,12 +466,5 @@ allow('exponent', 'exponentDigits', 'zero', 'digit');
 allow('exponentSign', 'exponentDigits', 'zero', 'digit');
 allow('exponentDigits', 'exponentDigits', 'zero', 'digit');
 
-/** Whether a number may end in this state. */
-function isNumberComplete(state: number): boolean {
-  return (
-    state === numberState.integer ||
-    state === numberState.zero ||
-    state === numberState.fraction ||
-    state === numberState.exponentDigits
-  );
-}
+for (const name of ['zero', 'integer', 'fraction', 'exponentDigits'] as const)
+  nextNumberState[numberState[name] | COMPLETE] = 1;

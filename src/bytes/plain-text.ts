@@ -134,26 +134,11 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
+/** Not 0 when searches since it was cleared may have seen non-ASCII bytes: they also read some bytes behind the one that they find. */
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
-
-/** Copies a text of at most `SEARCHED_BYTES_MAX` bytes to where `findSpecial` searches, over the last one. */
-function loadText(text: Uint8Array): void {
-  memory.set(text);
-  // The sentinel: a special byte, so that the search ends.
-  memory[text.length] = 0;
-}
 
 /** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
 const findSpecial: (from: number) => number = exports.find;
-
-/** Whether the searches since `forgetNonAscii` may have seen non-ASCII bytes: they also read some bytes behind the one that they find. */
-function mayHaveSeenNonAscii(): boolean {
-  return nonAsciiFlag[0] !== 0;
-}
-
-function forgetNonAscii(): void {
-  nonAsciiFlag[0] = 0;
-}
 
 /** Classes of bytes, as bits, so that those of several bytes can be combined. Plain ASCII has no bit. */
 const IS_SPECIAL = 1;
@@ -177,12 +162,12 @@ export class PlainText {
   begin(): void {
     this.#loadedEnd = 0;
     this.#seen = 0;
-    forgetNonAscii();
+    nonAsciiFlag[0] = 0;
   }
 
   /** Whether all text searched in this chunk is ASCII; may be false for ASCII. */
   get isAscii(): boolean {
-    return (this.#seen & IS_NON_ASCII) === 0 && !mayHaveSeenNonAscii();
+    return (this.#seen & IS_NON_ASCII) === 0 && nonAsciiFlag[0] === 0;
   }
 
   /**
@@ -202,10 +187,14 @@ export class PlainText {
     return at;
   }
 
+  /** Copies the next text to where `findSpecial` searches, over the last one. */
   #load(bytes: Uint8Array, start: number): void {
+    const text = bytes.subarray(start, start + SEARCHED_BYTES_MAX);
     this.#loadedStart = start;
-    this.#loadedEnd = Math.min(bytes.length, start + SEARCHED_BYTES_MAX);
-    loadText(bytes.subarray(start, this.#loadedEnd));
+    this.#loadedEnd = start + text.length;
+    memory.set(text);
+    // The sentinel: a special byte, so that the search ends.
+    memory[text.length] = 0;
   }
 
   /** The offset of the first special byte before `to`, or `to`, found without a copy. Eight look-ups per iteration. */

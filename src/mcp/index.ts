@@ -25,15 +25,14 @@ export {
   type ClientMessage,
   type ParsedClientMessage,
   beginsWithResult,
+  isMcpMethod,
   readBackendAnswer,
   readBackendMessage,
   readClientMessage,
-  readLargeClientMessage,
-  readLargeBackendMessage,
 } from './json-rpc.js';
+export { readLargeBackendMessage, readLargeClientMessage } from './large-messages.js';
 export { type ListKind, type ListKindName, listKindOf, listKinds } from './list-kinds.js';
 export { type ListAnswer, type ListEra, type ListPage, SPAN_LENGTH, readListAnswer, span } from './list-page.js';
-export { isMcpMethod } from './method-name.js';
 export {
   CLIENT_CAPABILITIES_KEY,
   CLIENT_INFO_KEY,

@@ -19,7 +19,7 @@ import {
   JsonScanner,
   jsonKind,
 } from '../bytes/index.js';
-import { METHOD_NAME_BYTES_MAX } from './method-name.js';
+import { METHOD_NAME_BYTES_MAX } from './json-rpc.js';
 import { KIB } from '../shared/index.js';
 
 /**

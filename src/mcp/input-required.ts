@@ -12,7 +12,7 @@ import {
   readings,
   type Scan,
 } from '../bytes/index.js';
-import { METHOD_NAME_BYTES_MAX } from './method-name.js';
+import { METHOD_NAME_BYTES_MAX } from './json-rpc.js';
 
 const scanner = new JsonScanner();
 

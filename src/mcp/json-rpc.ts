@@ -6,20 +6,15 @@ import { limits } from '../shared/index.js';
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
-  endOf,
-  findMembersOfAny,
   findMembers,
   isStringEqual,
   MemberNames,
   JsonScanner,
   jsonKind,
-  readings,
-  type Scan,
-  startOf,
+  stringValue,
 } from '../bytes/index.js';
-import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK, taskIds } from './uri-places.js';
+import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
@@ -98,9 +93,9 @@ export interface BackendMessage {
 export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
 /** The deepest values read are members of `params._meta`. */
-const CLIENT_DEPTH = 3;
+export const CLIENT_DEPTH = 3;
 /** The deepest values read of a backend's message are members of `params`. */
-const BACKEND_MESSAGE_DEPTH = 2;
+export const BACKEND_MESSAGE_DEPTH = 2;
 
 /** Bytes in which a response's `result` begins: backends write at most `jsonrpc` and `id` before it. */
 const BEGINNING_BYTES = 256;
@@ -139,23 +134,12 @@ export function readClientMessage(bytes: Buffer): ParsedClientMessage {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes, undefined) : 'not-json';
 }
 
-/**
- * Like `readClientMessage`, for a message of any size, which is read in slices, between which the event loop serves others.
- * @param subject the subject whose message it is.
- * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
- */
-export function readLargeClientMessage(
-  subject: string,
-  bytes: Buffer,
-  done: (message: ParsedClientMessage) => void,
-): Scan {
-  return readings.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
-    done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes, tape));
-  });
-}
-
 /** @param lastingTape the tape, if it stays valid after the call. */
-function clientMessageIn(tape: JsonScanner, bytes: Buffer, lastingTape: JsonScanner | undefined): ParsedClientMessage {
+export function clientMessageIn(
+  tape: JsonScanner,
+  bytes: Buffer,
+  lastingTape: JsonScanner | undefined,
+): ParsedClientMessage {
   if (!readTopLevel(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
   const { id, method } = topLevel;
   if (id !== MEMBER_ABSENT && !isId(tape, id)) return 'not-json-rpc';
@@ -168,15 +152,15 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lastingTape: JsonScan
   }
   const params = nullAsAbsent(tape, topLevel.params);
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
-  if (!findMembersOfAny(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
+  if (!findMembers(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
   const nameNode = nameNodeOf(tape, bytes, methodText, params, inParams[0]!);
   if (nameNode === MEMBER_AMBIGUOUS) return 'not-json-rpc';
-  if (!findMembersOfAny(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
+  if (!findMembers(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
   const version = inMeta[2]!;
   const modern = version === MEMBER_ABSENT ? undefined : readModernEnvelope(tape, bytes, params, inParams[3]!, version);
   if (modern === 'ambiguous') return 'not-json-rpc';
-  const name = nameNode !== MEMBER_ABSENT && tape.kind(nameNode) === jsonKind.string ? nameNode : MEMBER_ABSENT;
+  const name = tape.kind(nameNode) === jsonKind.string ? nameNode : MEMBER_ABSENT;
   return clientMessage(
     tape,
     id === MEMBER_ABSENT ? 'notification' : 'request',
@@ -190,9 +174,8 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lastingTape: JsonScan
 
 /** The node of `result._meta[RELATED_TASK]`; `MEMBER_ABSENT` also for an ambiguous member. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
-  if (topLevel.result === MEMBER_ABSENT || !findMembersOfAny(tape, bytes, topLevel.result, resultNames, inResult))
-    return MEMBER_ABSENT;
-  return findMembersOfAny(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
+  if (!findMembers(tape, bytes, topLevel.result, resultNames, inResult)) return MEMBER_ABSENT;
+  return findMembers(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
 }
 
 /**
@@ -218,65 +201,8 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   return readBackendMessage(bytes);
 }
 
-/**
- * Like `readBackendMessage`, in slices, between which the event loop serves others. A message that may contain resource URIs or task ids is
- * read a second time, to find these. Cold path except for large messages.
- * @param subject the subject to whose session the message belongs.
- * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
- * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
- */
-export function readLargeBackendMessage(
-  subject: string,
-  bytes: Buffer,
-  done: (message: BackendMessage | undefined) => void,
-  hasTasks = false,
-  isLater = false,
-): Scan {
-  const searched = hasTasks ? [uriPlaces, taskIds] : [uriPlaces];
-  const seen = new Set<typeof uriPlaces>();
-  const onSlice = (from: number, to: number): void => {
-    for (const places of searched)
-      if (!seen.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to))) seen.add(places);
-  };
-  let second: Scan | undefined;
-  const first = readings[isLater ? 'read' : 'readNow'](
-    subject,
-    bytes,
-    BACKEND_MESSAGE_DEPTH,
-    (tape) => {
-      const message = tape && backendMessageIn(tape, bytes);
-      if (message?.kind !== 'response') seen.delete(uriPlaces);
-      if (message === undefined || seen.size === 0) {
-        // Set explicitly, or the whole message would be searched for them again at once.
-        done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
-        return;
-      }
-      const found = [...seen];
-      const filter = filterOf(
-        bytes,
-        found.flatMap(({ containers }) => containers),
-      );
-      const depth = Math.max(...found.map((places) => places.depth));
-      second = readings.read(
-        subject,
-        bytes,
-        depth,
-        (uriTape) => {
-          const spansOf = (places: typeof uriPlaces) =>
-            uriTape && seen.has(places) ? places.in(uriTape, bytes) : NO_SPANS;
-          // The text is known to be JSON, so the second reading fails only because of too many values.
-          done(uriTape && { ...message, uris: spansOf(uriPlaces), taskIds: spansOf(taskIds) });
-        },
-        { filter },
-      );
-    },
-    { onSlice },
-  );
-  return { cancel: () => (second ?? first).cancel() };
-}
-
 /** The message on the tape of a scanned text; `undefined` for anything but a JSON-RPC message. */
-function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
+export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
   if (!readTopLevel(tape, bytes)) return undefined;
   const { method, error } = topLevel;
   const isAnswer = method === MEMBER_ABSENT;
@@ -285,21 +211,21 @@ function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): 
   const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, topLevel.params);
   if (!isValidBackendMessage(tape, id, params)) return undefined;
   const isNotification = !isAnswer && id === MEMBER_ABSENT;
-  if (isNotification && !findMembersOfAny(tape, bytes, params, tokenNames, inToken)) return undefined;
+  if (isNotification && !findMembers(tape, bytes, params, tokenNames, inToken)) return undefined;
   const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : MEMBER_ABSENT;
   const body = error === MEMBER_ABSENT ? topLevel.result : error;
   return {
     kind: isAnswer ? 'response' : isNotification ? 'notification' : 'request',
     method: isAnswer ? '' : methodName(bytes, tape.start(method), tape.end(method)),
-    idStart: startOf(tape, id),
-    idEnd: endOf(tape, id),
+    idStart: tape.start(id),
+    idEnd: tape.end(id),
     isError: error !== MEMBER_ABSENT,
-    bodyStart: startOf(tape, body),
-    bodyEnd: endOf(tape, body),
-    paramsStart: startOf(tape, params),
-    paramsEnd: endOf(tape, params),
-    progressTokenStart: startOf(tape, progressToken),
-    progressTokenEnd: endOf(tape, progressToken),
+    bodyStart: tape.start(body),
+    bodyEnd: tape.end(body),
+    paramsStart: tape.start(params),
+    paramsEnd: tape.end(params),
+    progressTokenStart: tape.start(progressToken),
+    progressTokenEnd: tape.end(progressToken),
     uris: isAnswer ? uris : undefined,
     taskIds: undefined,
   };
@@ -330,7 +256,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   if (tape.kind(0) !== jsonKind.object) return false;
   if (!findMembers(tape, bytes, 0, topLevelNames, inTopLevel)) return false;
   const version = inTopLevel[0]!;
-  if (version === MEMBER_ABSENT || tape.kind(version) !== jsonKind.string) return false;
+  if (tape.kind(version) !== jsonKind.string) return false;
   topLevel.id = inTopLevel[1]!;
   topLevel.method = inTopLevel[2]!;
   topLevel.params = inTopLevel[3]!;
@@ -366,11 +292,11 @@ function isId(tape: JsonScanner, node: number): boolean {
 }
 
 function idOrAbsent(tape: JsonScanner, node: number): number {
-  return node !== MEMBER_ABSENT && isId(tape, node) ? node : MEMBER_ABSENT;
+  return isId(tape, node) ? node : MEMBER_ABSENT;
 }
 
 function nullAsAbsent(tape: JsonScanner, node: number): number {
-  return node !== MEMBER_ABSENT && tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
+  return tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
 }
 
 /** Whether there is no cursor: clients also ask for the first page with `null` or an empty cursor. */
@@ -402,24 +328,24 @@ function clientMessage(
   return {
     kind,
     method,
-    idStart: startOf(tape, id),
-    idEnd: endOf(tape, id),
-    paramsStart: startOf(tape, params),
-    paramsEnd: endOf(tape, params),
-    nameStart: startOf(tape, name),
-    nameEnd: endOf(tape, name),
+    idStart: tape.start(id),
+    idEnd: tape.end(id),
+    paramsStart: tape.start(params),
+    paramsEnd: tape.end(params),
+    nameStart: tape.start(name),
+    nameEnd: tape.end(name),
     isUri: kind !== 'response' && isNameUri,
-    progressTokenStart: startOf(tape, progressToken),
-    progressTokenEnd: endOf(tape, progressToken),
-    requestIdStart: startOf(tape, requestId),
-    requestIdEnd: endOf(tape, requestId),
-    cursorStart: startOf(tape, cursor),
-    cursorEnd: endOf(tape, cursor),
+    progressTokenStart: tape.start(progressToken),
+    progressTokenEnd: tape.end(progressToken),
+    requestIdStart: tape.start(requestId),
+    requestIdEnd: tape.end(requestId),
+    cursorStart: tape.start(cursor),
+    cursorEnd: tape.end(cursor),
     asksForTask: inParams[4]! !== MEMBER_ABSENT,
-    relatedTaskStart: startOf(tape, relatedTask),
-    relatedTaskEnd: endOf(tape, relatedTask),
-    metaStart: startOf(tape, meta),
-    metaEnd: endOf(tape, meta),
+    relatedTaskStart: tape.start(relatedTask),
+    relatedTaskEnd: tape.end(relatedTask),
+    metaStart: tape.start(meta),
+    metaEnd: tape.end(meta),
     envelope: modern,
     tape: lastingTape,
   };
@@ -459,17 +385,15 @@ function nameNodeOf(tape: JsonScanner, bytes: Buffer, method: string, params: nu
     case 'resources/subscribe':
     case 'resources/unsubscribe':
       isNameUri = true;
-      return findMembersOfAny(tape, bytes, params, uriNames, inUri) ? inUri[0]! : MEMBER_AMBIGUOUS;
+      return findMembers(tape, bytes, params, uriNames, inUri) ? inUri[0]! : MEMBER_AMBIGUOUS;
     case 'tasks/get':
     case 'tasks/result':
     case 'tasks/cancel':
     case 'tasks/update':
-      return findMembersOfAny(tape, bytes, params, taskNames, inTask) ? inTask[0]! : MEMBER_AMBIGUOUS;
+      return findMembers(tape, bytes, params, taskNames, inTask) ? inTask[0]! : MEMBER_AMBIGUOUS;
     case 'completion/complete':
-      if (!findMembersOfAny(tape, bytes, params, refParamsNames, inRefParams)) return MEMBER_AMBIGUOUS;
-      return findMembersOfAny(tape, bytes, inRefParams[0]!, refNames, inRef)
-        ? nameNodeOfRef(tape, bytes)
-        : MEMBER_AMBIGUOUS;
+      if (!findMembers(tape, bytes, params, refParamsNames, inRefParams)) return MEMBER_AMBIGUOUS;
+      return findMembers(tape, bytes, inRefParams[0]!, refNames, inRef) ? nameNodeOfRef(tape, bytes) : MEMBER_AMBIGUOUS;
     default:
       return name;
   }
@@ -477,8 +401,68 @@ function nameNodeOf(tape: JsonScanner, bytes: Buffer, method: string, params: nu
 
 function nameNodeOfRef(tape: JsonScanner, bytes: Buffer): number {
   const [type = MEMBER_ABSENT, name = MEMBER_ABSENT, uri = MEMBER_ABSENT] = inRef;
-  if (type === MEMBER_ABSENT || tape.kind(type) !== jsonKind.string) return MEMBER_ABSENT;
+  if (tape.kind(type) !== jsonKind.string) return MEMBER_ABSENT;
   if (isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
   isNameUri = isStringEqual(bytes, tape.start(type), tape.end(type), 'ref/resource');
   return isNameUri ? uri : MEMBER_ABSENT;
+}
+
+// The method of a message as a string: a known method is recognized by its bytes, without decoding.
+
+/** Bytes of a method's name, as repeated in the error about an unknown method. The rest is cut off. */
+export const METHOD_NAME_BYTES_MAX = 256;
+
+export const KNOWN_METHODS = [
+  'initialize',
+  'ping',
+  'tools/call',
+  'tools/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+  'tasks/get',
+  'tasks/result',
+  'tasks/cancel',
+  'tasks/update',
+  'tasks/list',
+  'server/discover',
+  'subscriptions/listen',
+  'roots/list',
+  'sampling/createMessage',
+  'elicitation/create',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/message',
+  'notifications/tasks/status',
+  'notifications/tools/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/prompts/list_changed',
+  'notifications/roots/list_changed',
+] as const;
+
+const knownNames: ReadonlySet<string> = new Set(KNOWN_METHODS);
+
+/** Whether MCP itself defines the method, in whatever version. Cold path. */
+export function isMcpMethod(method: string): boolean {
+  return knownNames.has(method);
+}
+
+/** The commonest come first. */
+const namesByLength: string[][] = [];
+for (const name of KNOWN_METHODS) (namesByLength[name.length] ??= []).push(name);
+
+/** The method in a string token; the offsets include its quotes. A name that is longer than any real one is cut off, and not decoded. */
+function methodName(bytes: Buffer, start: number, end: number): string {
+  const length = end - start - 2;
+  if (length > METHOD_NAME_BYTES_MAX) return `${bytes.toString('utf8', start + 1, start + 1 + METHOD_NAME_BYTES_MAX)}…`;
+  for (const name of namesByLength[length] ?? []) if (isStringEqual(bytes, start, end, name)) return name;
+  return stringValue(bytes, start, end);
 }

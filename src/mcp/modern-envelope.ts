@@ -1,7 +1,7 @@
 // Reads what only messages of MCP 2026-07-28 have: the versions in errors; and the envelope in `params._meta`, with the client's identity
 // and capabilities, and what a repeated request brings with it, in messages that name their version there.
 import type { Buffer } from 'node:buffer';
-import { MEMBER_ABSENT, endOf, findMembers, MemberNames, type JsonScanner, startOf } from '../bytes/index.js';
+import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
@@ -81,17 +81,17 @@ export function readModernEnvelope(
   const [capabilities = MEMBER_ABSENT, clientInfo = MEMBER_ABSENT, logLevel = MEMBER_ABSENT] = inMeta;
   const [requestState = MEMBER_ABSENT, inputResponses = MEMBER_ABSENT] = inParams;
   return {
-    protocolVersionStart: startOf(tape, version),
-    protocolVersionEnd: endOf(tape, version),
-    capabilitiesStart: startOf(tape, capabilities),
-    capabilitiesEnd: endOf(tape, capabilities),
-    clientInfoStart: startOf(tape, clientInfo),
-    clientInfoEnd: endOf(tape, clientInfo),
-    logLevelStart: startOf(tape, logLevel),
-    logLevelEnd: endOf(tape, logLevel),
-    requestStateStart: startOf(tape, requestState),
-    requestStateEnd: endOf(tape, requestState),
-    inputResponsesStart: startOf(tape, inputResponses),
-    inputResponsesEnd: endOf(tape, inputResponses),
+    protocolVersionStart: tape.start(version),
+    protocolVersionEnd: tape.end(version),
+    capabilitiesStart: tape.start(capabilities),
+    capabilitiesEnd: tape.end(capabilities),
+    clientInfoStart: tape.start(clientInfo),
+    clientInfoEnd: tape.end(clientInfo),
+    logLevelStart: tape.start(logLevel),
+    logLevelEnd: tape.end(logLevel),
+    requestStateStart: tape.start(requestState),
+    requestStateEnd: tape.end(requestState),
+    inputResponsesStart: tape.start(inputResponses),
+    inputResponsesEnd: tape.end(inputResponses),
   };
 }

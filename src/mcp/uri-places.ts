@@ -76,7 +76,7 @@ export class Places {
 
   /** Whether one of the keys may be anywhere in the bytes. */
   mayBeIn(bytes: Buffer): boolean {
-    if (this.#keys.some((key) => bytes.includes(key))) return true;
+    for (const key of this.#keys) if (bytes.includes(key)) return true;
     if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
     return this.#escapes.some((escape) => bytes.includes(escape));
   }

@@ -1,6 +1,6 @@
 // Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
 // bytes stay, and are not copied. Hot path: most answers need no change.
-import { insertion, partsOf, type Edit } from '../bytes/index.js';
+import { insertion, isSameToken, partsOf, type Edit } from '../bytes/index.js';
 import { NO_SPANS, NUMBERS_PER_PLACE, uris as uriPlaces, type PlaceSpans, type BackendMessage } from '../mcp/index.js';
 import { callersTaskEdits, type TaskOwnership } from './task-ids.js';
 import type { IdSpan } from '../upstream/index.js';
@@ -40,16 +40,9 @@ export function callersParts(
 
 /** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (specification 2.4). */
 function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
-  if (isSameText(bytes, message.idStart, message.idEnd, id)) return undefined;
+  if (isSameToken(bytes, message.idStart, message.idEnd, id.bytes, id.start, id.end)) return undefined;
   // Copied, because the memory of the caller's body may be reused before a large answer is sent completely.
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
-}
-
-/** Compares byte by byte: ids are short, so this is faster than a call into Node.js. */
-function isSameText(bytes: Buffer, start: number, end: number, id: IdSpan): boolean {
-  if (end - start !== id.end - id.start) return false;
-  for (let at = start; at < end; at++) if (bytes[at] !== id.bytes[at - start + id.start]) return false;
-  return true;
 }
 
 function uriEdits(bytes: Buffer, uris: PlaceSpans, uriName: string, places: number): Edit[] {

@@ -1,8 +1,7 @@
 // What `readTarget` makes of a request: the backend, the bytes to send, what must hold first, and where URIs are in the answer.
 import t from 'tap';
 import { capability } from '../../src/mcp/capabilities.js';
-import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { KNOWN_METHODS } from '../../src/mcp/method-name.js';
+import { KNOWN_METHODS, readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
 import { COUNTED_METHODS } from '../../src/metrics/request-figures.js';
 import {
@@ -204,7 +203,7 @@ t.test('every method has a row here, and the member that it is about is named in
 t.test('every method has a known name that costs no decoding, and a label of its own in the metrics', async (t) => {
   const [known, labels]: readonly (readonly string[])[] = [KNOWN_METHODS, COUNTED_METHODS];
   for (const method of knownMethods) {
-    t.ok(known?.includes(method), `${method} in mcp/method-name.ts`);
+    t.ok(known?.includes(method), `${method} in mcp/json-rpc.ts`);
     t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);
   }
 });

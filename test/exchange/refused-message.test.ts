@@ -1,7 +1,8 @@
 // Refusals of messages: with the id of the request that they refuse wherever that can be known, so that its sender can tell which it is.
 import t from 'tap';
 import { answer, hasReadableId, refuseMessage, refuseUnread } from '../../src/exchange/answers.js';
-import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
+import { readClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
+import { readLargeClientMessage } from '../../src/mcp/large-messages.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';

@@ -6,7 +6,7 @@ import {
   EXTRA_CAPABILITY_BYTES_MAX,
   INSTRUCTIONS_CHARS_MAX,
 } from '../../src/mcp/initialize-result.js';
-import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/method-name.js';
+import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/json-rpc.js';
 
 function read(result: string): ReturnType<typeof readInitializeResult> {
   return readInitializeResult(Buffer.from(result));

@@ -2,7 +2,7 @@
 // its result is complete, asks for input, or is of a type that nobody knows.
 import t from 'tap';
 import { readInputRequired, readResultType } from '../../src/mcp/input-required.js';
-import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/method-name.js';
+import { METHOD_NAME_BYTES_MAX } from '../../src/mcp/json-rpc.js';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 

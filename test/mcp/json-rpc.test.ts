@@ -7,7 +7,7 @@ import {
   type BackendMessage,
   type ParsedClientMessage,
 } from '../../src/mcp/json-rpc.js';
-import { idKey, isSameId } from '../../src/bytes/request-id.js';
+import { idKey, isSameId } from '../../src/bytes/json-member.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { readClientMessage, readLargeClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
+import { readClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
+import { readLargeClientMessage } from '../../src/mcp/large-messages.js';
 import { readBackendErrorText, type ModernEnvelope } from '../../src/mcp/modern-envelope.js';
 import { limits } from '../../src/shared/limits.js';
 

@@ -1,12 +1,8 @@
 // URIs of resources in answers: rewritten to the caller's form at the places that MCP names, with every other byte as it came.
 // Random messages are in `rewriting-fuzz.test.ts`.
 import t from 'tap';
-import {
-  readBackendAnswer,
-  readBackendMessage,
-  type BackendMessage,
-  readLargeBackendMessage,
-} from '../../src/mcp/json-rpc.js';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
+import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
 import { uriPlace, URI_NODES_MAX } from '../../src/mcp/uri-places.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { taggedNotification, untaggedNotification } from '../../src/messages/listening.js';

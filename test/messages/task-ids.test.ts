@@ -1,12 +1,8 @@
 // Ids of tasks in messages of backends and of callers: prefixed with the backend's name at the places that MCP names, with every
 // other byte as it came; what goes down and comes up again is unchanged.
 import t from 'tap';
-import {
-  readBackendMessage,
-  readClientMessage,
-  type BackendMessage,
-  readLargeBackendMessage,
-} from '../../src/mcp/json-rpc.js';
+import { readBackendMessage, readClientMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
+import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
 import { taskPlace } from '../../src/mcp/uri-places.js';
 import { withEdit } from '../../src/messages/bare-body.js';
 import { partsOf } from '../../src/bytes/edits.js';

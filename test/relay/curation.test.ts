@@ -3,7 +3,8 @@
 import t from 'tap';
 import { listKinds, type ListKindName } from '../../src/mcp/list-kinds.js';
 import { readListAnswer } from '../../src/mcp/list-page.js';
-import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
+import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
+import { readLargeClientMessage } from '../../src/mcp/large-messages.js';
 import { mergeLists } from '../../src/lists/merge.js';
 import { readTarget, type TargetError, type Target, type TargetMethod } from '../../src/calls/targets.js';
 import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';

@@ -7,8 +7,8 @@ import {
   readBackendMessage,
   readClientMessage,
   type BackendMessage,
-  readLargeBackendMessage,
 } from '../../src/mcp/json-rpc.js';
+import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
 import { uriPlace } from '../../src/mcp/uri-places.js';
 import { clientsNotification, type NotifiedSession } from '../../src/session/backend-notifications.js';
 import { callersParts } from '../../src/messages/rewriting.js';
