@@ -39,7 +39,7 @@ export class KeyFiles {
 
   /**
    * @param onChange receives the previous keys.
-   * @param onFault called when `fault` has changed.
+   * @param onFault called when `fault` may have changed.
    */
   constructor(
     options: TokenOptions,
@@ -99,7 +99,6 @@ export class KeyFiles {
   }
 
   #noteFault(fault: string): void {
-    if (fault === this.fault) return;
     this.fault = fault;
     this.#onFault();
   }

@@ -185,13 +185,11 @@ export class TokenKeys {
 
   #obstacle(): string {
     const { fault } = this.#files;
-    const ofFiles = fault === '' ? [] : [`a changed key file cannot be used, the previous keys stay in use: ${fault}`];
     const all = Array.from(this.#issuers.values());
     const missingCount = all.filter(({ areMissing }) => areMissing).length;
-    if (missingCount === 0) return ofFiles.join();
     const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${missingCount} of ${all.length} issuers`;
-    return [`${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`, ...ofFiles].join(
-      '; ',
-    );
+    const ofIssuers = `${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`;
+    const ofFiles = `a changed key file cannot be used, the previous keys stay in use: ${fault}`;
+    return [...(missingCount === 0 ? [] : [ofIssuers]), ...(fault === '' ? [] : [ofFiles])].join('; ');
   }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TokenKeys } from '../../src/auth/token-keys.js';
 import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
+import type { IssuerKeySource } from '../../src/config/table/token-options.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { logInto } from '../support/log-lines.js';
@@ -30,11 +31,11 @@ interface Stage {
 }
 
 /** A verifier whose options were read from a file; unless a test says otherwise, it holds the first key. */
-function stage(t: Test, atStart = pem(first.publicKey)): Stage {
+function stage(t: Test, atStart = pem(first.publicKey), issuerKeys: readonly IssuerKeySource[] = []): Stage {
   const path = join(createScratchDirectory(t), 'keys.pem');
   writeFileSync(path, atStart);
   const keyPaths = { publicKey: path, secret: undefined, jwks: undefined };
-  const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths });
+  const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths, issuerKeys });
   const verifier = new TokenVerifier(options, Date.now, tokenBounds, new TokenKeys(options, BOUNDS));
   t.teardown(() => verifier.close());
   const kindOf = async (key: KeyObject): Promise<string> => (await verifier.verify(await tokenOf(key))).kind;
@@ -103,6 +104,16 @@ t.test('a broken, missing or huge file leaves the former keys in use, and is rep
       () => /^a changed key file cannot be used, the previous keys stay in use: --token-verification-public-key: /,
     ),
   );
+});
+
+t.test('a file that cannot be used is told beside keys that cannot be fetched', async (t) => {
+  const nobody = 'http://127.0.0.1:1';
+  const { path, verifier, logger } = stage(t, undefined, [{ issuer: nobody, url: `${nobody}/jwks` }]);
+  const obstacles: string[] = [];
+  await verifier.watchKeys(logger, (obstacle) => void obstacles.push(obstacle));
+  writeFileSync(path, 'of wax');
+  const both = /^the keys of the issuer in --token-jwks-url [^;]+; [^;]+; a changed key file cannot be used/;
+  await until(() => both.test(obstacles.at(-1) ?? ''), 'word of both');
 });
 
 /** Makes so many reads of the file fail with EMFILE, as when too many files are open. @returns how many failures are left. */
