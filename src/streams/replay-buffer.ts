@@ -268,13 +268,18 @@ export abstract class ReplayBuffer extends ListNode {
       if (onLost === undefined) continue;
       callbacks.push(onLost);
       if (position < this.#counted) this.#countedBytes -= kept.length;
-      this.#kept.replace(position - this.#first, WITHDRAWN);
+      this.#replace(position, WITHDRAWN);
     }
     return callbacks;
   }
 
   #at(position: number): KeptEventBytes {
     return this.#kept.at(position - this.#first) ?? LOST_EVENT;
+  }
+
+  #replace(position: number, event: KeptEventBytes): void {
+    if (position < this.#next) this.#writtenBytes += event.length - this.#at(position).length;
+    this.#kept.replace(position - this.#first, event);
   }
 
   /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
@@ -341,14 +346,12 @@ export abstract class ReplayBuffer extends ListNode {
   #lose(room: EventRoom, position: number): void {
     const kept = this.#at(position);
     const onLost = position >= this.#next ? onLostOf(kept) : undefined;
-    if (position < this.#next) this.#writtenBytes -= kept.length;
-    this.#kept.replace(position - this.#first, LOST_EVENT);
+    this.#replace(position, LOST_EVENT);
     if (this.isCompleteAt(position)) {
       const error = this.lostAnswer(position);
       if (error !== undefined && this.#tryTake(room, error.length, true)) {
-        this.#kept.replace(position - this.#first, error);
+        this.#replace(position, error);
         this.#countedBytes += error.length;
-        if (position < this.#next) this.#writtenBytes += error.length;
       } else {
         this.onAnswerLost();
       }

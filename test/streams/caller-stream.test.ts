@@ -88,6 +88,16 @@ t.test('written events are kept up to a bound', async (t) => {
   t.equal(streamed.exchange.outcome, 'ended', 'the older connection');
 });
 
+t.test('an event that is too large to be kept does not shorten what is kept after it', async (t) => {
+  const scene = new StreamScene(t, 256 * KIB);
+  const streamed = scene.stream().say(text(1, 300 * KIB));
+  for (let number = 2; number <= 6; number += 1) streamed.say(text(number));
+  t.same(
+    readEvents(streamed.goOn(2).written),
+    [3, 4, 5, 6].map((number) => text(number)),
+  );
+});
+
 t.test(
   'the last events of a backlog are kept when they were written, in case the connection breaks again',
   async (t) => {

@@ -139,6 +139,18 @@ t.test('the callback of a slow request may finish requests of other sessions, an
   t.same(scene.told, ['c'], 'again with the next turn');
 });
 
+t.test('a request is slow after the configured time, or at most a quarter of it later', async (t) => {
+  for (const afterMs of [0, 10, SLOW_MS / 8, SLOW_MS / 4]) {
+    const scene = new Scene(t);
+    begun(scene, scene.session(), 'earlier');
+    scene.pass(afterMs);
+    begun(scene, scene.session(), 'a');
+    let ms = 0;
+    for (; !scene.told.includes('a'); ms += 10) scene.pass(10);
+    t.ok(ms >= SLOW_MS && ms <= 1.25 * SLOW_MS + 20, `${ms} ms after a start ${afterMs} ms into a turn`);
+  }
+});
+
 t.test('a slow request is noticed however often others begin meanwhile', async (t) => {
   const scene = new Scene(t);
   begun(scene, scene.session(), 'a');
