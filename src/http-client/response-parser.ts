@@ -182,7 +182,7 @@ export class ResponseParser {
     const lineEnd = bytes.indexOf(CR, start);
     if (!this.#readStatusLine(bytes, start, lineEnd)) return false;
     for (let at = lineEnd + 2; at < end;) {
-      const next = this.#readHeader(bytes, at, end);
+      const next = this.#readHeader(bytes, at);
       if (next === INVALID) return false;
       at = next;
     }
@@ -211,9 +211,9 @@ export class ResponseParser {
   }
 
   /** @returns where the next line begins, or `INVALID`. */
-  #readHeader(bytes: Buffer, start: number, end: number): number {
+  #readHeader(bytes: Buffer, start: number): number {
     let colon = start;
-    while (colon < end && isTokenByte(bytes[colon]!)) colon += 1;
+    while (isTokenByte(bytes[colon]!)) colon += 1;
     // Refuses an empty name, white space before the colon, and folded lines.
     if (colon === start || bytes[colon] !== COLON) return INVALID;
     let lineEnd = bytes.indexOf(CR, colon);

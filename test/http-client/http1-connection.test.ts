@@ -108,9 +108,21 @@ t.test('a connection that is still sending when its answer is complete is not us
 t.test('a call that is given up before it is written leaves its connection to the next call', async (t) => {
   const { backend, send } = await start(t, (request) => request.json('{}'));
   await send().over();
-  send().call.abort();
+  const { call } = send();
+  call.pause();
+  call.abort();
   t.equal((await send().over()).status, 200);
   t.equal(backend.connections, 1);
+});
+
+t.test('a call that is paused only until it is written is answered', async (t) => {
+  const { send } = await start(t, (request) => request.json('{}'));
+  for (const connection of ['new', 'kept']) {
+    const listener = send();
+    listener.call.pause();
+    listener.call.resume();
+    t.equal((await listener.over()).status, 200, connection);
+  }
 });
 
 /** Answers every request but the first of a connection, which `then` handles. */
@@ -122,19 +134,26 @@ function second(then: RawHandler): RawHandler {
 }
 
 t.test('a request that a kept connection took only a part of is sent once more, whole, on a new one', async (t) => {
-  const { backend, send } = await start(
-    t,
-    second((request) => {
-      request.connection.pause();
-      setImmediate(() => request.reset());
-    }),
-    { readsBodies: false },
-  );
-  await send().over();
-  t.match(await send(LARGE).over(), { status: 200, fault: undefined });
-  t.equal(backend.requests.length, 3);
-  t.equal(backend.requests[2]!.connectionNumber, 2);
-  t.equal(backend.requests[2]!.headers['content-length'], String(LARGE.length));
+  for (const isPaused of [false, true]) {
+    const { backend, send } = await start(
+      t,
+      second((request) => {
+        request.connection.pause();
+        setImmediate(() => request.reset());
+      }),
+      { readsBodies: false },
+    );
+    await send().over();
+    const listener = send(LARGE);
+    // The caller is slow, so that a write notices the end of the connection.
+    if (isPaused) listener.call.pause();
+    await backend.request(2);
+    listener.call.resume();
+    t.match(await listener.over(), { status: 200, fault: undefined }, isPaused ? 'paused' : 'reading');
+    t.equal(backend.requests.length, 3);
+    t.equal(backend.requests[2]!.connectionNumber, 2);
+    t.equal(backend.requests[2]!.headers['content-length'], String(LARGE.length));
+  }
 });
 
 t.test('a request on a new connection that breaks is answered with that fault', async (t) => {

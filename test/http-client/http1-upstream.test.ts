@@ -173,6 +173,18 @@ t.test('sends the request as it is, and hands on the answer in pieces', async (t
   ]);
 });
 
+t.test('the trace context is passed on, without a state where there is none', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  const upstream = startUpstream(t);
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  for (const tracestate of ['', 'vendor=1']) {
+    await send(upstream, backend.origin, { trace: { traceparent, tracestate } }).over();
+    const { headers } = backend.requests.at(-1)!;
+    t.equal(headers['traceparent'], traceparent);
+    t.equal(headers['tracestate'], tracestate === '' ? undefined : tracestate);
+  }
+});
+
 t.test('the user agent of a caller, where it is passed on, takes the place of our own', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const upstream = startUpstream(t);
@@ -663,6 +675,8 @@ t.test('a connection that was idle for too long is closed, and a new one takes i
   t.equal(backend.connections, 1, 'not before');
   mock.timers.tick(connectionBounds.upstreamConnectionIdleMs + connectionBounds.upstreamSweepMs);
   await until(() => backend.openConnections === 0, 'the end of the unused connection');
+  mock.timers.tick(connectionBounds.upstreamSweepMs);
+  t.equal(upstream.shares.subjects, 0, 'nothing is kept of an origin that nobody uses');
   t.equal((await send(upstream, backend.origin).over()).status, 200);
   t.equal(backend.connections, 2);
 });

@@ -84,6 +84,14 @@ t.test('a URL host is refused in every spelling of a refused address', async (t)
   }
 });
 
+t.test('a network without a length is one address', async (t) => {
+  const narrow = new AddressGuard(['192.0.2.7', '2001:db8::7']);
+  for (const address of ['192.0.2.7', '2001:db8::7']) t.equal(narrow.obstacleOf(address), undefined, address);
+  for (const address of ['192.0.2.8', '2001:db8::8']) {
+    t.equal(narrow.obstacleOf(address), 'address-not-allowed', address);
+  }
+});
+
 t.test('a name with one refused address is refused as a whole', (t) => {
   for (const addresses of [
     ['169.254.169.254'],
