@@ -3,7 +3,8 @@ import type { Interval } from './figures.js';
 
 /** One worker, as the admin listener reports it. */
 export interface WorkerSample {
-  readonly slot: number;
+  /** With several dataplanes, `address/slot`. */
+  readonly slot: number | string;
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
@@ -61,7 +62,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
     };
   });
   return {
-    isReady: now.sum('switchyard_ready') === 1,
+    isReady: now.sum('switchyard_ready') > 0,
     intervalS: interval.seconds,
     sessions: now.sum('switchyard_sessions'),
     streams: now.sum('switchyard_streams'),

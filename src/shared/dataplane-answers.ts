@@ -9,10 +9,15 @@ const time = z.string().meta({ format: 'date-time' });
 const hash = z.string().meta({ pattern: '^[0-9a-f]{12}$', description: 'As in the log.' });
 const era = z.enum(['legacy', 'modern']).optional();
 const state = z.string().meta({ description: 'Of its upstream session; `unused`: there is none.' });
-const slots = z.array(count).meta({ description: 'Workers that did not answer in time.' });
+// The control plane names workers of several dataplanes by the address of their machine, too.
+const ofSeveral = 'With several dataplanes: its address, `/` and the slot';
+const slot = count.meta({ type: ['integer', 'string'], description: `Of a worker. ${ofSeveral}.` });
+const slots = z.array(slot).meta({
+  description: `Workers that did not answer in time. ${ofSeveral}, or the address alone if none of its workers did.`,
+});
 
 const sessionShape = z.object({
-  slot: count,
+  slot,
   session: hash,
   subject: hash,
   virtualHost: z.string(),
@@ -32,7 +37,7 @@ export const sessionsShape = z.object({
 });
 
 export const requestShape = z.object({
-  slot: count,
+  slot,
   requestId: z.string(),
   subject: hash,
   virtualHost: z.string(),
@@ -83,7 +88,7 @@ const explainedBackend = z.object({
 export const explanationShape = z.object({
   workers: z.array(
     z.object({
-      slot: count,
+      slot,
       config: z
         .string()
         .meta({ description: 'read, missing or failed; kept: read before the store was lost.' })
@@ -137,3 +142,5 @@ export const readyShape = z.object({ obstacles: troubles, degraded: troubles });
 
 export type DataplaneSessions = z.infer<typeof sessionsShape>;
 export type DataplaneRequest = z.infer<typeof requestsShape>['requests'][number];
+export type DataplaneFigures = z.infer<typeof figuresShape>;
+export type DataplaneReadiness = z.infer<typeof readyShape>;

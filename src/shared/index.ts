@@ -5,6 +5,8 @@ export {
   type DataplaneSessions,
   explanationShape,
   figuresShape,
+  type DataplaneFigures,
+  type DataplaneReadiness,
   readyShape,
   requestShape,
   requestsShape,

@@ -20,7 +20,7 @@ function dataplane(): { readonly ask: Ask; readonly asked: () => number } {
   const ask: Ask = async (path, shape) => {
     const told = shape.safeParse(answerTo(path));
     if (!told.success) throw new Error(`not of the shape: ${path}`);
-    return told.data;
+    return { told: [{ machine: '', value: told.data }], silent: [] };
   };
   const answerTo = (path: string): unknown => {
     if (path === '/workers') {
@@ -101,13 +101,58 @@ t.test('a lost listener is reported, with details for admins alone, and found ag
 
 t.test('a dataplane without figures says so; while one is silent the stream is kept alive', async (t) => {
   const { ask } = dataplane();
-  const blind = liveOf(t, async (...asked) => (asked[0] === '/metrics' ? undefined : ask(...asked)));
+  const blind = liveOf(t, async (...asked) => (asked[0] === '/metrics' ? { told: [], silent: [] } : ask(...asked)));
   const { events } = eventsOf(blind.open('ann', true)!);
   await until(() => events.length > 0, 'it is told');
   t.match(events[0], { event: 'fault', data: /--metrics true/ });
   const silent = eventsOf(liveOf(t, () => new Promise(() => {})).open('ann', true)!);
   await until(() => silent.text().split(': \n\n').length > 5, 'the stream is seen to live');
   t.same(silent.events, []);
+});
+
+t.test('figures of several dataplanes are added up, each worker by its name', async (t) => {
+  let [rounds, isSecondThere] = [0, true];
+  const ofMachine = (path: string, machine: string): unknown => {
+    const worker = { slot: 0, pid: 7, state: 'listening', health: 'ok', sessions: 3 };
+    if (path === '/workers') return { workers: [worker] };
+    const obstacles = machine === '10.0.0.1' ? [] : [{ code: 'keys-missing', message: 'no key' }];
+    if (path === '/ready') return { obstacles, degraded: [] };
+    const cpuSeconds = machine === '10.0.0.1' ? 1e6 + rounds : 5 * rounds;
+    return [
+      { name: 'switchyard_cpu_seconds_total', values: [{ labels: { worker: '0' }, value: cpuSeconds }] },
+      { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
+      { name: 'switchyard_ready', values: [{ labels: {}, value: machine === '10.0.0.1' ? 1 : 0 }] },
+    ];
+  };
+  const ask: Ask = async (path, shape) => {
+    if (path === '/metrics') rounds += 1;
+    const machines = isSecondThere ? ['10.0.0.1', '10.0.0.2'] : ['10.0.0.1'];
+    const told = machines.flatMap((machine) => {
+      const read = shape.safeParse(ofMachine(path, machine));
+      return read.success ? [{ machine, value: read.data }] : [];
+    });
+    return { told, silent: isSecondThere ? [] : ['10.0.0.2'] };
+  };
+  const { events } = eventsOf(liveOf(t, ask).open('ann', true)!);
+  const loads = () =>
+    events.map(({ data }) => JSON.parse(data) as { readonly workers: { readonly cpuShare: number }[] });
+  await until(() => events.length > 0, 'it is told');
+  const [both] = loads();
+  t.match(both, {
+    ...{ isReady: true, sessions: 6, obstacles: [] },
+    degraded: [{ code: 'keys-missing', message: '10.0.0.2: no key' }],
+    workers: [{ slot: '10.0.0.1/0' }, { slot: '10.0.0.2/0' }],
+  });
+  const [first, second] = both!.workers;
+  t.ok(Math.abs(second!.cpuShare / first!.cpuShare - 5) < 0.01, 'each worker has its own rate');
+  isSecondThere = false;
+  const one = { sessions: 3, degraded: [{ code: 'dataplane-silent', message: '10.0.0.2 does not respond' }] };
+  await until(() => loads().at(-1)!.workers.length === 1, 'one is left');
+  t.match(loads().at(-1), one);
+  isSecondThere = true;
+  await until(() => loads().at(-1)!.workers.length === 2, 'it is back');
+  for (const { workers } of loads())
+    for (const { cpuShare } of workers) t.ok(cpuShare < 1e4, 'what one had counted before is no rate');
 });
 
 t.test('the dataplane is not asked while nobody watches', async (t) => {

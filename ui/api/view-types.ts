@@ -6,8 +6,11 @@ export interface UpstreamState {
   readonly reason?: string;
 }
 
+/** A worker of the dataplane: its number, or `address/number` where there are several dataplanes. */
+export type Slot = number | string;
+
 export interface DataplaneSession {
-  readonly slot: number;
+  readonly slot: Slot;
   readonly session: string;
   readonly subject: string;
   readonly virtualHost: string;
@@ -21,12 +24,12 @@ export interface DataplaneSession {
 export interface DataplaneSessions {
   readonly sessions: readonly DataplaneSession[];
   readonly total: number;
-  readonly silent: readonly number[];
+  readonly silent: readonly Slot[];
 }
 
 export interface ToldRequest {
   readonly plane: 'control-plane' | 'dataplane';
-  readonly slot?: number;
+  readonly slot?: Slot;
   readonly requestId: string;
   readonly subject: string;
   readonly virtualHost: string;
@@ -57,7 +60,7 @@ export interface ExplainedBackend {
 }
 
 export interface ExplainedByWorker {
-  readonly slot: number;
+  readonly slot: Slot;
   readonly config?: string;
   /** The config is the last known one, used while the store is lost. */
   readonly kept?: { readonly readAt: string; readonly usedUntil: string };
@@ -73,7 +76,7 @@ export interface Explanation {
   readonly virtualHost: string;
   readonly tool: string;
   readonly workers: readonly ExplainedByWorker[];
-  readonly silent: readonly number[];
+  readonly silent: readonly Slot[];
 }
 
 export interface AuditEntry {
@@ -116,7 +119,7 @@ export interface LiveReading {
   readonly callP99Ms: number | null;
   readonly gatewayP99Ms: number | null;
   readonly workers: readonly {
-    readonly slot: number;
+    readonly slot: Slot;
     readonly state: string;
     readonly health: string;
     readonly sessions: number;

@@ -63,6 +63,7 @@ const OBSTACLES: Readonly<Record<string, string>> = {
   'keys-missing': 'it has no key that verifies tokens',
   'keys-unreachable': 'keys of an issuer cannot be fetched',
   draining: 'it was told to stop',
+  'dataplane-silent': 'one of its machines does not respond',
 };
 
 function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Concern[] {

@@ -1,16 +1,16 @@
 // What the dataplane's workers report about a subject at a virtual host, merged for display: what all of them agree on appears once, and
 // where they differ, with the slots that said it.
-import type { ExplainedBackend, Explanation } from '../api/view-types.js';
+import type { ExplainedBackend, Explanation, Slot } from '../api/view-types.js';
 import { plainReason, reasonWords } from './reason-words.js';
 
 export interface Statement {
   readonly words: string;
   /** `[]`: all that have responded. */
-  readonly slots: readonly number[];
+  readonly slots: readonly Slot[];
 }
 
 export interface BackendRow extends ExplainedBackend {
-  readonly slot: number;
+  readonly slot: Slot;
   /** Why the backend cannot be reached, or could not be when last tried; `''` when no failure is known. */
   readonly why: string;
 }
@@ -106,15 +106,15 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
 }
 
 /** `''` when all have responded. */
-export function silenceWords(slots: readonly number[]): string {
+export function silenceWords(slots: readonly Slot[]): string {
   if (slots.length === 0) return '';
   const processes = slots.length === 1 ? 'Process' : 'Processes';
   return `${processes} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
 /** What all of them say appears once, and where they differ, with the slots that say it. */
-export function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Statement[] {
-  const slotsOf = new Map<string, number[]>();
+export function together(each: readonly { readonly slot: Slot; readonly words: string }[]): readonly Statement[] {
+  const slotsOf = new Map<string, Slot[]>();
   for (const { slot, words } of each) slotsOf.set(words, [...(slotsOf.get(words) ?? []), slot]);
   const said = [...slotsOf].filter(([words]) => words !== '');
   return said.map(([words, slots]) => ({ words, slots: slotsOf.size === 1 ? [] : slots }));

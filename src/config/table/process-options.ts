@@ -139,7 +139,7 @@ export const registryOptions = {
   ),
   dataplaneAdmin: option(
     'dataplane-admin-address <host:port>',
-    "a dataplane's admin listener, from which the console and /dataplane get its state; queried without a token",
+    "a dataplane's admin listener, from which the console and /dataplane get its state; queried without a token; a name with several addresses stands for several dataplanes",
     parseAdminAddress,
     { text: 'none: the console shows nothing of the dataplane' },
   ),

@@ -1,5 +1,7 @@
-// Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent requests,
-// of which each subject has a share. The listener's address is shown to admins only. Cold path.
+// Asks the admin listeners of the dataplane over plain HTTP: there is one for each address of the name that the option gives. With bounds on
+// time, response size and concurrent requests, of which each subject has a share. The addresses are shown to admins only. Cold path.
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { formatAddress, type ListenAddress } from '../../config/index.js';
 import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
@@ -20,52 +22,113 @@ const BOUNDS: AdminBounds = {
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
+/** Dataplanes that are asked at once, the first ones by address. The others count as silent. */
+const MACHINES_MAX = 32;
+
+/** What the dataplanes say that have an answer. */
+export interface Answers<Value> {
+  readonly told: readonly {
+    /** The address of the machine; `''` if it is the only one. */
+    readonly machine: string;
+    readonly value: Value;
+  }[];
+  /** Addresses of those that did not respond. */
+  readonly silent: readonly string[];
+}
+
+/** A worker of one of several dataplanes: `address/slot`; the slot alone if there is one dataplane. */
+export function slotName<Slot>(machine: string, slot: Slot): Slot | string {
+  return machine === '' ? slot : `${machine}/${String(slot)}`;
+}
+
+/** Rows about workers, each with its `slotName`. */
+export function slotsNamed<Row extends { readonly slot: number }>(machine: string, rows: readonly Row[]) {
+  return rows.map((row) => ({ ...row, slot: slotName(machine, row.slot) }));
+}
+
 export class AdminClient {
-  readonly #origin: string;
+  readonly #address: ListenAddress;
   readonly #bounds: AdminBounds;
+  readonly #lookUp: LookUp;
   readonly #requests = new Quota(limits.dataplaneQuestionsMax);
 
-  constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS) {
-    this.#origin = `http://${formatAddress(address)}`;
+  constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS, lookUpHost: LookUp = lookUp) {
+    this.#address = address;
     this.#bounds = bounds;
+    this.#lookUp = lookUpHost;
   }
 
   /**
-   * Rejects with a `ControlPlaneFault`.
+   * Rejects with a `ControlPlaneFault` if no dataplane responds.
    * @param subject whose share of requests this uses; `undefined`: nobody's.
    * @param otherStatus a status besides 200 whose body has this shape.
-   * @returns `undefined` for 404.
+   * @returns what was told by those that did not respond with 404, in the order of their addresses.
    */
-  async ask<Value>(path: string, shape: Shape<Value>, subject?: string, otherStatus = 200): Promise<Value | undefined> {
+  async ask<Value>(path: string, shape: Shape<Value>, subject?: string, otherStatus = 200): Promise<Answers<Value>> {
     if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     try {
-      const { status, value } = await this.#exchange(path);
-      if (status === 404) return undefined;
-      if (status !== 200 && status !== otherStatus) throw faultOf(status, value);
-      const parsed = shape.safeParse(value);
-      if (parsed.success) return parsed.data;
-      throw new ControlPlaneFault('dataplane-refused', NOT_UNDERSTOOD);
+      const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
+      const hosts = await this.#hosts(signal);
+      const asked = hosts.slice(0, MACHINES_MAX);
+      const answers = await Promise.allSettled(
+        asked.map((host) => this.#askOne(host, path, signal, shape, otherStatus)),
+      );
+      const failed = answers.filter((answer) => answer.status === 'rejected');
+      if (failed.length === answers.length) throw failed[0]!.reason;
+      return {
+        told: answers.flatMap((answer, number) => {
+          if (answer.status === 'rejected' || answer.value === undefined) return [];
+          return [{ machine: hosts.length > 1 ? asked[number]! : '', value: answer.value }];
+        }),
+        silent: hosts.filter((_host, number) => answers[number]?.status !== 'fulfilled'),
+      };
     } finally {
       if (subject !== undefined) this.#requests.give(subject);
     }
   }
 
-  async #exchange(path: string): Promise<{ readonly status: number; readonly value: unknown }> {
-    const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
+  /** Hosts that do not depend on DNS, which admin listeners accept without an option. */
+  async #hosts(signal: AbortSignal): Promise<readonly string[]> {
+    const late = once(signal, 'abort').then(() => Promise.reject(new Error('no answer')));
     try {
-      const response = await fetch(this.#origin + path, { headers: ACCEPT, signal, redirect: 'error' });
+      return await Promise.race([this.#lookUp(this.#address.host), late]);
+    } catch (error) {
+      throw this.#unreachable(this.#address.host, `the name was not found (${reasonOf(error)})`);
+    }
+  }
+
+  async #askOne<Value>(host: string, path: string, signal: AbortSignal, shape: Shape<Value>, otherStatus: number) {
+    const { status, value } = await this.#exchange(host, path, signal);
+    if (status === 404) return undefined;
+    if (status !== 200 && status !== otherStatus) throw faultOf(status, value);
+    const parsed = shape.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw new ControlPlaneFault('dataplane-refused', NOT_UNDERSTOOD);
+  }
+
+  async #exchange(host: string, path: string, signal: AbortSignal) {
+    try {
+      const response = await fetch(this.#originOf(host) + path, { headers: ACCEPT, signal, redirect: 'error' });
       return { status: response.status, value: JSON.parse(await this.#textOf(response, signal)) as unknown };
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
-      const why = signal.aborted ? `it did not respond in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
-      const advice = 'check that a dataplane is running, and that --dataplane-admin-address is its --admin-address';
-      throw new ControlPlaneFault(
-        'dataplane-unreachable',
-        'The dataplane’s admin listener does not respond: admins can see why',
-        { wordsForAdmins: `The admin listener at ${this.#origin} does not respond: ${why}; ${advice}` },
-      );
+      const silence = `it did not respond in ${this.#bounds.answerMsMax} ms`;
+      throw this.#unreachable(host, signal.aborted ? silence : reasonOf(error));
     }
+  }
+
+  #originOf(host: string): string {
+    return `http://${formatAddress({ ...this.#address, host })}`;
+  }
+
+  #unreachable(host: string, why: string): ControlPlaneFault {
+    const advice = 'check that a dataplane is running, and that --dataplane-admin-address is its --admin-address';
+    return new ControlPlaneFault(
+      'dataplane-unreachable',
+      'The dataplane’s admin listener does not respond: admins can see why',
+      { wordsForAdmins: `The admin listener at ${this.#originOf(host)} does not respond: ${why}; ${advice}` },
+    );
   }
 
   #textOf(response: Response, signal: AbortSignal): Promise<string> {
@@ -74,6 +137,19 @@ export class AdminClient {
     return bodyText(response, signal, answerBytesMax, () => new ControlPlaneFault('dataplane-refused', words));
   }
 }
+
+type LookUp = (host: string) => Promise<readonly string[]>;
+
+/**
+ * The addresses of a name, sorted; those of one family, because a machine may have one of each. `localhost` is this machine, whichever of
+ * its addresses the listener has.
+ */
+const lookUp: LookUp = async (host) => {
+  if (host === 'localhost') return [host];
+  const found = await lookup(host, { all: true });
+  const family = found.some((each) => each.family === 4) ? 4 : 6;
+  return [...new Set(found.filter((each) => each.family === family).map(({ address }) => address))].sort();
+};
 
 const NOT_UNDERSTOOD =
   'The response of the dataplane’s admin listener is not understood: it may be another version of Switchyard';

@@ -1,11 +1,19 @@
-// Live figures of the dataplane for everybody who watches them. Its admin listener is asked at one interval, however
+// Live figures of the dataplane for everybody who watches them. Its admin listeners are asked at one interval, however
 // many watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
 // after a while, so that a token that is no longer valid stops showing figures. Cold path.
-import { figuresShape, readyShape, workersShape, KIB, limits } from '../../shared/index.js';
+import {
+  figuresShape,
+  readyShape,
+  workersShape,
+  type DataplaneFigures,
+  type DataplaneReadiness,
+  KIB,
+  limits,
+} from '../../shared/index.js';
 import { Figures, Interval, loadOf, type LoadRow, type DataplaneLoad } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
-import type { AdminClient } from './admin-client.js';
+import { slotName, slotsNamed, type AdminClient, type Answers } from './admin-client.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** Interval at which a dataplane's figures are read while somebody watches them. */
@@ -40,8 +48,8 @@ export class LiveFigures {
   readonly #watchers = new Set<Watcher>();
   readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
-  /** The previous reading, from which rates are computed. */
-  #previous: Figures | undefined;
+  /** The previous reading, from which rates are computed, and the machines that it is of. */
+  #previous: { readonly figures: Figures; readonly machines: string } | undefined;
   #isReading = false;
 
   constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = BOUNDS) {
@@ -106,21 +114,20 @@ export class LiveFigures {
         this.#adminClient.ask('/workers', workersShape),
         this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
-      if (metrics === undefined || workers === undefined || ready === undefined)
+      if (metrics.told.length * workers.told.length * ready.told.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
-      const now = new Figures(metrics, performance.now());
+      const now = new Figures(metrics.told.flatMap(figuresOf), performance.now());
+      const machines = metrics.told.map(({ machine }) => machine).join();
       const previous = this.#previous;
-      this.#previous = now;
-      // Rates need two readings.
-      if (previous === undefined) return this.#send(() => COMMENT);
-      const load = loadOf(new Interval(previous, now), workers.workers);
+      this.#previous = { figures: now, machines };
+      // Rates need two readings of the same machines.
+      if (previous?.machines !== machines) return this.#send(() => COMMENT);
+      const rows = workers.told.flatMap(({ machine, value }) => slotsNamed(machine, value.workers));
+      const load = loadOf(new Interval(previous.figures, now), rows);
       const at = new Date().toISOString();
+      const { obstacles, degraded } = readinessOf(ready);
       const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
-        return eventOf('load', {
-          at,
-          ...liveView(load, isAdmin),
-          ...troubles(ready.obstacles, ready.degraded, isAdmin),
-        });
+        return eventOf('load', { at, ...liveView(load, isAdmin), ...troubles(obstacles, degraded, isAdmin) });
       });
       this.#send((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {
@@ -165,9 +172,35 @@ function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): o
   return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
 }
 
+type Told<Value> = Answers<Value>['told'][number];
+
+/** Each worker has a name of its own among those of all machines. */
+function figuresOf({ machine, value }: Told<DataplaneFigures>): DataplaneFigures {
+  return value.map(({ name, values }) => ({
+    name,
+    values: values.map(({ labels, ...rest }) => {
+      const { worker } = labels;
+      return { ...rest, labels: worker === undefined ? labels : { ...labels, worker: slotName(machine, worker) } };
+    }),
+  }));
+}
+
 interface Trouble {
   readonly code: string;
   readonly message: string;
+}
+
+/** While one machine is ready, what keeps another from it is a loss of capacity. */
+function readinessOf({ told, silent }: Answers<DataplaneReadiness>) {
+  const messagesNamed = (machine: string, each: readonly Trouble[]): readonly Trouble[] =>
+    machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${machine}: ${message}` }));
+  const obstacles = told.flatMap(({ machine, value }) => messagesNamed(machine, value.obstacles));
+  const degraded = [
+    ...told.flatMap(({ machine, value }) => messagesNamed(machine, value.degraded)),
+    ...silent.map((machine) => ({ code: 'dataplane-silent', message: `${machine} does not respond` })),
+  ];
+  const isReady = told.some(({ value }) => value.obstacles.length === 0);
+  return isReady ? { obstacles: [], degraded: [...obstacles, ...degraded] } : { obstacles, degraded };
 }
 
 /** Messages may contain addresses, so only admins get them. */

@@ -2,12 +2,19 @@
 // see their own only, and changes of things that they may change.
 import type { FastifyRequest } from 'fastify';
 import type { RecentRequest } from '../../observation/index.js';
-import { explanationShape, limits, requestsShape, sessionsShape, subjectHash } from '../../shared/index.js';
+import {
+  type DataplaneSessions,
+  explanationShape,
+  limits,
+  requestsShape,
+  sessionsShape,
+  subjectHash,
+} from '../../shared/index.js';
 import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
-import type { AdminClient } from '../dataplane/admin-client.js';
+import { slotName, slotsNamed, type AdminClient, type Answers } from '../dataplane/admin-client.js';
 import { operationsOf, itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation.js';
 
 const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
@@ -57,15 +64,42 @@ function required<Part>(part: Part | undefined): Part {
   return part;
 }
 
-function requireView<View>(view: View | undefined): View {
-  if (view !== undefined) return view;
-  throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
+interface View {
+  /** Slots of workers. */
+  readonly silent: readonly number[];
+}
+
+/** Throws unless a dataplane has the view. @returns the answers, and which workers and machines did not respond. */
+function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
+  if (told.length === 0)
+    throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
+  const slots = told.flatMap(({ machine, value }) => value.silent.map((slot) => slotName(machine, slot)));
+  return { told, silent: [...slots, ...silent] };
 }
 
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
-  const found = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
-  return (found?.requests ?? []).map((request) => ({ plane: 'dataplane', ...request }));
+  const { told } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
+  const found = told.flatMap(({ machine, value }) => slotsNamed(machine, value.requests));
+  return found.map((request) => ({ plane: 'dataplane', ...request }));
 }
+
+/**
+ * One page of sessions: those of several dataplanes follow each other, so a page is of one of them.
+ * @param from the machine that the cursor names; `''` for the first page.
+ */
+function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
+  const withSome = told.filter(({ value }) => value.total > 0);
+  const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from);
+  const after = withSome.find(({ machine }) => machine > (page?.machine ?? from));
+  const first = after && `${after.machine}/${FIRST_CURSOR}`;
+  return {
+    sessions: page === undefined ? [] : slotsNamed(page.machine, page.value.sessions),
+    total: withSome.reduce((sum, { value }) => sum + value.total, 0),
+    next: page?.value.next === undefined ? first : slotName(page.machine, page.value.next),
+  };
+}
+
+const FIRST_CURSOR = '0.0';
 
 /** In the form in which the dataplane describes its own requests. */
 function describeRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
@@ -102,8 +136,9 @@ export const viewOperations = operationsOf('views', {
       const subject = askedSubject(request, named);
       const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
       const path = `/explain?${query.toString()}`;
-      const view = await required(adminClient).ask(path, explanationShape, request.subject);
-      return { subject, virtualHost, tool, ...requireView(view) };
+      const { told, silent } = requireViews(await required(adminClient).ask(path, explanationShape, request.subject));
+      const workers = told.flatMap(({ machine, value }) => slotsNamed(machine, value.workers));
+      return { subject, virtualHost, tool, workers, silent };
     },
   },
   'GET /dataplane/sessions': {
@@ -123,20 +158,25 @@ export const viewOperations = operationsOf('views', {
         maximum: limits.viewPageMax,
         description: 'The most sessions on a page.',
       },
-      cursor: { type: 'string', pattern: '^\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
+      cursor: {
+        type: 'string',
+        pattern: '^([\\d.:a-f]{2,45}/)?\\d{1,4}\\.\\d{1,9}$',
+        description: 'From the `Link` header.',
+      },
     },
     answers: [{ ...jsonAnswer(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request, reply) => {
       const query = request.query as SessionsQuery;
       const subject = askedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
-      const { session = '', limit = limits.viewPageMax, cursor = '' } = query;
+      const { session = '', limit = limits.viewPageMax } = query;
+      const [cursor = '', machine = ''] = (query.cursor ?? '').split('/').reverse();
       const parameters = Object.entries({ subject, session, cursor, limit: String(limit) });
       const path = `/sessions?${new URLSearchParams(parameters.filter(([, value]) => value !== '')).toString()}`;
-      const view = await required(adminClient).ask(path, sessionsShape, request.subject);
-      const { next, ...page } = requireView(view);
+      const { told, silent } = requireViews(await required(adminClient).ask(path, sessionsShape, request.subject));
+      const { next, ...page } = pageOf(told, machine);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
-      return page;
+      return { ...page, silent };
     },
   },
   'GET /requests/{request}': {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
+import type { ListenAddress } from '../../../src/config/index.js';
 import { AdminClient } from '../../../src/control-plane/dataplane/admin-client.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
@@ -22,12 +23,16 @@ const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** @returns the listener's port, and the paths that it was asked for. */
-async function startAdmin(t: Test, answer: Answer): Promise<{ readonly port: number; readonly asked: string[] }> {
+async function startAdmin(
+  t: Test,
+  answer: Answer,
+  address: Partial<ListenAddress> = {},
+): Promise<{ readonly port: number; readonly asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
     answer(request, response);
-  }).listen(0, '127.0.0.1');
+  }).listen(address.port ?? 0, address.host ?? '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
     server.closeAllConnections();
@@ -184,4 +189,85 @@ t.test('one subject’s requests leave room for others’', async (t) => {
   await until(() => held.length > limits.dataplaneQuestionsMax, 'the next is asked');
   held.at(-1)?.end('{"sessions":[],"total":0,"silent":[]}');
   t.equal((await again).status, 200, 'what is answered counts no more');
+});
+
+/** Sessions as a dataplane shows them: `count` of them on one slot, as many on a page as asked for. */
+function sessionsOn(count: number): Answer {
+  const session = { subject: '0123456789ab', virtualHost: 'vh', protocolVersion: '2025-11-25', client: 'c' };
+  const rest = { slot: 0, ageS: 1, idleS: 1, isBusy: false, backends: [] };
+  return (request, response) => {
+    const query = new URL(request.url ?? '', 'http://host').searchParams;
+    const first = Number((query.get('cursor') ?? '0.0').split('.')[1]);
+    const last = Math.min(count, first + Number(query.get('limit')));
+    const sessions = Array.from({ length: last - first }, (_, n) => ({
+      ...session,
+      ...rest,
+      session: `s${first + n}`,
+    }));
+    const next = last < count ? { next: `0.${last}` } : {};
+    response.end(JSON.stringify({ sessions, total: count, silent: [3], ...next }));
+  };
+}
+
+/** Dataplanes on loopback addresses of their own, and an app that knows them by one name. */
+async function startSeveral(t: Test, answers: readonly Answer[], others: readonly string[] = []): Promise<HttpApp> {
+  const port = await findFreePort();
+  const hosts = answers.map((_, n) => `127.0.0.${n + 2}`);
+  for (const [n, answer] of answers.entries()) await startAdmin(t, answer, { host: hosts[n]!, port });
+  const client = new AdminClient({ host: 'dataplanes.test', port }, BOUNDS, async () => [...hosts, ...others].sort());
+  return appOf(t, { adminClient: client });
+}
+
+t.test('a name with several addresses stands for several dataplanes', async (t) => {
+  const worker = { slot: 0, config: 'read', verdict: 'allowed' };
+  const explained = (silent: readonly number[]): Answer => json({ workers: [worker], silent });
+  const app = await startSeveral(t, [explained([]), explained([1])], ['127.0.0.9']);
+  const { body } = await get(app, EXPLAIN, 'ann', 'admin');
+  t.match(body, {
+    workers: [
+      { slot: '127.0.0.2/0', verdict: 'allowed' },
+      { slot: '127.0.0.3/0', verdict: 'allowed' },
+    ],
+    silent: ['127.0.0.3/1', '127.0.0.9'],
+  });
+  const told = { slot: 1, requestId: 'r', subject: subjectHash('bob'), virtualHost: 'vh', method: 'tools/call' };
+  const rest = { backend: 'b', tool: 't', outcome: 'ok', status: 200, durationMs: 5, endedAt: 'now' };
+  const second = await startSeveral(t, [json({}, 404), json({ requests: [{ ...told, ...rest }] })]);
+  const found = await get(second, '/requests/r', 'bob', 'none');
+  t.match(found.body, [{ requestId: 'r', slot: '127.0.0.3/1' }], 'one of them knows the request');
+});
+
+t.test('the sessions of several dataplanes follow each other, a page of one at a time', async (t) => {
+  const app = await startSeveral(t, [sessionsOn(3), sessionsOn(0), sessionsOn(2)]);
+  const seen: string[] = [];
+  for (let url = '/dataplane/sessions?limit=2'; url !== '';) {
+    const { status, body, link } = await get(app, url, 'ann', 'admin');
+    t.equal(status, 200);
+    t.match(body, { total: 5, silent: ['127.0.0.2/3', '127.0.0.3/3', '127.0.0.4/3'] });
+    const sessions = body['sessions'] as readonly { readonly slot: string; readonly session: string }[];
+    seen.push(sessions.map(({ slot, session }) => `${slot} ${session}`).join());
+    url = /^<(.*)>; rel="next"$/.exec(link)?.[1] ?? '';
+  }
+  t.same(seen, ['127.0.0.2/0 s0,127.0.0.2/0 s1', '127.0.0.2/0 s2', '127.0.0.4/0 s0,127.0.0.4/0 s1']);
+  const { body, link } = await get(app, '/dataplane/sessions?cursor=127.0.0.3/0.0', 'ann', 'admin');
+  t.match(body, { sessions: [] });
+  t.match(link, /cursor=127\.0\.0\.4(%2F|\/)0\.0/, 'where one has none, or is gone, the next one follows');
+});
+
+t.test('when none of several dataplanes responds, or the name is unknown, that is said', async (t) => {
+  const app = await startSeveral(t, [], ['127.0.0.8', '127.0.0.9']);
+  const { status, body } = await get(app, EXPLAIN, 'ann', 'admin');
+  t.equal(status, 503);
+  t.match(body['detail'], /admin listener at http:\/\/127\.0\.0\.8:\d+ does not respond: ECONNREFUSED/);
+  const named = async (lookUp: () => Promise<never>, answerMsMax = BOUNDS.answerMsMax) => {
+    const client = new AdminClient({ host: 'dataplanes.test', port: 8002 }, { ...BOUNDS, answerMsMax }, lookUp);
+    return appOf(t, { adminClient: client });
+  };
+  const unknown = await named(() => Promise.reject(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })));
+  const answer = await get(unknown, EXPLAIN, 'ann', 'admin');
+  t.match(answer, { status: 503, body: { detail: /dataplanes\.test:8002 .*: the name was not found \(ENOTFOUND\)/ } });
+  t.notMatch((await get(unknown, EXPLAIN, 'bob', 'reader')).body['detail'], /dataplanes/);
+  const silent = await named(() => new Promise(() => {}), 50);
+  await startAdmin(t, () => {}); // keeps the process running meanwhile
+  t.match((await get(silent, EXPLAIN, 'ann', 'admin')).body, { detail: /the name was not found \(no answer\)/ });
 });
