@@ -91,7 +91,9 @@ interface Verification {
   readonly expiresAtMs: number;
 }
 
-interface Remembered extends Verification {
+interface Remembered {
+  readonly verified: Extract<Verified, { readonly kind: 'subject' }>;
+  readonly expiresAtMs: number;
   /** The whole header value, in canonical spelling. */
   readonly authorization: string;
 }
@@ -199,12 +201,12 @@ export class TokenVerifier {
 
   #verifyAnew(authorization: string, token: string): Promise<Verified> {
     const generation = this.#generation;
-    const verifying = this.#verifyToken(token).then((verification) => {
+    const verifying = this.#verifyToken(token).then(({ verified, expiresAtMs }) => {
       const isCurrent = generation === this.#generation;
       if (isCurrent) this.#verifying.delete(authorization);
-      this.counts[verification.verified.kind === 'subject' ? 'verified' : verification.verified.reason] += 1;
-      if (verification.verified.kind === 'subject' && isCurrent) this.#remember(authorization, verification);
-      return verification.verified;
+      this.counts[verified.kind === 'subject' ? 'verified' : verified.reason] += 1;
+      if (verified.kind === 'subject' && isCurrent) this.#remember({ authorization, verified, expiresAtMs });
+      return verified;
     });
     if (this.#verifying.size < this.#bounds.sharedMax) this.#verifying.set(authorization, verifying);
     return verifying;
@@ -258,9 +260,9 @@ export class TokenVerifier {
     }
   }
 
-  #remember(authorization: string, verification: Verification): void {
-    if (authorization.length > this.#bounds.keyCharsMax) return;
-    this.#remembered.set(endOf(authorization), { ...verification, authorization });
+  #remember(token: Remembered): void {
+    const { authorization } = token;
+    if (authorization.length <= this.#bounds.keyCharsMax) this.#remembered.set(endOf(authorization), token);
   }
 }
 
@@ -291,7 +293,7 @@ function endOf(authorization: string): string {
 
 /** The memory of a remembered token and its map entry. */
 function bytesOf({ authorization, verified }: Remembered): number {
-  const texts = verified.kind === 'subject' ? [verified.subject, ...(verified.standing?.teams ?? [])] : [];
+  const texts = [verified.subject, ...(verified.standing?.teams ?? [])];
   const chars = texts.reduce((sum, { length }) => sum + length, authorization.length);
   return 2 * chars + REMEMBERED_BYTES;
 }

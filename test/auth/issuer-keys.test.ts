@@ -42,7 +42,7 @@ async function stage(
   });
   const reasonOf = async (token: string): Promise<string> => {
     const verified = await verifier.verify(`Bearer ${token}`);
-    return verified.kind === 'subject' ? verified.subject : (verified.cause ?? verified.reason);
+    return verified.kind === 'refused' ? (verified.cause ?? verified.reason) : verified.subject;
   };
   return { verifier, obstacles, areInTheWay, lines, reasonOf };
 }

@@ -233,6 +233,7 @@ t.test('expired: and nothing else is wrong', async (t) => {
   const verifier = new TokenVerifier(p256Options);
   t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1 })), EXPIRED);
   t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: 0 })), EXPIRED, 'there is no tolerance');
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -3_600 })), EXPIRED, 'long ago');
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   t.match(await verifier.verify(await bearer({ expiresInSeconds: -1, key: other.privateKey })), INVALID);
   t.match(await verifier.verify(await bearer({ expiresInSeconds: -1, iss: 'x' })), INVALID);
