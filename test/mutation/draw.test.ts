@@ -15,20 +15,24 @@ void t.test('the same seed draws the same mutants of a package, and another seed
   t.end();
 });
 
-void t.test('a mutant says where it is and what it changes, and the wording of errors is not mutated', async (t) => {
-  const root = t.testdir();
-  mkdirSync(join(root, 'src/sample'), { recursive: true });
-  const source = 'src/sample/bound.ts';
-  const lines = ['export function bound(count: number): number {', '  if (count < 3) return count;'];
-  writeFileSync(join(root, source), [...lines, "  throw new Error('too ' + 'many');", '}', ''].join('\n'));
-  const { mutants, generated, instrumented } = await drawMutants(
-    root,
-    { name: 'sample', sources: [source] },
-    Infinity,
-    1,
-  );
-  t.equal(mutants.length, generated);
-  t.ok(mutants.some(({ line, from, to }) => line === 2 && from === 'count < 3' && to === 'count <= 3'));
-  t.notOk(mutants.some(({ operator }) => operator === 'StringLiteral'));
-  for (const { id } of mutants) t.ok(instrumented.get(source)?.includes(`"${id}"`), id);
-});
+void t.test(
+  'a mutant says where it is and what it changes, and the wording of errors and of logs is not mutated',
+  async (t) => {
+    const root = t.testdir();
+    mkdirSync(join(root, 'src/sample'), { recursive: true });
+    const source = 'src/sample/bound.ts';
+    const lines = ['export function bound(count: number): number {', '  if (count < 3) return count;'];
+    lines.push("  logger?.warn('too many');", "  logger.warn('too many');");
+    writeFileSync(join(root, source), [...lines, "  throw new Error('too ' + 'many');", '}', ''].join('\n'));
+    const { mutants, generated, instrumented } = await drawMutants(
+      root,
+      { name: 'sample', sources: [source] },
+      Infinity,
+      1,
+    );
+    t.equal(mutants.length, generated);
+    t.ok(mutants.some(({ line, from, to }) => line === 2 && from === 'count < 3' && to === 'count <= 3'));
+    t.notOk(mutants.some(({ operator }) => operator === 'StringLiteral'));
+    for (const { id } of mutants) t.ok(instrumented.get(source)?.includes(`"${id}"`), id);
+  },
+);

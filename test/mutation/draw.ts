@@ -82,7 +82,7 @@ export async function drawMutants(
 function isWording(path: NodePath): string | undefined {
   const { node } = path as { node: SyntaxNode };
   const isError = node.type === 'NewExpression' && /Error$/.test(node.callee?.name ?? '');
-  const isLog = node.type === 'CallExpression' && LOG_METHODS.test(node.callee?.property?.name ?? '');
+  const isLog = /^(?:Optional)?CallExpression$/.test(node.type) && LOG_METHODS.test(node.callee?.property?.name ?? '');
   return isError || isLog ? 'wording' : undefined;
 }
 
