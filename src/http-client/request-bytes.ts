@@ -12,9 +12,8 @@ interface RememberedHead {
   readonly path: string;
   readonly origin: string;
   readonly hasBody: boolean;
-  /** The head up to the value of `content-length`, or all of it for a request without a body. In Latin-1; empty once `bytes` is set. */
-  text: string;
-  bytes: Buffer | undefined;
+  /** The head up to the value of `content-length`, or all of it for a request without a body; a text is in Latin-1. */
+  head: string | Buffer;
 }
 
 const remembered = new WeakMap<readonly string[], RememberedHead>();
@@ -88,7 +87,8 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     known.origin === target.origin &&
     known.hasBody === hasBody
   ) {
-    return known.bytes ?? bytesOf(known);
+    if (typeof known.head === 'string') known.head = bytesOf(known.head);
+    return known.head;
   }
   const host = target.origin.slice(target.origin.indexOf('//') + 2);
   let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
@@ -102,16 +102,14 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     text += `${name}: ${value}\r\n`;
   }
   text += agentLine + (hasBody ? 'content-length: ' : '\r\n');
-  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, text, bytes: undefined });
+  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, head: text });
   return text;
 }
 
 /** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
-function bytesOf(head: RememberedHead): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(head.text.length);
-  bytes.write(head.text, 'latin1');
-  head.text = '';
-  head.bytes = bytes;
+function bytesOf(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(text.length);
+  bytes.write(text, 'latin1');
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 // How a host becomes a socket: names over a real name server, addresses in turn, and addresses that are never connected to.
 // Sockets that neither connect nor fail are simulated: no address of this machine behaves like that.
 import { plainRequest } from '../../src/http-client/http-upstream.js';
-import { Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { Names, NAME_KEPT_MS_MIN } from '../../src/http-client/names/names.js';
 import { Dial, NEXT_ADDRESS_MS } from '../../src/http-client/dial.js';
@@ -141,6 +141,19 @@ t.test(
     }
   },
 );
+
+t.test('a connected socket is handed over without listeners of the dial', async (t) => {
+  const { names, backend } = await start(t, {});
+  const plan = {
+    ...{ host: '127.0.0.1', subject: 'alice', isTls: false },
+    open: (host: string) => connect({ host, port: Number(new URL(backend.origin).port) }),
+  };
+  const socket = await new Promise<Socket>(
+    (resolve, reject) => new Dial(names, plan, { onSocket: resolve, onFault: reject }),
+  );
+  t.teardown(() => socket.destroy());
+  for (const event of ['connect', 'error']) t.equal(socket.listenerCount(event), 0, event);
+});
 
 t.test('a name that newly resolves to a refused address is refused at its next connection', async (t) => {
   const scene = await start(t, { 'rebound.test': { addresses: ['127.0.0.1'], ttl: 0 } });

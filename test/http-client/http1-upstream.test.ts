@@ -185,6 +185,18 @@ t.test('the trace context is passed on, without a state where there is none', as
   }
 });
 
+t.test('the headers that mirror a request of 2026-07-28 are sent, with a name where there is one', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  const upstream = startUpstream(t);
+  for (const name of ['', 'add']) {
+    const params = ['mcp-param-region', 'eu', 'mcp-param-tier', '1'];
+    await send(upstream, backend.origin, { head: { method: 'tools/call', name, params } }).over();
+    const { rawHeaders } = backend.requests.at(-1)!;
+    const mirror = rawHeaders.slice(rawHeaders.indexOf('mcp-method'));
+    t.same(mirror, ['mcp-method', 'tools/call', ...(name === '' ? [] : ['mcp-name', name]), ...params]);
+  }
+});
+
 t.test('the user agent of a caller, where it is passed on, takes the place of our own', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const upstream = startUpstream(t);

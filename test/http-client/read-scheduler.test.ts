@@ -400,6 +400,33 @@ t.test('a finished connection passes its turn on, and few get more than a slice 
   t.equal(readers[6]!.sliceBytes, UPSTREAM_TURN_BYTES_MAX, 'when nobody else waits');
 });
 
+t.test("a small read that is kept does not wait behind large ones, not even its own subject's", async (t) => {
+  let nowMs = 0;
+  const turns = new ReadScheduler(() => nowMs);
+  const large = Array.from({ length: 40 }, () => new Reader('alice'));
+  for (const reader of large) {
+    reader.onLetGo = () => (nowMs += limits.turnMs);
+    turns.rest(reader.place);
+  }
+  let taken = '';
+  const pace = new ReadPace(turns, {
+    isPaused: false,
+    onBytes: (bytes) => void (taken += bytes.toString()),
+    stopReading: () => undefined,
+    readOn: () => undefined,
+  });
+  pace.begin();
+  while (!pace.tryKeep(Buffer.from('small'), 'alice')) nowMs += limits.turnMs / 10;
+  await new Promise(setImmediate);
+  t.equal(taken, 'small');
+  t.ok(
+    large.some(({ letGoCount }) => letGoCount === 0),
+    'while large ones wait',
+  );
+  pace.leave();
+  for (const { place } of large) turns.leave(place);
+});
+
 t.test('connections whose kept piece ends the answer are as many in a turn as there is time for', async (t) => {
   let nowMs = 0;
   const turns = new ReadScheduler(() => nowMs);

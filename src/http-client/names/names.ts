@@ -117,8 +117,7 @@ export class Names {
   /** Look-ups in progress. */
   readonly #asking: Quota;
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
-  #resolver: Resolver | undefined;
-  #resolverServers = '';
+  #resolver: { readonly queries: Resolver; readonly servers: string } | undefined;
 
   constructor(options: NamesOptions = {}) {
     this.#nowMs = options.nowMs ?? (() => performance.now());
@@ -188,7 +187,7 @@ export class Names {
    * nothing.
    */
   close(): void {
-    this.#resolver?.cancel();
+    this.#resolver?.queries.cancel();
     this.#resolver = undefined;
     for (const { entry, subject } of this.#queue.takeAll()) entry.queuedFor.delete(subject);
     this.#entries.clear();
@@ -319,12 +318,11 @@ export class Names {
   #currentResolver(): Resolver {
     const servers = this.#nameServers ?? this.#resolverSettings.content.nameServers;
     const serversText = servers.join(' ');
-    if (this.#resolver !== undefined && this.#resolverServers === serversText) return this.#resolver;
-    const resolver = new Resolver({ timeout: NAME_SERVER_MS_MAX, tries: NAME_SERVER_TRIES_MAX });
-    resolver.setServers([...servers]);
-    this.#resolver = resolver;
-    this.#resolverServers = serversText;
-    return resolver;
+    if (this.#resolver?.servers === serversText) return this.#resolver.queries;
+    const queries = new Resolver({ timeout: NAME_SERVER_MS_MAX, tries: NAME_SERVER_TRIES_MAX });
+    queries.setServers([...servers]);
+    this.#resolver = { queries, servers: serversText };
+    return queries;
   }
 }
 
