@@ -24,13 +24,16 @@ const stores: Readonly<Record<string, (t: Test) => Promise<(t: Test) => Promise<
   embedded: async () => async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
   redis: async (t) => emptied(await startRedis(t)),
   // A cluster takes seconds until it knows that it is complete.
-  'a cluster of Redis': async (t) => emptied(await startRedis(t, { isCluster: true })),
+  'a cluster of Redis': async (t) => {
+    const redis = await startRedis(t, { isCluster: true });
+    return emptied(redis, { nodes: [{ host: redis.host, port: redis.port }] });
+  },
 };
 
-function emptied(redis: RedisServer): () => Promise<StoreOptions> {
+function emptied(redis: RedisServer, place = redis.storeOptions.place): () => Promise<StoreOptions> {
   return async () => {
     await (await redis.connect()).flushall();
-    return redis.storeOptions;
+    return { ...redis.storeOptions, place };
   };
 }
 
@@ -237,6 +240,16 @@ for (const [kind, start] of Object.entries(stores)) {
       for (const subject of ['switchyard:records', '\u00ffswitchyard:records', '\ufffdswitchyard:records']) {
         t.match(await dataplane.read(subject), { kind: 'missing' }, `no subject ${subject}`);
       }
+    });
+
+    t.test('every subject with a user config is listed, and nothing else', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const subjects = Array.from({ length: RECORDS_AT_ONCE_MAX + 1 }, (_, n) => `user-${n}`);
+      await Promise.all(subjects.map((subject) => records.swap([change(userConfig(subject), undefined, '{}')])));
+      await records.swap([change(record('servers/a'), undefined, 'a')]);
+      const found = new Set<string>();
+      for await (const some of records.subjects()) for (const subject of some) found.add(subject);
+      t.same([...found].toSorted(), subjects.toSorted());
     });
 
     t.test('records are still there when the store is opened again', async (t) => {

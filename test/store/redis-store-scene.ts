@@ -4,21 +4,23 @@ import type { Test } from 'tap';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
-import type { Store, StoreRead } from '../../src/store/store.js';
+import { type Store, StoreCounts, type StoreRead } from '../../src/store/store.js';
 import { until } from '../support/until.js';
 
 export interface OpenStore {
   readonly store: Store;
   /** The store's log lines, as JSON text. */
   readonly lines: string[];
+  readonly counts: StoreCounts;
 }
 
 export async function open(t: Test, options: RedisStoreOptions): Promise<OpenStore> {
   const lines: string[] = [];
   const logger: Logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const store = await openStore(options, logger);
+  const counts = new StoreCounts();
+  const store = await openStore(options, logger, undefined, counts);
   t.teardown(() => store.close());
-  return { store, lines };
+  return { store, lines, counts };
 }
 
 export function textOf(read: StoreRead): string {

@@ -256,6 +256,19 @@ t.test('cached values serve no longer than the grace', async (t) => {
   await untilRead(t, store, 'alice', 'one');
 });
 
+t.test('each read is counted by where its answer came from', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const { store, lines, counts } = await open(t, redis.storeOptions);
+  await store.read('alice');
+  for (let reads = 0; reads < 2; reads += 1) t.equal(readAtOnce(store, 'alice'), 'one');
+  await redis.kill();
+  await untilLost(lines);
+  for (let reads = 0; reads < 3; reads += 1) t.equal(readAtOnce(store, 'alice'), 'one');
+  for (let reads = 0; reads < 4; reads += 1) t.equal(readAtOnce(store, 'bob'), 'failed');
+  t.same(counts.reads, { asked: 1, remembered: 2, stale: 3, failed: 4 });
+});
+
 t.test('without a grace, cached values do not serve at all', async (t) => {
   const redis = await startRedis(t);
   const { store, lines } = await open(t, { ...redis.storeOptions, staleGraceMs: 0 });
