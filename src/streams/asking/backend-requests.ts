@@ -257,12 +257,11 @@ export class BackendRequests {
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
     // The exchange ends at once and stops counting the body, so it is counted here until it is sent.
-    const countedBytes = body.length >= limits.countedFromBytes ? body.length : 0;
     const { requestBytes } = this.#plan.account;
-    requestBytes.take(countedBytes);
+    requestBytes.take(body.length);
     const headers = metadataFor(upstream.backend, request);
     const answer = { body, leftOut: { start, end }, putIn: backendId };
-    upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
+    upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(body.length));
   }
 
   /** The client reports progress of a backend's request, or of the task that it became. Dropped if two requests share the token. */
