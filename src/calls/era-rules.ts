@@ -139,6 +139,12 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   ownError: (error: RpcError) => ({ error, status: 200 }),
 });
 
+/** A result of the gateway's own, as JSON. @param ownMembers as JSON. */
+export function ownResult(rules: EraRules, ownMembers: string): string {
+  const { members = '', meta } = rules.resultExtras() ?? {};
+  return `{${members}${ownMembers}${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
+}
+
 export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, rules: EraRules): void {
   const own = rules.ownError(error);
   answerError(exchange, id, own.error, own.status);

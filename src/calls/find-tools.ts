@@ -7,7 +7,7 @@ import { answer, answerEncoded, type Exchange, idSpanOf, metadataFor, resultMess
 import type { CatalogueIdentity, ListMerger } from '../lists/index.js';
 import { readLists, type ListPlan } from './listing.js';
 import { argumentsIn, FIND_TOOLS } from '../messages/index.js';
-import type { EraRules } from './era-rules.js';
+import { ownResult, type EraRules } from './era-rules.js';
 import { FOUND_TOOLS_DEFAULT } from './search-tools.js';
 
 interface FindToolsPlan extends Omit<ListPlan, 'kind'> {
@@ -40,10 +40,8 @@ const WRONG_ARGUMENTS = `${FIND_TOOLS} takes query, a text of 1 to ${limits.tool
 /** Answers with the result of a failed tool: a text for the model. */
 export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, rules: EraRules): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
-  const { members = '', meta } = rules.resultExtras() ?? {};
   const content = JSON.stringify([{ type: 'text', text }]);
-  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
-  const result = `{${members}"content":${content},"isError":true${tail}}`;
+  const result = ownResult(rules, `"content":${content},"isError":true`);
   answer(exchange, resultMessage(idSpanOf(exchange, message), result));
 }
 

@@ -33,8 +33,8 @@ export function obstacleToRetry(
   return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
 }
 
-/** Called once; with `undefined` when the request may be sent. */
-type GateHandler = (obstacle: RpcError | UpstreamFault | undefined) => void;
+/** Called once; with `undefined` when the request may be sent, and `nothing` when the backend would have an empty result. */
+type GateHandler = (obstacle: RpcError | UpstreamFault | 'nothing' | undefined) => void;
 
 export class Gate {
   readonly #context: UpstreamContext;
@@ -55,7 +55,10 @@ export class Gate {
   pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
-      done(this.#session.upstreams.declares(capability) === 'no' ? rpcErrors.methodNotFound(method) : unknown);
+      const isUndeclared = this.#session.upstreams.declares(capability) === 'no';
+      // Clients ask wherever any backend completes, and give completions up for the whole session after an error.
+      const obstacle = method === 'completion/complete' ? 'nothing' : unknown;
+      done(isUndeclared ? rpcErrors.methodNotFound(method) : obstacle);
       return;
     }
     const uri = this.#isUnsubscribing(upstream) ? undefined : this.#rules.uri;

@@ -29,7 +29,7 @@ import {
   type UpstreamSession,
   type UpstreamSessionRecord,
 } from '../upstream/index.js';
-import type { RelayedRequestPlan } from './era-rules.js';
+import { ownResult, type RelayedRequestPlan } from './era-rules.js';
 import { silenceMsMax } from './targets.js';
 
 /**
@@ -353,10 +353,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else gate.pass(upstream, metadata, (obstacle) => this.#onPassed(obstacle));
   }
 
-  #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
+  #onPassed(obstacle: RpcError | UpstreamFault | 'nothing' | undefined): void {
     if (this.isDone) return;
     if (obstacle === undefined) this.#send();
-    else if ('code' in obstacle) this.#refuse(obstacle);
+    else if (obstacle === 'nothing') {
+      this.exchange.watcher?.onOutcome('ok', '', -1);
+      this.#finish(resultMessage(this.callersId, ownResult(this.plan.rules, '"completion":{"values":[]}')));
+    } else if ('code' in obstacle) this.#refuse(obstacle);
     else this.#fail(obstacle);
   }
 

@@ -71,6 +71,18 @@ export const TASK_CAPABILITIES =
 export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
+/**
+ * What a backend is taken to have until it has said what it has: a client that was told of no prompts never asks for any, even when a
+ * backend that has some is there at last. A client that asks for what nobody turns out to have gets an empty answer.
+ */
+export const PRESUMED_CAPABILITIES =
+  capability.tools |
+  capability.prompts |
+  capability.resources |
+  capability.completions |
+  capability.logging |
+  LIST_CHANGES;
+
 /** Tasks of either form; both have ids. */
 export const ANY_TASK_CAPABILITY = TASK_CAPABILITIES | capability.tasksExtension;
 

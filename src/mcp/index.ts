@@ -13,6 +13,7 @@ export {
   type ExtraCapability,
   TASKS_EXTENSION,
   TASK_CAPABILITIES,
+  PRESUMED_CAPABILITIES,
   capabilitiesJson,
   capability,
   readClientOffers,

@@ -70,7 +70,7 @@ function discoverResult(
   eras: ServedEras,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost);
   const members = [
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,

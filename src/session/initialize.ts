@@ -16,6 +16,7 @@ import {
   capability,
   type ClientMessage,
   LATEST_PROTOCOL_VERSION,
+  PRESUMED_CAPABILITIES,
   PROTOCOL_VERSIONS,
   type ExtraCapability,
   type Era,
@@ -155,20 +156,16 @@ export function mergeGreetings(
   context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
-  unavailable: readonly UnavailableBackend[],
 ): MergedGreeting {
-  // An unavailable backend may turn out to have tools, and a caller that was told there are none would never ask.
-  let capabilities = unavailable.length > 0 ? capability.tools : 0;
+  let capabilities = 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
-    const { record, knownCapabilities = 0 } = session.upstreams.of(backend);
-    if (record === undefined) {
-      session.upstreams.listNews.onMissing(backend.name);
-      continue;
-    }
+    const { record, knownCapabilities = PRESUMED_CAPABILITIES } = session.upstreams.of(backend);
     capabilities |= knownCapabilities;
-    if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
+    if (record === undefined) session.upstreams.listNews.onMissing(backend.name);
+    else if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
+  session.upstreams.told |= capabilities;
   // Most backends have no instructions, and then opening a session should cost nothing extra.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
@@ -184,7 +181,7 @@ export function initializeResult(
   protocolVersion: string,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (specification 2.4).
   const declared = capabilitiesJson(

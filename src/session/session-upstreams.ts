@@ -17,7 +17,7 @@ import {
   sessionHeaders,
 } from '../upstream/index.js';
 import type { SessionIdentity } from './session-plan.js';
-import { eraOfVersion, LIST_CHANGES } from '../mcp/index.js';
+import { eraOfVersion, LIST_CHANGES, PRESUMED_CAPABILITIES } from '../mcp/index.js';
 import { listChanges } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
 
@@ -147,6 +147,11 @@ export class SessionUpstreams {
   readonly #owner: UpstreamOwner;
   readonly #byBackend = new Map<string, UpstreamSession>();
   readonly listNews = new ListNews();
+  /**
+   * What the client may have been told that it can use, as bits of `capability`. Another process may have told it so: the one that the
+   * session comes from, or any in a lease.
+   */
+  told: number;
   #virtualHost: CompiledVirtualHost | undefined;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, owner: UpstreamOwner) {
@@ -154,6 +159,7 @@ export class SessionUpstreams {
     this.#identity = identity;
     this.#memory = memory;
     this.#owner = owner;
+    this.told = identity.era === 'modern' ? PRESUMED_CAPABILITIES : 0;
   }
 
   /** The virtual host by the config applied last. */
@@ -201,9 +207,12 @@ export class SessionUpstreams {
     return false;
   }
 
-  /** Whether any backend of the config applied last declares the capability of this bit, as far as is known. */
+  /**
+   * Whether any backend of the config applied last declares the capability of this bit, as far as is known. It is never `no` for what
+   * the client was told of: it gets an empty answer, and no error, if nobody has it.
+   */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
-    let isUnknown = false;
+    let isUnknown = (this.told & bit) !== 0;
     for (const name of this.#virtualHost?.backends.keys() ?? []) {
       const capabilities = this.#byBackend.get(name)?.knownCapabilities;
       if (capabilities === undefined) isUnknown = true;

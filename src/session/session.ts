@@ -1,6 +1,6 @@
 // A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
 // (session/directory/session-record.ts) can be lost without harm.
-import { ANY_TASK_CAPABILITY, LIST_CHANGES, canResume } from '../mcp/index.js';
+import { ANY_TASK_CAPABILITY, LIST_CHANGES, PRESUMED_CAPABILITIES, canResume } from '../mcp/index.js';
 import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, refusals, type Refusal, rpcErrors } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
@@ -251,6 +251,7 @@ export class Session {
   /** Restores a session that another process opened, from its record. @param virtualHost by the current config. */
   restore(record: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = record.logLevel;
+    this.upstreams.told = PRESUMED_CAPABILITIES;
     if (this.acceptsRequests) this.backendRequests.secret = record.askingSecret ?? '';
     this.#takeOver(record, virtualHost, undefined, false);
   }

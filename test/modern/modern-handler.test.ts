@@ -208,9 +208,11 @@ t.test('lists state their type, how they may be cached, and which backends are u
     },
   });
   const one = new WiredRelay(t).caller({ b: backend.url });
-  const undeclared = post(one, 'prompts/list');
-  t.match(await answerOf(undeclared), { error: { code: -32601 } });
-  t.equal(undeclared.answer?.status, 404);
+  t.match(
+    await answerOf(post(one, 'prompts/list')),
+    { result: { prompts: [] } },
+    'the client may have been told of prompts by another process, while a backend was missing there',
+  );
 });
 
 t.test('a list may be kept no longer than each of its parts', async (t) => {
