@@ -1,6 +1,7 @@
-// // Repairs listed items that official clients could not read: they would refuse the whole list, with the items of all backends. Many
-// servers do not declare arguments and results as objects, or write `null` for a missing member. Hot path: most schemas show their type at
-// once, and few pages have a `null`; a page is copied only if an item needs a repair.
+// Repairs listed items that official clients could not read: they would refuse the whole list, with the items of all backends. Many
+// servers do not declare arguments and results as objects, write `null` for a missing member or `true` for an argument of any kind, or
+// describe results in a way that clients cannot compile. Hot path: most schemas show their type at once, and few pages have a `null`; a page
+// is copied only if an item needs a repair.
 import {
   MEMBER_ABSENT,
   cutsOf,
@@ -12,9 +13,14 @@ import {
   jsonKind,
   type Edit,
 } from '../bytes/index.js';
+import { KIB } from '../shared/index.js';
 import type { ListKind } from './list-kinds.js';
+import { isCompilable, isDoubtful } from './output-schema.js';
 
 const schemaTape = new JsonScanner();
+
+/** Schemas of results on one page that are parsed to see whether clients can compile them, in bytes. Beyond that, they are left unchanged. */
+export const PARSED_SCHEMA_BYTES_MAX = 64 * KIB;
 
 /**
  * @param tape the tape of the page, with the members of its items.
@@ -37,6 +43,7 @@ export function withReadableItems(
 
 function repairTools(edits: Edit[], bytes: Buffer, tape: JsonScanner, list: number, allowsAnyResult: boolean): void {
   const mayBeWrong = hasWrongMembers(bytes);
+  let parsedBytesLeft = PARSED_SCHEMA_BYTES_MAX;
   const subtreeEnd = tape.next(list);
   for (let tool = list + 1; tool < subtreeEnd; tool = tape.next(tool)) {
     if (tape.kind(tool) !== jsonKind.object) return;
@@ -48,9 +55,14 @@ function repairTools(edits: Edit[], bytes: Buffer, tape: JsonScanner, list: numb
     else if (input === MEMBER_ABSENT) addMember(edits, tape, tool, INPUT_SCHEMA_MEMBER);
     const output = findMember(tape, bytes, tool, 'outputSchema');
     if (output < 0 || (allowsAnyResult && tape.kind(output) === jsonKind.object)) continue;
+    const schema = bytes.subarray(tape.start(output), tape.end(output));
+    const isChecked = schema.length <= parsedBytesLeft && isDoubtful(schema);
+    if (isChecked) parsedBytesLeft -= schema.length;
+    const isReadable = !isChecked || isCompilable(schema);
     // A wrong output schema is removed: then clients do not check results. With another schema, they would check results against that.
     for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
-      repairSchema(edits, bytes, tape, output, mayBeWrong, start, '', end);
+      if (isReadable) repairSchema(edits, bytes, tape, output, mayBeWrong, start, '', end);
+      else edits.push({ start, end, putIn: NO_BYTES });
   }
 }
 
@@ -114,9 +126,9 @@ function repairSchema(
   const isObject = tape.kind(schema) === jsonKind.object;
   const text = bytes.subarray(from, tape.end(schema));
   const isWrongItself = mayBeWrong && isObject && hasWrongMembers(text);
-  if (isObject && !isWrongItself && showsType(bytes, from, tape.end(schema))) return;
+  if (isObject && !isWrongItself && !hasOtherValues(text) && showsType(bytes, from, tape.end(schema))) return;
   // A schema with more members than are read is left unchanged.
-  if (isObject && !schemaTape.scan(text, 1)) return;
+  if (isObject && !schemaTape.scan(text, 2)) return;
   const type = isObject ? findMember(schemaTape, text, 0, 'type') : NOT_AN_OBJECT;
   if (type === MEMBER_ABSENT) {
     const more = schemaTape.count > 1 ? ',' : '';
@@ -127,6 +139,24 @@ function repairSchema(
     edits.push({ start: from + schemaTape.start(type), end: from + schemaTape.end(type), putIn: OBJECT });
   }
   if (isWrongItself) replaceUnreadable(edits, from, text, schemaTape, 0, SCHEMA_DEFAULTS);
+  repairProperties(edits, from, text);
+}
+
+/** Whether anything in a schema is `true` or `null`, as a property may be. */
+function hasOtherValues(text: Buffer): boolean {
+  return OTHER_VALUES.some((value) => text.includes(value));
+}
+
+/** Some clients refuse a property whose schema is `true`, which allows anything, as Go writes it, or `null`. */
+function repairProperties(edits: Edit[], from: number, text: Buffer): void {
+  const properties = findMember(schemaTape, text, 0, 'properties');
+  if (properties < 0 || schemaTape.kind(properties) !== jsonKind.object) return;
+  const subtreeEnd = schemaTape.next(properties);
+  for (let property = properties + 1; property < subtreeEnd; property = schemaTape.next(property)) {
+    const [start, end] = [schemaTape.start(property), schemaTape.end(property)];
+    if (isAt(text, start, TRUE) || isAt(text, start, NULL))
+      edits.push({ start: from + start, end: from + end, putIn: ANYTHING });
+  }
 }
 
 /** Whether a `type` allows several types, of which one is `object`. */
@@ -240,6 +270,10 @@ function pastText(bytes: Buffer, at: number): number {
 }
 
 const NULL = Buffer.from('null');
+const TRUE = Buffer.from('true');
+/** What a property may have in place of a schema, as it mostly stands in JSON. Such words are found ten times as fast with their colon. */
+const OTHER_VALUES = [':true', ': true', ':null', ': null'].map((value) => Buffer.from(value));
+const ANYTHING = Buffer.from('{}');
 const NO_BYTES = Buffer.alloc(0);
 const EMPTY_BYTES = 2;
 const OTHER_FORM: Readonly<Record<number, string>> = { [jsonKind.array]: '{}', [jsonKind.object]: '[]' };

@@ -158,6 +158,16 @@ void t.test(
       ],
       ['another type, and no parameters', '"inputSchema":{"type":"string","properties":[]}', `"inputSchema":${OBJECT}`],
       ['results without a type', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object","$id":"x"}'],
+      [
+        'an argument of any kind',
+        '"inputSchema":{"type":"object","properties":{"v":true,"w": null,"x":{"default":true}},"x":true}',
+        '"inputSchema":{"type":"object","properties":{"v":{},"w": {},"x":{"default":true}},"x":true}',
+      ],
+      [
+        'an argument and a result of any kind, without a type',
+        '"inputSchema":{"properties":{"v":true}},"outputSchema":{"properties":{ "v": true }}',
+        '"inputSchema":{"type":"object","properties":{"v":{}}},"outputSchema":{"type":"object","properties":{ "v": {} }}',
+      ],
     ];
     for (const [what, members, listed] of rows) {
       const tool = (text: string): string => `{"name":"a",${text.includes('inputSchema') ? '' : `${SCHEMA},`}${text}}`;
@@ -170,7 +180,8 @@ void t.test(
       [`{"name":"a",${SCHEMA}}`, `{"name":"b" ,"title":"b",${SCHEMA}}`],
       'no arguments at all',
     );
-    for (const schema of ['null', '{"type":"array"}', '[]', '{"type":"array","properties":[]}']) {
+    const lost = '{"type":"object","properties":{"v":{"$ref":"#/$defs/v"}}}';
+    for (const schema of ['null', '{"type":"array"}', '[]', '{"type":"array","properties":[]}', lost]) {
       const tools = `[{${SCHEMA},"name":"a","outputSchema":${schema},"n":1.0},{"outputSchema":${schema},"name":"b",${SCHEMA}}]`;
       const listed = [`{${SCHEMA},"name":"a","n":1.0}`, `{"name":"b",${SCHEMA}}`];
       t.same(textsOf(read(`{"tools":${tools}}`))?.tools, listed, `results by ${schema} are not checked`);

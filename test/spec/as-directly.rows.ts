@@ -21,7 +21,8 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
-import { forEachDeployment } from '../support/deployment.js';
+import type { Era } from '../../src/mcp/index.js';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { McpCaller } from '../support/mcp-caller.js';
 import { callTool, envelope } from '../support/modern-caller.js';
@@ -63,6 +64,27 @@ interface Oddity {
 function refuse(response: ServerResponse, status: number, text: string): true {
   response.writeHead(status, { 'content-type': 'text/html' }).end(text);
   return true;
+}
+
+const GREETING = { messages: [{ role: 'user', content: { type: 'text', text: 'Hello' } }] };
+
+/** A server that answers `initialize` only when it is told to. */
+async function startLateServer(
+  t: Test,
+  capabilities: Readonly<Record<string, object>>,
+): Promise<{ readonly url: string; open(): void }> {
+  let open = ignore;
+  const isOpen = new Promise<void>((resolve) => (open = resolve));
+  const { url } = await backendFor(t, {
+    capabilities,
+    methods: { 'prompts/list': () => ({ prompts: [{ name: 'greet' }] }), 'prompts/get': () => GREETING },
+    onRequest: async ({ text }) => {
+      if (text.includes('"initialize"')) await isOpen;
+      return false;
+    },
+  });
+  t.teardown(open);
+  return { url, open };
 }
 
 /** Writes something before whatever else is written to a stream. */
@@ -416,6 +438,24 @@ async function grown(
 }
 
 /** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
+/** A client of this era that hears of changed prompts. */
+async function connectListening(
+  t: Test,
+  era: Era,
+  url: string,
+  token: string,
+  onChanged: (error: unknown, prompts: readonly { name: string }[] | null) => void,
+): Promise<Client | ModernClient> {
+  const info = { name: 'integration', version: '1' };
+  const listChanged = { prompts: { onChanged, autoRefresh: true } };
+  if (era === 'legacy') return (await connectSdkClient(t, url, token, new Client(info, { listChanged }))).client;
+  const client = new ModernClient(info, { versionNegotiation: { mode: 'auto' }, listChanged });
+  t.teardown(() => client.close());
+  const headers = { authorization: `Bearer ${token}` };
+  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers } }));
+  return client;
+}
+
 async function connectNewClient(
   t: Pick<Test, 'teardown'>,
   url: string,
@@ -486,6 +526,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
           annotations: { readOnlyHint: null },
         },
         { name: 'go', description: null, inputSchema: { type: 'object', properties: {}, required: null }, _meta: null },
+        { name: 'any', inputSchema: { type: 'object', properties: { value: true } } },
+        { name: 'nowhere', outputSchema: { type: 'object', properties: { screen: { $ref: '#/$defs/Screen' } } } },
+        { name: 'python', outputSchema: { type: 'object', properties: { id: { pattern: '(?P<id>x)' } } } },
+        { name: 'cut', outputSchema: { type: 'object', properties: { year: { type: ['[truncated]'] } } } },
       ],
     });
     t.teardown(() => sloppy.close());
@@ -496,7 +540,69 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
     const { tools, counted } = await use(client, 'odd-');
     t.same({ tools: tools.filter((name) => expected.tools.includes(name)), counted }, expected, 'through the gateway');
-    t.equal(tools.length, 8, 'the others are listed, too');
+    t.equal(tools.length, 12, 'the others are listed, too');
+  });
+
+  for (const era of ['legacy', 'modern'] as const) {
+    await t.test(`as directly, ${era}: the prompts of a server that is slow, beside a quick one`, async (t) => {
+      const late = await startLateServer(t, { tools: {}, prompts: {} });
+      const quick = await backendFor(t, { tools: ['now'] });
+      const caller = await deployment.caller({ quick: { url: quick.url }, late: { url: late.url } });
+      const url = deployment.gateway.url(caller.virtualHostId);
+      let prompts: readonly { name: string }[] = [];
+      const onChanged = (_: unknown, items: readonly { name: string }[] | null): void => void (prompts = items ?? []);
+      const client = await connectListening(t, era, url, caller.token, onChanged);
+      t.match(client.getServerCapabilities(), { prompts: { listChanged: true }, resources: {}, completions: {} });
+      late.open();
+      prompts = (await client.listPrompts()).prompts;
+      await until(() => prompts.length > 0, 'the prompts of the late server');
+      const direct = await connectSdkClient(t, late.url, undefined);
+      const expected = (await direct.client.listPrompts()).prompts.map(({ name }) => `late-${name}`);
+      t.same(
+        prompts.map(({ name }) => name),
+        expected,
+      );
+      t.same((await client.getPrompt({ name: 'late-greet' })).messages, GREETING.messages);
+    });
+
+    await t.test(`${era}: what a slow server turns out not to have is empty, and no error`, async (t) => {
+      const late = await startLateServer(t, { tools: {} });
+      const quick = await backendFor(t, { tools: ['now'] });
+      const caller = await deployment.caller({ quick: { url: quick.url }, late: { url: late.url } });
+      const url = deployment.gateway.url(caller.virtualHostId);
+      const client = await connectListening(t, era, url, caller.token, ignore);
+      late.open();
+      await until(async () => (await client.listTools()).tools.length === 2, 'the tools of the late server');
+      t.same((await client.listPrompts()).prompts, []);
+      t.same((await client.listResources()).resources, []);
+      t.same((await client.listResourceTemplates()).resourceTemplates, []);
+      const ref = { type: 'ref/prompt', name: 'late-greet' } as const;
+      const { completion } = await client.complete({ ref, argument: { name: 'who', value: '' } });
+      t.same(completion.values, []);
+      if (client instanceof Client) t.same(await client.setLoggingLevel('info'), {});
+      await t.rejects(
+        client.getPrompt({ name: 'late-greet' }),
+        { code: -32602 },
+        'a prompt that nobody has is unknown',
+      );
+    });
+  }
+
+  await t.test('as directly: completions for the prompts of a server that completes nothing', async (t) => {
+    const methods = { 'completion/complete': () => ({ completion: { values: ['Ada'] } }) };
+    const one = await backendFor(t, { capabilities: { prompts: {}, completions: {} }, methods });
+    const two = await backendFor(t, { capabilities: { prompts: {} } });
+    const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url } });
+    const url = deployment.gateway.url(caller.virtualHostId);
+    for (const era of ['legacy', 'modern'] as const) {
+      const client = await connectListening(t, era, url, caller.token, ignore);
+      const complete = async (name: string): Promise<unknown> => {
+        const ref = { type: 'ref/prompt', name } as const;
+        return (await client.complete({ ref, argument: { name: 'who', value: '' } })).completion.values;
+      };
+      t.same(await complete('one-greet'), ['Ada']);
+      t.same(await complete('two-greet'), [], 'a client does not ask it directly, and gets no error here');
+    }
   });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {

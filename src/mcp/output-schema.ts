@@ -1,0 +1,69 @@
+// Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK of sessions compile each schema of a list, and
+// refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another language, or an unknown
+// type. Only what such a client reads is checked: definitions where something refers to them.
+
+type Members = Readonly<Record<string, unknown>>;
+
+const TYPES = 'string|number|integer|boolean|object|array|null';
+const MAY_FAIL = new RegExp(`"(?:\\$ref|pattern|patternProperties)"|"type"\\s*:\\s*(?:\\[|"(?!(?:${TYPES})"))`);
+const IS_TYPE = new RegExp(`^(?:${TYPES})$`);
+/** With names of its own, a schema may be referred to in other ways than by its place. */
+const HAS_NAMES = /"\$(?:id|anchor)"/;
+
+/** Words that have one schema, or a list of them, and words that have a map of them. */
+const HOLDERS = new Set(
+  'additionalProperties additionalItems contains not propertyNames if then else items allOf anyOf oneOf'.split(' '),
+);
+const MAPS = new Set(['properties', 'patternProperties']);
+
+/** Whether a schema may not compile, by its words; few may not. @param text as JSON. */
+export function isDoubtful(text: Buffer): boolean {
+  return MAY_FAIL.test(text.toString('latin1'));
+}
+
+export function isCompilable(text: Buffer): boolean {
+  const json = text.toString();
+  const root: unknown = JSON.parse(json);
+  const hasNames = HAS_NAMES.test(json);
+  const seen = new Set<unknown>([true, false, root]);
+  // What is added while the set is gone through is gone through, too.
+  for (const schema of seen) {
+    if (typeof schema === 'boolean') continue;
+    if (!isMap(schema)) return false;
+    for (const [word, value] of Object.entries(schema)) {
+      if (word === '$ref' && !hasNames) seen.add(referredTo(root, value));
+      else if (HOLDERS.has(word) && !Array.isArray(value)) seen.add(value);
+      else if (HOLDERS.has(word) || MAPS.has(word)) for (const each of Object.values(value ?? {})) seen.add(each);
+      if (!isReadable(word, value)) return false;
+    }
+  }
+  return true;
+}
+
+function isReadable(word: string, value: unknown): boolean {
+  if (word === 'type') return (Array.isArray(value) ? value : [value]).every((type) => IS_TYPE.test(String(type)));
+  if (word === 'patternProperties') return Object.keys(value ?? {}).every(isPattern);
+  return word !== 'pattern' || isPattern(value);
+}
+
+function isPattern(pattern: unknown): boolean {
+  try {
+    return new RegExp(String(pattern), 'u') !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns `undefined` for nothing. */
+function referredTo(root: unknown, reference: unknown): unknown {
+  const [document, ...path] = String(reference).split('/');
+  if (document !== '#') return undefined;
+  return path.reduce<unknown>((at, token) => {
+    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    return typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Members)[name] : undefined;
+  }, root);
+}
+
+function isMap(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
