@@ -99,13 +99,17 @@ export function saysNoSession(
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
-/** Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that belongs to no request. */
+/**
+ * Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that does not belong to the
+ * request, or says that what came is no request.
+ */
 const isSessionRefused: IsRefused = (plan, status, body, error) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  if (status !== 400 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
+  if (!REFUSING_STATUSES.has(status) && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
   const { code, message } = errorTextIn(body, error);
-  return error.idStart === -1 && !isAboutMessage(code) && NO_SESSION.test(message);
+  const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswerTo(plan, body, error);
+  return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
 };
 
 /** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */

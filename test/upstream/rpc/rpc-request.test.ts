@@ -352,53 +352,58 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
   t.same(withError.listener.answers, [`error ${ERROR}`]);
 });
 
-t.test('refused: the session is lost when the backend says so, in an error that belongs to no request', async (t) => {
-  const lost =
-    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
-  const restarted = lost.replace(/Bad.*provided/, 'Bad Request: Server not initialized');
-  const said = ['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'];
-  for (const body of [lost, restarted, ...said]) {
-    for (const status of [400, 401]) {
-      const { call, listener } = start(t);
-      call.json(body, '', status);
-      t.same(listener.faults, [upstreamFault('session-lost')], `${status} ${body}`);
+t.test(
+  'refused: the session is lost when the backend says so, in an error that no carried out request gets',
+  async (t) => {
+    const lost =
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
+    const restarted = lost.replace(/Bad.*provided/, 'Bad Request: Server not initialized');
+    const elsewhere = lost.replace('null', '"server-error"');
+    const invalid = ERROR.replace('-32000', '-32600').replace('no', 'Invalid Request: Session not found');
+    const said = ['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'];
+    for (const body of [lost, restarted, elsewhere, invalid, ...said]) {
+      for (const status of [400, 401, 404]) {
+        const { call, listener } = start(t);
+        call.json(body, '', status);
+        t.same(listener.faults, [upstreamFault('session-lost')], `${status} ${body}`);
+      }
     }
-  }
-  const inStream = start(t);
-  const answer = ERROR.replace('-32000', '-32001').replace('no', 'Session not found');
-  inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
-  t.same(inStream.listener.faults, [upstreamFault('session-lost')], 'also as the answer, with the code of the SDKs');
-  const kept: [string, string, number, boolean][] = [
-    ['of something else', lost.replace('Session', 'Request'), 400, true],
-    ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
-    ['about params', lost.replace('-32000', '-32602').replace(/Bad.*provided/, 'Unknown session'), 400, true],
-    ...[-32_700, -32_601, -32_603].map((code): [string, string, number, boolean] => [
-      `about the message, with the code ${code}`,
-      lost.replace('-32000', String(code)),
-      400,
-      true,
-    ]),
-    ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
-    ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
-    ['with another status', lost, 403, true],
-    ['without a session', lost, 400, false],
-    ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
-  ];
-  for (const [what, body, status, carriesSession] of kept) {
-    const other = start(t, { carriesSession });
-    other.call.json(body, '', status);
-    t.same(other.listener.faults, [httpStatus(status)], what);
-  }
-  const own = start(t);
-  own.call.json(ERROR.replace('no', 'no session'), '', 400);
-  t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
-  const credentials = start(t, { isUnauthorizedFault: true });
-  credentials.call.json('No active session', '', 401);
-  t.same(credentials.listener.faults, [httpStatus(401)], 'with credentials, 401 is about them');
-  const timeout = start(t);
-  timeout.call.json(ERROR.replace('-32000', '-32001').replace('no', 'Request timed out'));
-  t.equal(timeout.listener.answers.length, 1, 'the code has other meanings as well');
-});
+    const inStream = start(t);
+    const answer = ERROR.replace('-32000', '-32001').replace('no', 'Session not found');
+    inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
+    t.same(inStream.listener.faults, [upstreamFault('session-lost')], 'also as the answer, with the code of the SDKs');
+    const kept: [string, string, number, boolean][] = [
+      ['of something else', lost.replace('Session', 'Request'), 400, true],
+      ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
+      ['about params', lost.replace('-32000', '-32602').replace(/Bad.*provided/, 'Unknown session'), 400, true],
+      ...[-32_700, -32_601, -32_603].map((code): [string, string, number, boolean] => [
+        `about the message, with the code ${code}`,
+        lost.replace('-32000', String(code)),
+        400,
+        true,
+      ]),
+      ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
+      ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
+      ['with another status', lost, 403, true],
+      ['without a session', lost, 400, false],
+      ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
+    ];
+    for (const [what, body, status, carriesSession] of kept) {
+      const other = start(t, { carriesSession });
+      other.call.json(body, '', status);
+      t.same(other.listener.faults, [httpStatus(status)], what);
+    }
+    const own = start(t);
+    own.call.json(ERROR.replace('no', 'no session'), '', 400);
+    t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
+    const credentials = start(t, { isUnauthorizedFault: true });
+    credentials.call.json('No active session', '', 401);
+    t.same(credentials.listener.faults, [httpStatus(401)], 'with credentials, 401 is about them');
+    const timeout = start(t);
+    timeout.call.json(ERROR.replace('-32000', '-32001').replace('no', 'Request timed out'));
+    t.equal(timeout.listener.answers.length, 1, 'the code has other meanings as well');
+  },
+);
 
 t.test('refused: a backend that speaks the other era now is told from one that refuses this request', async (t) => {
   const error = (code: number, id = 'null', more = ''): string =>
