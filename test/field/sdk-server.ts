@@ -80,8 +80,10 @@ export async function startSdkServer(
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = chunks.length === 0 ? undefined : (JSON.parse(String(Buffer.concat(chunks))) as { method?: string });
     const { url: path = '' } = request;
-    // Whoever asks again is too late for the old one, however soon it is.
+    // Whoever asks again is too late for the old one, however soon it is, and is not cut off.
+    waiting.delete(response);
     forget(path);
+    waiting.add(response);
     const known = sessions.get(String(request.headers['mcp-session-id']));
     if (known !== undefined) return known.transport.handleRequest(request, response, body);
     if (body?.method !== 'initialize') {

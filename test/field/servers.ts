@@ -281,6 +281,8 @@ export const SERVERS: readonly FieldServer[] = [
     ['tools'],
     ...COUNTING,
     ['call', 'restart', {}],
+    // Some clients lose this one directly, and have a new session for the others.
+    ['call', 'add', { a: 1, b: 2 }],
     ...COUNTING,
     ['tools'],
   ]),
