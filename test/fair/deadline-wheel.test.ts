@@ -184,8 +184,11 @@ t.test('of many that are due at once, each turn of the event loop gets those of 
   pass(1_100, 1_100);
   late.cancel();
   again.restart();
-  for (let turn = 1; turn <= 10; turn += 1) {
-    t.equal(counts.fired, turn * eachTurn, 'none is lost');
+  t.equal(counts.fired, eachTurn);
+  // On a slow machine, the wheel's own interval gives them a turn, too.
+  for (let before = 0; before < 10 * eachTurn;) {
+    t.ok(counts.fired > before && counts.fired % eachTurn === 0, 'none is lost');
+    before = counts.fired;
     await new Promise(setImmediate);
   }
   t.same(counts, { fired: 10 * eachTurn, again: 0 }, 'and none fires before it is due');
