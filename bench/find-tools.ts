@@ -7,7 +7,7 @@ import type { ReadPage } from '../src/lists/answer-reader.js';
 import { ListMerger, type KeptCatalogue } from '../src/lists/list-merger.js';
 import type { BackendPages } from '../src/lists/merge.js';
 import { shareTable } from '../src/relay/relay-options.js';
-import { Accounts } from '../src/fair/accounts.js';
+import { Accounts } from '../src/fair/share.js';
 import { DeadlineWheel } from '../src/fair/deadline-wheel.js';
 import { LIST_BYTES_INLINE_MAX } from '../src/lists/list-memory.js';
 import { limits } from '../src/shared/limits.js';

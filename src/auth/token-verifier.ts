@@ -61,10 +61,15 @@ function boundedTexts(values: readonly unknown[]): readonly string[] {
   return areValid && texts.length === values.length ? texts : [];
 }
 
+interface Refused {
+  readonly kind: 'refused';
+  readonly reason: RefusalReason;
+  readonly cause?: TokenFault;
+}
+
 export type Verified =
   /** `standing` (role and teams) is present only where the options ask for it. */
-  | { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing }
-  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly cause?: TokenFault };
+  { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing } | Refused;
 
 /** `unavailable`: the keys of its issuer could not be fetched, so the token can be neither accepted nor rejected. */
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
@@ -101,9 +106,15 @@ interface Remembered {
 /** Approximate memory of a remembered token beside its text. */
 const REMEMBERED_BYTES = 300;
 
-const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
-const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
-const UNAVAILABLE: Verified = Object.freeze({ kind: 'refused', reason: 'unavailable' });
+/**
+ * Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call; comparing it
+ * with an identical one costs next to nothing.
+ */
+const END_CHARS = 32;
+
+const MISSING: Refused = Object.freeze({ kind: 'refused', reason: 'missing' });
+const EXPIRED: Refused = Object.freeze({ kind: 'refused', reason: 'expired' });
+const UNAVAILABLE: Refused = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
 /** A fault that the checks around jose find. */
 class Unverified extends Error {
@@ -171,32 +182,32 @@ export class TokenVerifier {
    */
   verify(authorization: string): Verified | Promise<Verified> {
     const known = this.#recall(authorization);
-    if (known !== undefined) return this.#counted(known);
+    if (known !== undefined) return known;
     const token = bearerToken(authorization);
-    if (token === '') return this.#counted(MISSING);
-    if (this.#keys.isEmpty) return this.#counted(invalid('key'));
-    if (!isCanonical(token)) return this.#counted(invalid('form'));
+    if (token === '') return this.#refused(MISSING);
+    if (this.#keys.isEmpty) return this.#refused(invalid('key'));
+    if (!isCanonical(token)) return this.#refused(invalid('form'));
     // One token is remembered once, however its scheme is written and however many spaces follow it.
     const spelling = `Bearer ${token}`;
-    const recalled = this.#recall(spelling);
-    if (recalled !== undefined) return this.#counted(recalled);
-    return this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
+    return this.#recall(spelling) ?? this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
   }
 
-  /** Counts an answer that needed no signature verification. */
-  #counted(verified: Verified): Verified {
-    if (verified.kind === 'subject') this.counts.remembered += 1;
-    else this.counts[verified.reason] += 1;
-    return verified;
+  /** Counts a refusal that needed no signature verification. */
+  #refused(refused: Refused): Refused {
+    this.counts[refused.reason] += 1;
+    return refused;
   }
 
   #recall(authorization: string): Verified | undefined {
-    const end = endOf(authorization);
+    const end = authorization.slice(-END_CHARS);
     const known = this.#remembered.get(end);
     if (known?.authorization !== authorization) return undefined;
-    if (this.#nowMs() < known.expiresAtMs) return known.verified;
-    this.#remembered.delete(end);
-    return EXPIRED;
+    if (this.#nowMs() >= known.expiresAtMs) {
+      this.#remembered.delete(end);
+      return this.#refused(EXPIRED);
+    }
+    this.counts.remembered += 1;
+    return known.verified;
   }
 
   #verifyAnew(authorization: string, token: string): Promise<Verified> {
@@ -262,15 +273,15 @@ export class TokenVerifier {
 
   #remember(token: Remembered): void {
     const { authorization } = token;
-    if (authorization.length <= this.#bounds.keyCharsMax) this.#remembered.set(endOf(authorization), token);
+    if (authorization.length <= this.#bounds.keyCharsMax) this.#remembered.set(authorization.slice(-END_CHARS), token);
   }
 }
 
-function invalid(cause: TokenFault): Verified {
+function invalid(cause: TokenFault): Refused {
   return { kind: 'refused', reason: 'invalid', cause };
 }
 
-function refusedBy(error: unknown): Verified {
+function refusedBy(error: unknown): Refused {
   if (error instanceof errors.JWTExpired) return EXPIRED;
   return error instanceof Unavailable ? UNAVAILABLE : invalid(faultOf(error));
 }
@@ -282,14 +293,6 @@ function faultOf(error: unknown): TokenFault {
 }
 
 const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
-
-/**
- * Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call; comparing it
- * with an identical one costs next to nothing.
- */
-function endOf(authorization: string): string {
-  return authorization.slice(-32);
-}
 
 /** The memory of a remembered token and its map entry. */
 function bytesOf({ authorization, verified }: Remembered): number {

@@ -21,7 +21,7 @@ import {
   type ShareBound,
   REUSED_BUFFER_BYTES,
 } from '../fair/index.js';
-import type { EdgeContext } from './edge-context.js';
+import type { EdgeContext } from './incoming-request.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
 import { forgetHeaders, NO_BODY, type RequestHead, NO_HEADERS } from './request-head.js';
@@ -124,12 +124,15 @@ export class EdgeExchange extends Exchange {
   readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
+  /** Changed only here. */
+  isAborted = false;
+  /** False for an ambiguous request, which is answered in a later turn. */
+  override readonly copiesSmallBodies: boolean;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
   #corsHeaders: readonly string[] = NO_HEADERS;
   #state: State = 'open';
-  #isAborted = false;
   /** The status in the answer's head; 0 before there is one. */
   #status = 0;
   /** The length of an answer of known length. */
@@ -149,18 +152,10 @@ export class EdgeExchange extends Exchange {
     this.isTls = isTls;
     this.head = head;
     this.request = head.request;
+    this.copiesSmallBodies = context.isCopiedAtOnce && !head.isAmbiguous;
     this.incoming = new IncomingRequest(context, res, head);
     context.openCount += 1;
     res.onAborted(() => this.#abort());
-  }
-
-  get isAborted(): boolean {
-    return this.#isAborted;
-  }
-
-  /** False for an ambiguous request, which is answered in a later turn. */
-  override get copiesSmallBodies(): boolean {
-    return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
   }
 
   /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
@@ -285,9 +280,9 @@ export class EdgeExchange extends Exchange {
   reset(): void {
     // Before the close, because that calls `onAborted` synchronously.
     const isReset = this.#finish(this.#state, 'cut');
-    this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
+    this.tellDone(0, 0, this.isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
-    this.#isAborted = true;
+    this.isAborted = true;
     this.#res.close();
   }
 
@@ -400,7 +395,7 @@ export class EdgeExchange extends Exchange {
   #abort(): void {
     if (this.#state === 'done') return;
     const isAnswered = this.#state === 'flushing';
-    this.#isAborted = true;
+    this.isAborted = true;
     this.incoming.abandon();
     this.#finish(this.#state, 'cut');
     if (!isAnswered) this.onAbort?.();
@@ -409,7 +404,7 @@ export class EdgeExchange extends Exchange {
   /** An answer has begun. If the caller is gone, the exchange is over, and `unheard` is reported. @returns whether to write the answer. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
-    else if (this.#isAborted) this.tellDone(status, 0, 'unheard');
+    else if (this.isAborted) this.tellDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
@@ -423,7 +418,8 @@ export class EdgeExchange extends Exchange {
     this.#watch?.stop();
     this.#context.openCount -= 1;
     this.#context.gets.delete(this);
-    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
+    if (this.#status !== 0 && (this.watcher ?? this.onDone) !== undefined)
+      this.tellDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;
   }

@@ -5,10 +5,10 @@ import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import type { DeadlineWheel, MessageMemories } from '../fair/index.js';
 import { type Endpoint, type Logger, refusals, type Refusal } from '../shared/index.js';
-import { RequestIds, type EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
 import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';
-import { readHead } from './request-head.js';
+import type { EdgeContext } from './incoming-request.js';
+import { readHead, RequestIds } from './request-head.js';
 
 /** Longest turn of the event loop, in microseconds, after which a listener is closed: almost no connection waits in its queue then. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
@@ -242,27 +242,18 @@ export class Edge {
 
   #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
     const method = req.getMethod();
-    return new EdgeExchange(this.#context, res, isTls, readHead(req, methodOf(method)), method === 'head');
+    const head = readHead(req, METHODS.get(method) ?? 'other');
+    return new EdgeExchange(this.#context, res, isTls, head, method === 'head');
   }
 }
 
-/**
- * The method as it appears in logs and figures.
- * @param method a caller's input: it is compared, and not used as an object key, where names such as `constructor` would match.
- */
-function methodOf(method: string): ExchangeRequest['method'] {
-  switch (method) {
-    case 'post':
-      return 'POST';
-    case 'delete':
-      return 'DELETE';
-    case 'get':
-    case 'head':
-      return 'GET';
-    default:
-      return 'other';
-  }
-}
+/** Methods as they appear in logs and figures; `other` for the rest. */
+const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
+  ['post', 'POST'],
+  ['delete', 'DELETE'],
+  ['get', 'GET'],
+  ['head', 'GET'],
+]);
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 

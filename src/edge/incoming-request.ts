@@ -12,16 +12,17 @@ import { BodyCollector } from '../bytes/index.js';
 import type { AcceptedTypes } from '../exchange/index.js';
 import {
   bodyMemory,
+  type DeadlineWheel,
   largeMemory,
   LARGE_MEMORY_FROM_BYTES,
   type MessageHold,
+  type MessageMemory,
   type RoomWaiter,
   type ShareBound,
 } from '../fair/index.js';
-import { limits, refusals } from '../shared/index.js';
-import type { EdgeContext } from './edge-context.js';
+import { limits, type Logger, refusals } from '../shared/index.js';
 import type { HttpResponse } from './http-library.js';
-import { NO_BODY, type RequestHead } from './request-head.js';
+import { NO_BODY, type RequestHead, type RequestIds } from './request-head.js';
 
 /** How the body ended: complete, over the size limit and discarded (413), or discarded because this bound left no room. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
@@ -32,6 +33,32 @@ export const refusedBodies = {
   subjectMax: refusals.subjectBytesFull,
   totalMax: refusals.bytesFull,
 } as const;
+
+/** What all exchanges of one worker's listeners share. */
+export interface EdgeContext {
+  readonly requestIds: Pick<RequestIds, 'of'>;
+  readonly isTraced: boolean;
+  readonly deadlines: DeadlineWheel;
+  readonly bodyBytesMax: number;
+  /** Whether the HTTP library no longer needs an answer's memory once the write call returns. */
+  readonly isCopiedAtOnce: boolean;
+  /** Memory for large requests, and for large answers that their callers read slowly. */
+  readonly requestMemory: MessageMemory;
+  readonly answerMemory: MessageMemory;
+  /** How long a caller may read nothing of its answer before it is disconnected. */
+  readonly slowReaderTimeoutMs: number;
+  /** Silence on an event stream before a comment is sent. */
+  readonly streamKeepAliveMs: number;
+  readonly logger: Logger;
+  /** True from the announcement of a drain: every answer closes its connection, so that callers move on to another process. */
+  isDraining: boolean;
+  /** Open exchanges of GET requests. */
+  readonly gets: Set<{ leaveStream(): void }>;
+  /** Exchanges without a complete answer. */
+  openCount: number;
+  /** Called whenever `openCount` has become 0. */
+  onIdle: (() => void) | undefined;
+}
 
 type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
 
@@ -62,7 +89,7 @@ export class IncomingRequest implements RoomWaiter {
     if (!context.isTraced) request.traceparent = request.tracestate = '';
     this.#lengthBytes = Number(contentLength);
     if (this.#lengthBytes > context.bodyBytesMax) this.#outcome = 'too-large';
-    else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
+    else res.onData(this.#onData);
   }
 
   /** `''` until the caller is admitted. */
@@ -124,14 +151,10 @@ export class IncomingRequest implements RoomWaiter {
 
   /** `RoomWaiter`: there was no room in time. */
   onNoRoom(bound: ShareBound): void {
-    if (this.#outcome !== undefined || !this.#isWanted) return;
+    if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
     this.#received?.clear();
     this.#readOn();
     this.#end(bound);
-  }
-
-  get #isWanted(): boolean {
-    return this.#state !== 'unwanted' && this.#state !== 'gone';
   }
 
   #readOn(): void {
@@ -171,8 +194,8 @@ export class IncomingRequest implements RoomWaiter {
     this.#whole = NO_BODY;
   }
 
-  #onData(chunk: ArrayBuffer, isLast: boolean): void {
-    if (this.#outcome !== undefined || !this.#isWanted) return;
+  readonly #onData = (chunk: ArrayBuffer, isLast: boolean): void => {
+    if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
     const { bodyBytesMax } = this.#context;
     if ((this.#received?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
       this.#received?.clear();
@@ -191,7 +214,7 @@ export class IncomingRequest implements RoomWaiter {
     } else {
       this.#makeRoom(this.#received?.length ?? 0);
     }
-  }
+  };
 
   /** @returns false when there is no room: reading stops until there is. */
   #makeRoom(bytes: number): boolean {

@@ -10,4 +10,4 @@ export {
 } from './edge.js';
 export { type BodyOutcome, refusedBodies } from './incoming-request.js';
 export { NodeExchanges } from './node-server.js';
-export { RequestIds } from './edge-context.js';
+export { RequestIds } from './request-head.js';

@@ -8,7 +8,7 @@ import { limits, refusals, type Refusal } from '../shared/index.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, RoutedMethod, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import type { MessageMemories } from '../fair/index.js';
-import type { EdgeContext } from './edge-context.js';
+import type { EdgeContext } from './incoming-request.js';
 import { EdgeExchange, statusLine } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 

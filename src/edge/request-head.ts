@@ -1,5 +1,6 @@
 // The head of a request, copied while the HTTP library's handler runs, since the library's request object is unreadable afterwards. Hot
 // path: one pass over the headers, which also detects duplicates of headers that may occur only once.
+import { randomBytes } from 'node:crypto';
 import { type ExchangeRequest, NO_MIRROR, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
 import type { HttpRequest } from './http-library.js';
 
@@ -155,5 +156,33 @@ function decodeSegment(segment: string): string | undefined {
     return decodeURIComponent(segment);
   } catch {
     return undefined;
+  }
+}
+
+/** `make`: always a new id; `trust`: the request's own id if it is well-formed; `off`: none. */
+type RequestIdMode = 'make' | 'trust' | 'off';
+
+/** Such an id can be used in headers and logs as it is. */
+const FIT = /^[\w.:@/+=-]{1,128}$/;
+
+/**
+ * The id of each HTTP request, which connects its response, its log lines and the backend's own records of it. Hot path: a counter behind a
+ * prefix that no other worker has.
+ */
+export class RequestIds {
+  readonly #mode: RequestIdMode;
+  readonly #beginning = `${randomBytes(6).toString('hex')}-`;
+  #count = 0;
+
+  constructor(mode: RequestIdMode) {
+    this.#mode = mode;
+  }
+
+  /** @param given the request's `x-request-id`, `''` when absent. @returns `''` when ids are off. */
+  of(given: string): string {
+    if (this.#mode === 'off') return '';
+    if (this.#mode === 'trust' && FIT.test(given)) return given;
+    this.#count += 1;
+    return this.#beginning + this.#count.toString(36);
   }
 }

@@ -1,12 +1,12 @@
 // One HTTP request of a caller and its answer, as the relay sees them, whatever the HTTP server. The edge implements `Exchange` over its
 // HTTP library, the hop over a Unix socket, the control plane over Node's own server, and a batch for each of its messages;
 // `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
-import { KIB } from '../shared/index.js';
+import { bearerToken, headerIn, KIB } from '../shared/index.js';
 import type { ParsedClientMessage } from '../mcp/index.js';
 import type { RoomWaiter, ShareBound } from '../fair/index.js';
-import type { TraceHeaders } from '../http-client/index.js';
+import { NO_METADATA, type RequestMetadata, type TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
-import type { CompiledVirtualHost } from '../user-config/index.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
 /** Bytes of an event that is written together with the head of its stream, or with the end. A larger event is written separately. */
 export const JOINED_EVENT_BYTES_MAX = 8 * KIB;
@@ -90,6 +90,36 @@ export interface ExchangeRequest {
   readonly body: Buffer;
 }
 
+// Which of the caller's headers go to a backend (specification 2.6). The config's compiler has removed those that must never be copied;
+// the exchange has those that any backend of the virtual host lists; here each backend gets the ones it lists itself.
+
+/** What this backend is told about the caller's HTTP request. */
+export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
+  const { requestId } = request;
+  const callerToken =
+    backend.auth?.type === 'token-exchange'
+      ? bearerToken(headerIn(request.passthroughHeaders, 'authorization') ?? '')
+      : '';
+  const headers =
+    backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : headersFor(backend.passthroughHeaders, request);
+  if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
+  // A backend that lists `x-request-id` gets the caller's own header, if there is one, instead of our request id.
+  const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
+  return { headers, requestId: hasOwnId ? '' : requestId, callerToken };
+}
+
+/** @returns name, value, name, value, … */
+function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
+  if (offered.length === 0) return NO_METADATA.headers;
+  const copied: string[] = [];
+  for (let i = 0; i + 1 < offered.length; i += 2) {
+    const name = offered[i];
+    const value = offered[i + 1];
+    if (name !== undefined && value !== undefined && listed.has(name)) copied.push(name, value);
+  }
+  return copied;
+}
+
 /**
  * A request and the methods that answer it, in one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
  * then `end`. The head may be held back until the first bytes of the body. Every call after an abort, or after the answer is complete, does
@@ -119,9 +149,7 @@ export abstract class Exchange {
   ): void;
 
   /** Whether the memory of a body of up to `REUSED_BUFFER_BYTES` may be reused as soon as `respond` returns. */
-  get copiesSmallBodies(): boolean {
-    return false;
-  }
+  readonly copiesSmallBodies: boolean = false;
 
   /** Opens an answer as an event stream, with status 200. The exchange itself sends keep-alive comments. */
   abstract openStream(sessionId?: string): void;

@@ -33,9 +33,16 @@ export {
   type NameKind,
   type RequestOutcome,
   CallerlessExchange,
+  metadataFor,
 } from './exchange.js';
-export { combinedHeader, mirrorIn, mirrorOfVersion } from './mirror-headers.js';
-export { metadataFor } from './passthrough.js';
 export { EventPieces } from './piece-source.js';
 export { PieceSender } from './piece-sender.js';
-export { type ServedEras, checkTransport, eraOfMessage, newSessionOrRequest } from './transport.js';
+export {
+  type ServedEras,
+  checkTransport,
+  combinedHeader,
+  eraOfMessage,
+  mirrorIn,
+  mirrorOfVersion,
+  newSessionOrRequest,
+} from './transport.js';

@@ -32,7 +32,8 @@ export class DeadlineWheel {
   #armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
-  #recentMs = 0;
+  /** The clock as last read: at most a tick ago while any deadline is armed. For callers to whom a reading costs too much. */
+  recentMs = 0;
   /** Whether a turn of the event loop is planned for deadlines that are due but have not fired; at most one is. */
   #isRestPlanned = false;
   readonly #onRest = (): void => {
@@ -41,7 +42,7 @@ export class DeadlineWheel {
   };
 
   /** @param clock monotonic milliseconds. */
-  constructor(tickMs = 100, clock: () => number = () => performance.now()) {
+  constructor(tickMs = 100, clock: () => number = performance.now.bind(performance)) {
     this.#tickMs = tickMs;
     this.#clock = clock;
   }
@@ -49,11 +50,6 @@ export class DeadlineWheel {
   /** The current time of the wheel's clock, in ms. Times that are compared with deadlines must come from this clock. */
   nowMs(): number {
     return this.#clock();
-  }
-
-  /** The clock as last read: at most a tick ago while any deadline is armed. For callers to whom a reading costs too much. */
-  get recentMs(): number {
-    return this.#recentMs;
   }
 
   /** Arms `callback`, which must not throw, to be called once after `delayMs`, which may be anything from 0 to days. */
@@ -78,19 +74,19 @@ export class DeadlineWheel {
       this.#interval = undefined;
       return;
     }
-    const nowMs = (this.#recentMs = this.#clock());
+    const nowMs = (this.recentMs = this.#clock());
     const tick = Math.floor(nowMs / this.#tickMs);
     // After a gap of more than a whole turn (the machine slept) each slot comes up once.
     const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
     this.#lastTick = tick;
-    for (let each = firstTick; each <= tick; each += 1) this.#candidates.takeAll(this.#slotOf(each));
+    for (let each = firstTick; each <= tick; each += 1) this.#candidates.takeAll(this.#slots[each % SLOT_COUNT]!);
     this.#callBack(nowMs);
   }
 
   /** Called only by `Entry`. */
   arm(entry: Entry): void {
     if (this.#isStopped) return;
-    const nowMs = (this.#recentMs = this.#clock());
+    const nowMs = (this.recentMs = this.#clock());
     entry.dueMs = nowMs + entry.delayMs;
     // An entry that is armed can only become due later, so its present slot comes up in time to move it.
     if (entry.isLinked) return;
@@ -130,29 +126,25 @@ export class DeadlineWheel {
 
   #place(entry: Entry): void {
     const dueTick = Math.floor(entry.dueMs / this.#tickMs);
-    this.#slotOf(Math.min(dueTick, this.#lastTick + SLOT_COUNT - 1)).append(entry);
-  }
-
-  #slotOf(tick: number): ListNode {
-    return this.#slots[tick % SLOT_COUNT]!;
+    this.#slots[Math.min(dueTick, this.#lastTick + SLOT_COUNT - 1) % SLOT_COUNT]!.append(entry);
   }
 }
 
 class Entry extends ListNode implements Deadline {
-  readonly #wheel: DeadlineWheel;
+  readonly wheel: DeadlineWheel;
   delayMs: number;
   readonly callback: () => void;
   dueMs = 0;
 
   constructor(wheel: DeadlineWheel, delayMs: number, callback: () => void) {
     super();
-    this.#wheel = wheel;
+    this.wheel = wheel;
     this.delayMs = delayMs;
     this.callback = callback;
   }
 
   restart(): void {
-    this.#wheel.arm(this);
+    this.wheel.arm(this);
   }
 
   restartAfter(delayMs: number): void {
@@ -163,6 +155,6 @@ class Entry extends ListNode implements Deadline {
   }
 
   cancel(): void {
-    this.#wheel.disarm(this);
+    this.wheel.disarm(this);
   }
 }

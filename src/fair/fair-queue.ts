@@ -49,15 +49,11 @@ export class FairQueue<Item> {
   readonly #bounds: ShareBounds;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
-  #count = 0;
+  /** The number of waiting items, including those of held keys. Changed only here. */
+  count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
     this.#bounds = withReserve({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
-  }
-
-  /** The number of waiting items, including those of held keys. */
-  get count(): number {
-    return this.#count;
   }
 
   /** The number of keys, including held ones. */
@@ -75,12 +71,12 @@ export class FairQueue<Item> {
     const known = this.#lines.get(key);
     const ownCount = (known?.count ?? 0) + 1;
     if (ownCount > this.#bounds.subjectMax) return 'key-full';
-    if (!isWithinBounds(this.#bounds, this.#count + 1, ownCount, this.#lines.size)) return 'full';
+    if (!isWithinBounds(this.#bounds, this.count + 1, ownCount, this.#lines.size)) return 'full';
     const line = known ?? this.#openLine(key);
     const entry = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
     line.entries.append(entry);
     line.count += 1;
-    this.#count += 1;
+    this.count += 1;
     if (!line.isHeld && !line.isLinked) this.#round.append(line);
     return entry;
   }
@@ -153,7 +149,7 @@ export class FairQueue<Item> {
   #remove(line: Line, entry: FairQueueEntry<Item>): void {
     entry.unlink();
     line.count -= 1;
-    this.#count -= 1;
+    this.count -= 1;
     if (line.count > 0) return;
     line.unlink();
     if (!line.isHeld) this.#lines.delete(line.key);

@@ -1,4 +1,3 @@
-export { type Account, Accounts, type ShareTable } from './accounts.js';
 export {
   type MessageHold,
   type MessageMemories,
@@ -18,6 +17,14 @@ export { LoadShedder, SESSION_BYTES_EACH } from './load-shedder.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
 export { Quota } from './quota.js';
-export { type ShareBound, type ShareBounds, isWithinBounds, withReserve } from './share.js';
+export {
+  type Account,
+  Accounts,
+  type ShareBound,
+  type ShareBounds,
+  type ShareTable,
+  isWithinBounds,
+  withReserve,
+} from './share.js';
 export { REUSED_BUFFER_BYTES, copied, joined, joinedForNow, shortMemory } from './short-memory.js';
 export { TurnScheduler, type TurnSchedulerRules, wakeScheduler } from './turn-scheduler.js';

@@ -5,7 +5,7 @@
 //                       new sessions                  requests of open sessions
 //   refusing-sessions   of others, a few a second     all
 //   refusing-requests   none                          of others, a few a second; none where memory is short
-import type { Account, Accounts, ShareName } from './accounts.js';
+import type { Account, Accounts, ShareName } from './share.js';
 import { refusals, type Refusal, KIB } from '../shared/index.js';
 import { Quota } from './quota.js';
 import { type Overload, overloadBounds } from './overload.js';

@@ -5,7 +5,7 @@
 // Two messages cannot wait for each other for ever: a message that holds some memory and waits for more is refused like any other when its
 // time is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
 // requests fill theirs.
-import type { Account, Accounts } from './accounts.js';
+import type { Account, Accounts } from './share.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';

@@ -124,7 +124,8 @@ const LOG_TEXTS: Readonly<Record<OverloadState, string>> = {
 
 export class Overload {
   readonly #logger: Logger;
-  #state: OverloadState = 'serving';
+  /** Changed only here. */
+  state: OverloadState = 'serving';
   #isShortOfMemory = false;
   #headroom = 1;
   /** The number of readings in a row that are below the marks of this state. */
@@ -132,10 +133,6 @@ export class Overload {
 
   constructor(logger: Logger) {
     this.#logger = logger;
-  }
-
-  get state(): OverloadState {
-    return this.#state;
   }
 
   /** Whether memory is near its second mark: then every further request makes it worse. */
@@ -155,22 +152,22 @@ export class Overload {
 
   /** The answer of the health check, which makes load balancers send callers elsewhere; `undefined` while requests are accepted. */
   get healthRefusal(): Refusal | undefined {
-    return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;
+    return this.state === 'refusing-requests' ? refusals.overloaded : undefined;
   }
 
   observe(reading: OverloadSample): void {
-    const next = NEXT_STATE[this.#state][this.#pressureOf(reading)];
+    const next = NEXT_STATE[this.state][this.#pressureOf(reading)];
     this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
     this.#headroom =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, reading[name])));
-    if (next !== this.#state) {
+    if (next !== this.state) {
       this.#calmSamples = 0;
       this.#become(next, reading);
     }
   }
 
   #become(state: OverloadState, reading: OverloadSample): void {
-    this.#state = state;
+    this.state = state;
     const gauges = Object.fromEntries(GAUGES.map((name) => [name, Math.round(reading[name])]));
     this.#logger[state === 'serving' ? 'info' : 'warn'](gauges, LOG_TEXTS[state]);
   }
@@ -180,13 +177,13 @@ export class Overload {
     this.#calmSamples = isBelow ? this.#calmSamples + 1 : 0;
     const isTooSoon = this.#calmSamples < OVERLOAD_CALM_SAMPLES;
     const wasHard = this.#isHard && isTooSoon;
-    const wasPressed = this.#state !== 'serving' && (this.#isHard || isTooSoon);
+    const wasPressed = this.state !== 'serving' && (this.#isHard || isTooSoon);
     if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';
     return GAUGES.some((name) => isPast(reading[name], MARKS[name].pressed, wasPressed)) ? 'pressed' : 'calm';
   }
 
   get #isHard(): boolean {
-    return this.#state === 'refusing-requests';
+    return this.state === 'refusing-requests';
   }
 }
 

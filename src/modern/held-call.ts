@@ -34,6 +34,7 @@ import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-st
  */
 export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly isAborted: boolean;
+  override readonly copiesSmallBodies: boolean = true;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isOver = false;
   /** The parts of an answer that is given in parts; `undefined` when it is too large. */
@@ -52,10 +53,6 @@ export class AnswerOnlyExchange extends CallerlessExchange {
     super({ ...request, acceptedTypes: 'json' });
     this.isAborted = isAborted;
     this.#onAnswer = onAnswer;
-  }
-
-  override get copiesSmallBodies(): boolean {
-    return true;
   }
 
   override respond(status: number, _contentType: string, body: Uint8Array | string): void {

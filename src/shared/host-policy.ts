@@ -52,7 +52,7 @@ export class HostPolicy {
 
   /** @returns why the request is refused, or `undefined`. */
   check(host: string, origin: string): Refusal | undefined {
-    if (!this.#isHostAllowed(host)) return refusals.hostRefused;
+    if (!(this.#verdicts.get(host) ?? this.#judgeHost(host))) return refusals.hostRefused;
     if (origin !== '' && !this.#isOriginAllowed(origin, host)) return refusals.originRefused;
     return undefined;
   }
@@ -79,20 +79,15 @@ export class HostPolicy {
     ];
   }
 
-  #isHostAllowed(host: string): boolean {
-    if (host.length > REMEMBERED_HEADER_CHARS_MAX) return this.#judgeHost(host.toLowerCase());
-    const known = this.#verdicts.get(host);
-    if (known !== undefined) return known;
-    const verdict = this.#judgeHost(host.toLowerCase());
-    if (this.#verdicts.size >= HOST_VERDICTS_MAX) this.#verdicts.clear();
-    this.#verdicts.set(host, verdict);
-    return verdict;
-  }
-
-  #judgeHost(host: string): boolean {
+  #judgeHost(asWritten: string): boolean {
+    const host = asWritten.toLowerCase();
     const name = withoutPort(host);
-    if (this.#allowedHosts.size > 0) return this.#allowedHosts.has(host) || this.#allowedHosts.has(name);
-    return !this.#isLoopbackOnly || isLoopbackName(name);
+    const isListed = this.#allowedHosts.has(host) || this.#allowedHosts.has(name);
+    const isAllowed = this.#allowedHosts.size > 0 ? isListed : !this.#isLoopbackOnly || isLoopbackName(name);
+    if (asWritten.length > REMEMBERED_HEADER_CHARS_MAX) return isAllowed;
+    if (this.#verdicts.size >= HOST_VERDICTS_MAX) this.#verdicts.clear();
+    this.#verdicts.set(asWritten, isAllowed);
+    return isAllowed;
   }
 
   #isOriginAllowed(origin: string, host: string): boolean {

@@ -1,9 +1,181 @@
-// The store on the local machine: an LMDB folder that every worker and other processes have open. Each read looks at the folder, and sees
-// everything that any process committed before; the cache only saves a copy of an unchanged value. Hot path.
+// The record store on the local machine: databases in one LMDB folder, which other processes may have open as well. LMDB has one writer at a
+// time across all processes, which is all that a swap needs, and a read sees what any process committed before it began.
+import { isUtf8 } from 'node:buffer';
+import type { Database, RootDatabase } from 'lmdb';
+import {
+  RECORDS_AT_ONCE_MAX,
+  RECORD_CHANGES_KEPT,
+  AFTER_UTF8,
+  encodeRecordKey,
+  assertOneRedisSlot,
+  RecordStoreFault,
+  type RecordChange,
+  type RecordChanges,
+  type RecordKey,
+  type RecordStore,
+} from './record-store.js';
 import { limits, RecentMap } from '../shared/index.js';
-import { EmbeddedRecords } from './embedded-records.js';
-import type { RecordKey } from './record-store.js';
 import { StoreCounts, type Store, type StoreRead, encodeStoreKey, unencodable } from './store.js';
+import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
+
+type Space = RecordKey['space'];
+
+export class EmbeddedRecords implements RecordStore {
+  readonly kind = 'embedded';
+  readonly place: string;
+  readonly #root: RootDatabase;
+  readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
+  /** The log of changes: keys of changed records, by position (an eight-byte number). */
+  readonly #changes: Database<Buffer, Buffer>;
+
+  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
+  constructor(path: string) {
+    this.place = `the embedded store in ${path}`;
+    this.#root = openRoot(path);
+    this.#databases = {
+      records: openDatabase(this.#root, 'records'),
+      'user-configs': openDatabase(this.#root, 'user-configs'),
+      publications: openDatabase(this.#root, 'publications'),
+    };
+    this.#changes = openDatabase(this.#root, 'changes');
+  }
+
+  async read(key: RecordKey): Promise<Buffer | undefined> {
+    const bytes = encodeRecordKey(key);
+    return this.#attempt(() => this.committed(key.space).getBinary(bytes));
+  }
+
+  async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
+    return this.#attempt(() => {
+      const database = this.committed('records');
+      return keys.map((key) => database.getBinary(encodeRecordKey({ space: 'records', key })));
+    });
+  }
+
+  async listKeys(prefix: string, after: string, countMax: number): Promise<string[]> {
+    const end = Buffer.concat([Buffer.from(prefix), AFTER_UTF8]);
+    const keys = await this.#keysAfter('records', Buffer.from(after), countMax, { start: Buffer.from(prefix), end });
+    return keys.map((key) => key.toString());
+  }
+
+  async *subjects(): AsyncGenerator<readonly string[]> {
+    for (let after = Buffer.alloc(0); ;) {
+      const keys = await this.#keysAfter('user-configs', after, RECORDS_AT_ONCE_MAX, {});
+      if (keys.length === 0) return;
+      after = keys.at(-1)!;
+      yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
+    }
+  }
+
+  /** Keys in byte order. @param after the key before the first; empty to start with the first of all. */
+  async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
+    return this.#attempt(() => {
+      const start = after.length === 0 ? range.start : after;
+      // One more than needed, because the range includes its start key.
+      const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
+      const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
+      return keys.filter((key) => !key.equals(after)).slice(0, countMax);
+    });
+  }
+
+  async swap(changes: readonly RecordChange[]): Promise<boolean> {
+    assertOneRedisSlot(changes);
+    const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
+    return this.#commit(() => {
+      const isAsExpected = keyed.every(({ space, bytes, expected }) =>
+        isSame(this.#databases[space].getBinary(bytes), expected),
+      );
+      if (!isAsExpected) return false;
+      for (const { space, bytes, value, isLogged = false } of keyed) {
+        if (value === undefined) this.#databases[space].removeSync(bytes);
+        else this.#databases[space].putSync(bytes, value);
+        if (isLogged) this.#log(bytes);
+      }
+      return true;
+    });
+  }
+
+  /** Writes a value, whatever was stored before; durable when it resolves. */
+  async put(key: RecordKey, value: Buffer): Promise<void> {
+    const bytes = encodeRecordKey(key);
+    await this.#commit(() => this.#databases[key.space].putSync(bytes, value));
+  }
+
+  async readChanges(position: string): Promise<RecordChanges> {
+    return this.#attempt(() => {
+      this.#changes.resetReadTxn();
+      const last = this.#lastPosition();
+      const known = position === '' ? -1 : Number(position);
+      // The log has one entry for each position, so it goes back `RECORD_CHANGES_KEPT` positions.
+      const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
+      if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
+      const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
+      const keys = Array.from(range, ({ value }) => value.toString());
+      return { position: String(last), keys };
+    });
+  }
+
+  async ping(): Promise<boolean> {
+    try {
+      this.committed('records').getBinary(AFTER_UTF8);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async close(): Promise<void> {
+    await closeRoot(this.#root);
+  }
+
+  /** A name space as it is now: by default lmdb reuses a read snapshot for about a millisecond, and would not see other processes' commits. */
+  committed(space: Space): Database<Buffer, Buffer> {
+    const database = this.#databases[space];
+    database.resetReadTxn();
+    return database;
+  }
+
+  /** Appends a key to the log of changes; must run within a transaction. */
+  #log(key: Buffer): void {
+    const position = this.#lastPosition() + 1;
+    this.#changes.putSync(positionKey(position), key);
+    if (position > RECORD_CHANGES_KEPT) this.#changes.removeSync(positionKey(position - RECORD_CHANGES_KEPT));
+  }
+
+  #lastPosition(): number {
+    for (const key of this.#changes.getKeys({ reverse: true, limit: 1 })) return Number(key.readBigUInt64BE());
+    return 0;
+  }
+
+  /** Runs a change in a transaction; durable when it resolves, since LMDB flushes before it commits (`OPEN_OPTIONS`). */
+  async #commit<Answer>(change: () => Answer): Promise<Answer> {
+    // Only a child transaction is rolled back when its change throws halfway.
+    return this.#attempt(() => this.#root.childTransaction(change));
+  }
+
+  async #attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await action();
+    } catch (error) {
+      const cause = await commitReason(error);
+      const advice = 'make sure that this user may write there and that the disk is not full, and try again';
+      throw new RecordStoreFault(`${this.place} failed: ${cause.message}; ${advice}`, { cause });
+    }
+  }
+}
+
+function isSame(stored: Buffer | undefined, expected: Buffer | undefined): boolean {
+  return stored === undefined || expected === undefined ? stored === expected : stored.equals(expected);
+}
+
+function positionKey(position: number): Buffer {
+  const key = Buffer.alloc(8);
+  key.writeBigUInt64BE(BigInt(position));
+  return key;
+}
+
+// The store of user configs and session records in the same folder, which every worker and other processes have open. Each read looks at
+// the folder, and sees everything that any process committed before; the cache only saves a copy of an unchanged value. Hot path.
 
 /** The last value that was read under a name. */
 interface Known {

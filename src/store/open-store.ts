@@ -57,7 +57,7 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
   switch (options.kind) {
     case 'embedded':
       await checkEmbedded(options.path);
-      return new (await import('./embedded-records.js')).EmbeddedRecords(options.path);
+      return new (await import('./embedded-store.js')).EmbeddedRecords(options.path);
     case 'redis':
       return (await import('./redis-records.js')).RedisRecords.open(options, logger);
   }
@@ -74,7 +74,7 @@ export async function openForCommand(options: StoreOptions, mayCreate: boolean):
     return (await import('./redis-records.js')).RedisRecords.open(options, createLogger('silent', {}));
   const { path } = options;
   if (!mayCreate && !hasEmbeddedStore(path)) return undefined;
-  const { EmbeddedRecords } = await import('./embedded-records.js');
+  const { EmbeddedRecords } = await import('./embedded-store.js');
   try {
     const damage = findObviousDamage(path);
     if (damage !== undefined) throw new RecordStoreFault(damageInWords(path, damage));

@@ -8,7 +8,7 @@ import { ConfigReader } from './config-rows.js';
 import type { ConfigOutcome, ConfigTask } from './config-thread.js';
 import { TaskThread } from './task-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
-import type { Store, StoreRead } from '../store/index.js';
+import type { Store } from '../store/index.js';
 
 /**
  * The state of a virtual host, for work that outlasts the request that started it. `gone`: the subject may no longer use it. `unknown`: it
@@ -152,12 +152,17 @@ export class UserConfigs {
   /**
    * The config of a subject. Returns without a promise whenever the store does, except for a large config not compiled yet. Never throws or
    * rejects.
+   * @param stored for the call that follows a wait for the store.
    */
-  read(subject: string): UserConfigRead | Promise<UserConfigRead> {
-    const stored = this.#store.read(subject);
-    return stored instanceof Promise
-      ? stored.then((settled) => this.#compile(subject, settled))
-      : this.#compile(subject, stored);
+  read(subject: string, stored = this.#store.read(subject)): UserConfigRead | Promise<UserConfigRead> {
+    if (stored instanceof Promise) return stored.then((settled) => this.read(subject, settled));
+    if (stored.kind !== 'found') return stored;
+    const { value } = stored;
+    const known = this.#compiled.get(subject);
+    if (known?.value === value) return known.read;
+    if (known?.value.equals(value) !== true) return this.#compile(subject, value);
+    this.#compiled.set(subject, { value, read: known.read });
+    return known.read;
   }
 
   /** Makes the next read see everything written before this call. Compiled configs are kept: they are reused only if the bytes match. */
@@ -169,17 +174,7 @@ export class UserConfigs {
     await this.#compiler.close();
   }
 
-  #compile(subject: string, stored: StoreRead): UserConfigRead | Promise<UserConfigRead> {
-    if (stored.kind !== 'found') return stored;
-    const { value } = stored;
-    const known = this.#compiled.get(subject);
-    if (known !== undefined) {
-      if (known.value === value) return known.read;
-      if (known.value.equals(value)) {
-        this.#compiled.set(subject, { value, read: known.read });
-        return known.read;
-      }
-    }
+  #compile(subject: string, value: Buffer): UserConfigRead | Promise<UserConfigRead> {
     if (value.length === 0) return missing;
     // Configs that cannot be decoded are cached too, so that they are not parsed again for every request.
     const pending = this.#compiling.get(subject);

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { NO_MIRROR } from '../../src/exchange/exchange.js';
-import { mirrorIn, mirrorOfVersion } from '../../src/exchange/mirror-headers.js';
+import { mirrorIn, mirrorOfVersion } from '../../src/exchange/transport.js';
 import { limits } from '../../src/shared/limits.js';
 
 t.test('heads with only a protocol version share one mirror per version', async (t) => {

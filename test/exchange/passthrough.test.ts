@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { NO_MIRROR, type ExchangeRequest } from '../../src/exchange/exchange.js';
-import { metadataFor } from '../../src/exchange/passthrough.js';
+import { metadataFor } from '../../src/exchange/exchange.js';
 import { tracedMessage } from '../../src/messages/trace-passing.js';
 import { NO_METADATA } from '../../src/http-client/http-upstream.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';

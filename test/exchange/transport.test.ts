@@ -1,7 +1,7 @@
 import t from 'tap';
 import { checkTransport, readAccept, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
-import { mirrorOfVersion } from '../../src/exchange/mirror-headers.js';
+import { mirrorOfVersion } from '../../src/exchange/transport.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 

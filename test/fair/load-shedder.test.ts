@@ -3,7 +3,7 @@
 import t from 'tap';
 import { Overload, type OverloadSample, overloadBounds } from '../../src/fair/overload.js';
 import { LoadShedder } from '../../src/fair/load-shedder.js';
-import { Accounts, type Account } from '../../src/fair/accounts.js';
+import { Accounts, type Account } from '../../src/fair/share.js';
 import { logInto } from '../support/log-lines.js';
 
 const CALM: OverloadSample = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };

@@ -1,6 +1,6 @@
 // The memory of large messages: waiting in turn by subject, refusal after a while, and that no byte of room is ever lost.
 import t, { type Test } from 'tap';
-import { Accounts } from '../../src/fair/accounts.js';
+import { Accounts } from '../../src/fair/share.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { MessageMemory, type MessageHold } from '../../src/fair/message-memory.js';

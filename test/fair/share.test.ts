@@ -1,6 +1,6 @@
 // Shares by subject and in total: each bound by itself, and thousands of steps compared with a naive model.
 import t from 'tap';
-import { Accounts, shareNames, type Account, type ShareTable } from '../../src/fair/accounts.js';
+import { Accounts, shareNames, type Account, type ShareTable } from '../../src/fair/share.js';
 import { withReserve } from '../../src/fair/share.js';
 import { Random } from '../support/random.js';
 

@@ -9,7 +9,7 @@ import { type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../src/lists/li
 import type { MergeJob } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
 import type { MergedList } from '../../src/lists/merged-list.js';
-import type { Accounts } from '../../src/fair/accounts.js';
+import type { Accounts } from '../../src/fair/share.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { LIST_BYTES_INLINE_MAX, TOOL_BYTES_EACH } from '../../src/lists/list-memory.js';
 import { LIST_PART_BYTES } from '../../src/upstream/rpc/unread-answer.js';

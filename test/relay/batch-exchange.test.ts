@@ -5,7 +5,7 @@ import type { Exchange } from '../../src/exchange/exchange.js';
 import { ScansInProgress } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
-import type { Accounts } from '../../src/fair/accounts.js';
+import type { Accounts } from '../../src/fair/share.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories } from '../../src/fair/message-memory.js';
 import { readEvents } from '../support/event-stream.js';

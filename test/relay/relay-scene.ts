@@ -1,7 +1,7 @@
 // A real relay between scripted backends and a test that plays the caller, with one session open.
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
-import type { Accounts } from '../../src/fair/accounts.js';
+import type { Accounts } from '../../src/fair/share.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';

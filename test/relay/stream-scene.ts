@@ -3,7 +3,7 @@ import { answerOptions } from '../support/answer-options.js';
 import type { Test } from 'tap';
 import { CallerStream, type StreamOwner } from '../../src/streams/caller-stream.js';
 import { StreamKeeper } from '../../src/streams/stream-keeper.js';
-import type { Account, Accounts } from '../../src/fair/accounts.js';
+import type { Account, Accounts } from '../../src/fair/share.js';
 import type { IdSpan } from '../../src/upstream/rpc/request-plan.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createAccounts } from '../support/shares.js';

@@ -2,11 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { openDatabase, openRoot } from '../../src/store/embedded-databases.js';
-import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 import type { RecordChange } from '../../src/store/record-store.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-const RECORDS_MODULE = new URL('../../src/store/embedded-records.js', import.meta.url).href;
+const RECORDS_MODULE = new URL('../../src/store/embedded-store.js', import.meta.url).href;
 
 function createRecords(t: Test): { path: string; records: EmbeddedRecords } {
   const path = createScratchDirectory(t);

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 import { countUp, COUNTER } from '../support/record-counter.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 

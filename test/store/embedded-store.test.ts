@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { openRoot } from '../../src/store/embedded-databases.js';
-import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';

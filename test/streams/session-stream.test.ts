@@ -9,7 +9,7 @@ import {
   type StreamAdapter,
 } from '../../src/streams/session-stream.js';
 import { StreamKeeper } from '../../src/streams/stream-keeper.js';
-import type { Accounts } from '../../src/fair/accounts.js';
+import type { Accounts } from '../../src/fair/share.js';
 import { wakeScheduler } from '../../src/fair/turn-scheduler.js';
 import { until } from '../support/until.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';

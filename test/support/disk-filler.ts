@@ -1,6 +1,6 @@
 // A separate process that fills the embedded store until it accepts no more, then reads, makes room and writes again; with
 // the word `close` after the store's path it closes the store at once. Prints the outcome as JSON.
-import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 
 const [, , path = '', word = ''] = process.argv;
 const records = new EmbeddedRecords(path);

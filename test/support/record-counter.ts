@@ -1,6 +1,6 @@
 // A separate process that increments one record of the embedded store by swaps, each retried until it succeeds. Arguments:
 // the store's path, and the number of increments.
-import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 import type { RecordStore } from '../../src/store/record-store.js';
 
 export const COUNTER = { space: 'records', key: 'counter' } as const;

@@ -1,7 +1,7 @@
 // Shares with room for whatever a test does, except for those that the test bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/relay-options.js';
-import { Accounts } from '../../src/fair/accounts.js';
+import { Accounts } from '../../src/fair/share.js';
 import type { ShareBounds } from '../../src/fair/share.js';
 
 const PLENTY = Number.MAX_SAFE_INTEGER;

@@ -1,6 +1,6 @@
 // The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline are stand-ins
 // that record how they are called.
-import { mirrorOfVersion } from '../../src/exchange/mirror-headers.js';
+import { mirrorOfVersion } from '../../src/exchange/transport.js';
 import t from 'tap';
 import type { Caller, Exchange, ExchangeWatcher } from '../../src/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';

@@ -2,7 +2,7 @@
 // turns by subject. Each test sets how long a request takes; the turns are the event loop's own.
 import t from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
-import type { Accounts } from '../../src/fair/accounts.js';
+import type { Accounts } from '../../src/fair/share.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import { RequestScheduler, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-scheduler.js';
 import { createAccounts } from '../support/shares.js';

@@ -8,7 +8,7 @@ import { AccessLog } from '../../../src/observation/access-log.js';
 import { Overload } from '../../../src/fair/overload.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../../src/edge/edge.js';
-import { RequestIds } from '../../../src/edge/edge-context.js';
+import { RequestIds } from '../../../src/edge/request-head.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { logInto } from '../../support/log-lines.js';
 

@@ -5,7 +5,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/exchange/exchange.js';
-import { mirrorOfVersion } from '../../../src/exchange/mirror-headers.js';
+import { mirrorOfVersion } from '../../../src/exchange/transport.js';
 import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RequestIds } from '../../src/edge/edge-context.js';
+import { RequestIds } from '../../src/edge/request-head.js';
 
 t.test('generated ids are never repeated, not in two workers either', async (t) => {
   const workers = [new RequestIds('make'), new RequestIds('make')];
