@@ -75,7 +75,7 @@ function callsIn(source: string): Call[] {
       const [first = '', second = ''] = /^(\[[^\]]*\]|[^,]*)(?:,\s*(.*))?$/s.exec(given)?.slice(1) ?? [];
       const from = fixed.from ?? first;
       const [to] = wordsIn(fixed.to ?? (fixed.from === undefined ? second : first));
-      return to === undefined ? [] : [{ from: from === 'this.#state' ? 'any' : wordsIn(from), to }];
+      return to === undefined ? [] : [{ from: /^this\.#?state$/.test(from) ? 'any' : wordsIn(from), to }];
     }),
   );
 }
@@ -111,7 +111,7 @@ for (const { file, source } of files) {
     const named = new Set([...drawn].flatMap((each) => each.split(' -> ')));
     t.same([...named].sort(), [...states].sort(), 'the drawing has the states that there are');
     const left = new Set([...drawn].map((each) => each.split(' -> ')[0] ?? ''));
-    const writes = [...source.matchAll(/this\.#state = ([^;]*);/g)].map(([, value = '']) => value);
+    const writes = [...source.matchAll(/this\.#?state = ([^;]*);/g)].map(([, value = '']) => value);
     if (isUnguarded) {
       const ends = new Set([...drawn].map((each) => each.split(' -> ')[1] ?? ''));
       const written = new Set(writes.flatMap((value) => wordsIn(value.replace(/.*=== '[^']*'/, ''))));

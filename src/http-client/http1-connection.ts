@@ -19,7 +19,7 @@ import { connectFaultKindOf, Dial } from './dial.js';
 import type { ConnectionTarget } from './connection-target.js';
 import type { OutboundProxy, Tunnel } from './names/outbound-proxy.js';
 import { ReadPace, type PacedConnection } from './read-scheduler.js';
-import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
+import { INVALID, ResponseParser, type ResponseReceiver } from './response-parser.js';
 import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
@@ -44,7 +44,7 @@ type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 /** The buffer for every read of every connection: its content is parsed or copied before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
-export class Http1Connection implements ResponseEvents, PacedConnection {
+export class Http1Connection implements ResponseReceiver, PacedConnection {
   /** Set by the pool when the host no longer has the address of this connection. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
@@ -58,8 +58,9 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
   #socket: Socket | undefined;
   #address: string | undefined;
   #state: State = 'connecting';
-  #call: Http1Call | undefined;
-  #answersCount = 0;
+  /** Changed only here, like the count. */
+  call: Http1Call | undefined = undefined;
+  answersCount = 0;
   /** Why the connection is being closed, if known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
   /** Of the fault, for people; `''` for none. */
@@ -112,13 +113,9 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     return this.#address;
   }
 
-  get answersCount(): number {
-    return this.#answersCount;
-  }
-
   /** Of a lost connection: whether the backend closed it soon after the first response, as do backends that keep no connections. */
   get isClosedAfterAnswer(): boolean {
-    return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
+    return this.#isEndedByBackend && this.answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
   /** Whether the connection has been free for long enough to show that the backend keeps it open. */
@@ -136,19 +133,18 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
 
   /** Assigns a call; it is written once the connection is established and the turn's reads are done. */
   send(call: Http1Call): void {
-    this.#call = call;
+    this.call = call;
     call.connection = this;
     if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
   }
 
   /** Called when the turn's reads are done. */
   writeNow(): void {
-    const call = this.#call;
+    const call = this.call;
     const socket = this.#socket;
     if (call?.bytes === undefined || socket === undefined || socket.destroyed) return;
     if (!this.#transition('sending', 'busy')) return;
     this.#hasAnswerBegun = false;
-    this.#pace.begin();
     this.#parser.begin();
     const { first, rest } = call.bytes;
     if (rest === undefined) {
@@ -192,7 +188,7 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
 
   /** Called by `ReadPace`, like `stopReading` and `readOn`. */
   get isPaused(): boolean {
-    return this.#call?.isPaused === true;
+    return this.call?.isPaused === true;
   }
 
   stopReading(): void {
@@ -210,14 +206,6 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
       this.#onLostListeners.push(resolve);
       this.#cut();
     });
-  }
-
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
-    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, hint);
-  }
-
-  onBody(chunk: Buffer): void {
-    this.#call?.handler?.onData(chunk);
   }
 
   #openTunnel(proxy: OutboundProxy, proxied: Socket, address: string): void {
@@ -245,7 +233,7 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
 
   #onConnected(): void {
     clearTimeout(this.#connectTimer);
-    const call = this.#call;
+    const call = this.call;
     this.#transition('connecting', 'free');
     if (call === undefined) this.#onFree();
     else this.send(call);
@@ -265,7 +253,7 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
 
   #onRead(read: Buffer): boolean {
     this.#hasAnswerBegun = true;
-    const subject = this.#state === 'busy' ? this.#call?.subject : undefined;
+    const subject = this.#state === 'busy' ? this.call?.subject : undefined;
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
     if (!this.#pace.isResting) return true;
@@ -281,19 +269,19 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
     const taken = this.#parser.push(read);
     if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
     else if (this.#state === 'busy' && this.#parser.isDone) {
-      this.#pace.onLast(length);
-      this.#onAnswered(taken === length);
+      this.#onAnswered(taken === length, length);
     }
     // Bytes that belong to no request: whatever else arrives on this connection cannot be trusted.
     else if (taken < length) this.#fail('connection-lost');
-    else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
+    else if (this.call !== undefined) this.#pace.onPiece(length, this.call.subject);
   }
 
-  #onAnswered(isClean: boolean): void {
+  /** @param lastBytes how many bytes the last read of the response had. */
+  #onAnswered(isClean: boolean, lastBytes = 0): void {
     const socket = this.#socket;
-    const wasStopped = this.#pace.leave();
+    const wasStopped = this.#pace.leave(lastBytes);
     const call = this.#takeCall();
-    this.#answersCount += 1;
+    this.answersCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
     // A connection that is still sending a body the backend did not wait for would delay the next request.
     const isSent = socket?.writableLength === 0;
@@ -382,16 +370,16 @@ export class Http1Connection implements ResponseEvents, PacedConnection {
    * request; and once there was any response, the backend has seen the request.
    */
   #isUnsent(): boolean {
-    if (this.#call?.handler === undefined) return false;
+    if (this.call?.handler === undefined) return false;
     if (this.#state === 'sending') return true;
-    return this.#state === 'busy' && this.#answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
+    return this.#state === 'busy' && this.answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
   }
 
   /** Detaches the call from this connection. */
   #takeCall(): Http1Call | undefined {
-    const call = this.#call;
+    const call = this.call;
     if (call === undefined) return undefined;
-    this.#call = undefined;
+    this.call = undefined;
     call.connection = undefined;
     this.#owner.onCallOver(call);
     return call;

@@ -60,7 +60,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     const call = new Http1Call(request, handler);
-    const pool = this.#poolOf(request.target.origin, request.subject);
+    const { origin } = request.target;
+    const pool = this.#pools.get(origin) ?? this.#openPool(origin, request.subject);
     if (this.#isClosed) call.failLater('connection-lost');
     else if (call.bytes === undefined) call.failLater('request-invalid');
     else if (typeof pool === 'string') call.failLater(pool);
@@ -82,9 +83,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     return false;
   }
 
-  #poolOf(origin: string, subject: string): OriginPool | UpstreamFaultKind {
-    const known = this.#pools.get(origin);
-    if (known !== undefined) return known;
+  #openPool(origin: string, subject: string): OriginPool | UpstreamFaultKind {
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
     const obstacle = this.#means.names.guard.obstacleOfHost(new URL(origin).hostname);
     if (obstacle !== undefined) return obstacle;

@@ -95,7 +95,9 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       call.failLater('connections-share-used');
       return;
     }
-    const connection = shares.allowsOneMore(use.ofSubject) ? this.#takeOrOpen(call.subject) : undefined;
+    let connection: Http1Connection | undefined;
+    if (shares.allowsOneMore(use.ofSubject))
+      connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#assign(call, use, connection);
     else if (this.#all.size > this.#free.length) this.#wait(call, use);
     // Without any busy connection to this origin there would be nothing to wait for.
@@ -159,7 +161,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       this.#forget(connection);
       void connection.destroy();
     }
-    this.#serveWaiting();
+    if (this.#waiting.count > 0) this.#serveWaiting();
   }
 
   onSpare(connection: Http1Connection): void {
@@ -224,10 +226,6 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
       call.fail('connection-lost', true);
     else this.#assign(call, this.#useOf(call.subject), this.#open(call.subject));
-  }
-
-  #takeOrOpen(subject: string): Http1Connection | undefined {
-    return this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(subject) : undefined);
   }
 
   #takeFree(): Http1Connection | undefined {

@@ -262,7 +262,7 @@ export interface PacedConnection {
 export class ReadPace implements TurnReader {
   readonly #turns: ReadScheduler;
   readonly #connection: PacedConnection;
-  #sliceBytesLeft = 0;
+  #sliceBytesLeft: number = UPSTREAM_TURN_BYTES_MAX;
   /** Set while the answer takes more than one turn. */
   #entry: ReadQueueEntry | undefined;
   /** Bytes that were read but not yet parsed. */
@@ -277,16 +277,6 @@ export class ReadPace implements TurnReader {
 
   get isResting(): boolean {
     return this.#entry?.isResting === true;
-  }
-
-  /** A response is expected. */
-  begin(): void {
-    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
-  }
-
-  /** The last piece of an answer, or a whole one. */
-  onLast(bytes: number): void {
-    this.#turns.noteLast(bytes);
   }
 
   /** A piece of an answer that continues. Without slices, libuv would read a busy connection many times before any other. */
@@ -322,8 +312,14 @@ export class ReadPace implements TurnReader {
     this.#connection.onBytes(kept);
   }
 
-  /** The answer is over. @returns whether reading is still stopped, as when the answer ended within kept bytes. */
-  leave(): boolean {
+  /**
+   * The answer is over.
+   * @param lastBytes of its last piece, or of all of it.
+   * @returns whether reading is still stopped, as when the answer ended within kept bytes.
+   */
+  leave(lastBytes = 0): boolean {
+    this.#turns.noteLast(lastBytes);
+    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
     const entry = this.#entry;
     if (entry === undefined) return false;
     this.#entry = undefined;

@@ -11,6 +11,7 @@
 // An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
 import { HTTP_TOKEN, limits, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
+import type { UpstreamHandler } from './http-upstream.js';
 
 /** Whether a status refuses a request only for now: the response may have `retry-after`. */
 export function isTemporaryRefusal(status: number): boolean {
@@ -30,16 +31,9 @@ export function encodingInWords(value: string): string {
 /** Different `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten, and parsed again. */
 const MEDIA_TYPES_MAX = 256;
 
-export interface ResponseEvents {
-  /**
-   * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
-   * @param bodyBytes -1 when the length is not known yet.
-   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, the `www-authenticate` of 401, or the `retry-after` of 429 and 503;
-   *   `''` when absent.
-   */
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
-  /** A piece of the body; valid until the callback returns. */
-  onBody(chunk: Buffer): void;
+/** Who gets the response: looked up for each piece of it, since a handler may want no more after the last one. */
+export interface ResponseReceiver {
+  readonly call: { readonly handler: Pick<UpstreamHandler, 'onHead' | 'onData'> | undefined } | undefined;
 }
 
 type State = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailer' | 'until-close' | 'done';
@@ -54,17 +48,20 @@ const TAB = 0x09;
 const COLON = 0x3a;
 
 export class ResponseParser {
-  readonly #events: ResponseEvents;
+  readonly #receiver: ResponseReceiver;
   #state: State = 'done';
   /** The beginning of a head, of a chunk-size line or of a trailer line whose end has not arrived. */
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
-  #canReuse = true;
+  /** Whether the connection may carry another request after this response. Changed only here, like the next two. */
+  canReuse = true;
   /** The value of `keep-alive` that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
-  #keepAliveMs = Infinity;
-  #encoding = '';
+  /** How long the backend says it keeps an idle connection, in ms; `Infinity` when it does not say. */
+  keepAliveMs = Infinity;
+  /** The content encoding for which a response was refused; `''` otherwise. */
+  encoding = '';
 
   // Parsed from the current head.
   #status = 0;
@@ -74,35 +71,20 @@ export class ResponseParser {
   #lengthBytes = -1;
   #isChunked = false;
 
-  constructor(events: ResponseEvents) {
-    this.#events = events;
-  }
-
-  /** Whether the connection may carry another request after this response. */
-  get canReuse(): boolean {
-    return this.#canReuse;
-  }
-
-  /** The content encoding for which a response was refused; `''` otherwise. */
-  get encoding(): string {
-    return this.#encoding;
+  constructor(receiver: ResponseReceiver) {
+    this.#receiver = receiver;
   }
 
   /** Prepares for the response to a request that is about to be written. */
   begin(): void {
     this.#state = 'head';
-    this.#canReuse = true;
+    this.canReuse = true;
     this.#partial = undefined;
   }
 
   /** Whether the response is complete; also true before the first `begin`. */
   get isDone(): boolean {
     return this.#state === 'done';
-  }
-
-  /** How long the backend says it keeps an idle connection, in ms; `Infinity` when it does not say. */
-  get keepAliveMs(): number {
-    return this.#keepAliveMs;
   }
 
   /**
@@ -112,8 +94,30 @@ export class ResponseParser {
    */
   push(chunk: Buffer): number {
     let at = 0;
-    while (at < chunk.length && this.#state !== 'done') {
-      at = this.#step(chunk, at);
+    while (at < chunk.length) {
+      switch (this.#state) {
+        case 'head':
+          at = this.#onHeadBytes(chunk, at);
+          break;
+        case 'length':
+        case 'chunk-data':
+          at = this.#onBodyBytes(chunk, at);
+          break;
+        case 'chunk-size':
+          at = this.#onLine(chunk, at, connectionBounds.upstreamChunkLineBytesMax);
+          break;
+        case 'chunk-end':
+          at = this.#onLine(chunk, at, 0);
+          break;
+        case 'trailer':
+          at = this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
+          break;
+        case 'until-close':
+          this.#receiver.call?.handler?.onData(at === 0 ? chunk : chunk.subarray(at));
+          return chunk.length;
+        case 'done':
+          return at;
+      }
       if (at === INVALID) return INVALID;
     }
     return at;
@@ -126,28 +130,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Consumes what the current state can use from `at` on. @returns the index after the consumed bytes, or `INVALID`. */
-  #step(chunk: Buffer, at: number): number {
-    switch (this.#state) {
-      case 'head':
-        return this.#onHeadBytes(chunk, at);
-      case 'length':
-      case 'chunk-data':
-        return this.#onBodyBytes(chunk, at);
-      case 'chunk-size':
-        return this.#onLine(chunk, at, connectionBounds.upstreamChunkLineBytesMax);
-      case 'chunk-end':
-        return this.#onLine(chunk, at, 0);
-      case 'trailer':
-        return this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
-      case 'until-close':
-        this.#events.onBody(at === 0 ? chunk : chunk.subarray(at));
-        return chunk.length;
-      case 'done':
-        return at;
-    }
-  }
-
+  /** Each of these consumes what the state can use from `at` on. @returns the index after the consumed bytes, or `INVALID`. */
   #onHeadBytes(chunk: Buffer, at: number): number {
     const partial = this.#partial;
     if (partial === undefined) {
@@ -190,38 +173,30 @@ export class ResponseParser {
   }
 
   #readStatusLine(bytes: Buffer, start: number, end: number): boolean {
-    // HTTP/1.x SP 3DIGIT [SP reason]
-    if (end - start < 12 || bytes[end + 1] !== LF) return false;
-    const version = bytes.toString('latin1', start, start + 9);
-    if (version !== 'HTTP/1.1 ' && version !== 'HTTP/1.0 ') return false;
-    const hundreds = digit(bytes[start + 9]);
-    const tens = digit(bytes[start + 10]);
-    const ones = digit(bytes[start + 11]);
-    if (hundreds < 1 || tens === -1 || ones === -1) return false;
-    if (end - start > 12 && bytes[start + 12] !== SPACE) return false;
-    if (!isFieldText(bytes, start + 12, end)) return false;
-    this.#status = hundreds * 100 + tens * 10 + ones;
+    const line = bytes.toString('latin1', start, end);
+    if (bytes[end + 1] !== LF || !STATUS_LINE.test(line)) return false;
+    this.#status = Number(line.slice(9, 12));
     this.#contentType = '';
     this.#sessionId = '';
     this.#hint = '';
     this.#lengthBytes = -1;
     this.#isChunked = false;
-    this.#canReuse = version === 'HTTP/1.1 ';
+    this.canReuse = line.startsWith('HTTP/1.1');
     return true;
   }
 
   /** @returns where the next line begins, or `INVALID`. */
   #readHeader(bytes: Buffer, start: number): number {
     let colon = start;
-    while (isTokenByte(bytes[colon]!)) colon += 1;
+    while (byteKinds[bytes[colon]!] === TOKEN) colon += 1;
     // Refuses an empty name, white space before the colon, and folded lines.
     if (colon === start || bytes[colon] !== COLON) return INVALID;
     let lineEnd = bytes.indexOf(CR, colon);
     if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
     const next = lineEnd + 2;
     let valueStart = colon + 1;
-    while (valueStart < lineEnd && isBlank(bytes[valueStart])) valueStart += 1;
-    while (lineEnd > valueStart && isBlank(bytes[lineEnd - 1])) lineEnd -= 1;
+    while (valueStart < lineEnd && byteKinds[bytes[valueStart]!] === BLANK) valueStart += 1;
+    while (lineEnd > valueStart && byteKinds[bytes[lineEnd - 1]!] === BLANK) lineEnd -= 1;
     if (!isFieldText(bytes, valueStart, lineEnd)) return INVALID;
     return this.#takeHeader(bytes, start, colon, valueStart, lineEnd) ? next : INVALID;
   }
@@ -270,21 +245,21 @@ export class ResponseParser {
 
   #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
     if (isName(bytes, nameStart, 'content-encoding'))
-      this.#encoding = encodingInWords(bytes.toString('latin1', start, end));
+      this.encoding = encodingInWords(bytes.toString('latin1', start, end));
     else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
       this.#hint += (this.#hint && ', ') + bytes.toString('latin1', start, end);
-    return this.#encoding === '';
+    return this.encoding === '';
   }
 
   #onConnection(value: string): void {
-    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.#canReuse = false;
+    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.canReuse = false;
   }
 
   #onKeepAlive(value: string): void {
     if (value === this.#keepAliveValue) return;
     this.#keepAliveValue = value;
     const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)?.[1];
-    this.#keepAliveMs = seconds === undefined ? Infinity : Number(seconds) * 1_000;
+    this.keepAliveMs = seconds === undefined ? Infinity : Number(seconds) * 1_000;
   }
 
   #onLength(value: string): boolean {
@@ -315,9 +290,10 @@ export class ResponseParser {
       this.#remainingBytes = this.#lengthBytes;
     } else {
       this.#state = 'until-close';
-      this.#canReuse = false;
+      this.canReuse = false;
     }
-    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#hint);
+    const bodyBytes = hasBody ? this.#lengthBytes : 0;
+    this.#receiver.call?.handler?.onHead(status, this.#contentType, this.#sessionId, bodyBytes, this.#hint);
     return true;
   }
 
@@ -325,7 +301,7 @@ export class ResponseParser {
     const end = Math.min(chunk.length, at + this.#remainingBytes);
     this.#remainingBytes -= end - at;
     if (this.#remainingBytes === 0) this.#state = this.#state === 'chunk-data' ? 'chunk-end' : 'done';
-    this.#events.onBody(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+    this.#receiver.call?.handler?.onData(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
     return end;
   }
 
@@ -375,26 +351,19 @@ const CHUNK_SIZE = new RegExp(
 
 const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
+/** Without control characters in the reason: parsers differ about a lone CR, LF or NUL. */
+const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-function digit(byte: number | undefined): number {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : -1;
-}
-
-function isBlank(byte: number | undefined): boolean {
-  return byte === SPACE || byte === TAB;
-}
-
-/** The bytes allowed in a header name (RFC 9110, 5.6.2). */
-const tokenBytes = new Uint8Array(256);
+/** The bytes allowed in a header name (RFC 9110, 5.6.2), and the white space around its value. */
+const TOKEN = 1;
+const BLANK = 2;
+const byteKinds = new Uint8Array(256);
 for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
-  tokenBytes[char.charCodeAt(0)] = 1;
+  byteKinds[char.charCodeAt(0)] = TOKEN;
 }
-
-function isTokenByte(byte: number): boolean {
-  return tokenBytes[byte] === 1;
-}
+byteKinds[SPACE] = byteKinds[TAB] = BLANK;
 
 /** Whether there are no control characters: parsers differ about a lone CR, LF or NUL. */
 function isFieldText(bytes: Buffer, start: number, end: number): boolean {

@@ -413,9 +413,9 @@ function nameNodeOfRef(tape: JsonScanner, bytes: Buffer): number {
 export const METHOD_NAME_BYTES_MAX = 256;
 
 export const KNOWN_METHODS = [
+  'tools/call',
   'initialize',
   'ping',
-  'tools/call',
   'tools/list',
   'resources/list',
   'resources/templates/list',

@@ -473,7 +473,6 @@ t.test('a connection that resumes while its kept piece is handled, and has used 
       readOn: () => void (connection.isReading = true),
     };
     const pace = new ReadPace(turns, connection);
-    pace.begin();
     connection.pace = pace;
     return { connection, pace };
   });
@@ -495,7 +494,6 @@ t.test('what TLS still delivers while a connection rests is kept, and dealt with
   let taken = '';
   const connection = { isPaused: false, onBytes: (bytes: Buffer) => void (taken += bytes.toString()) };
   const pace = new ReadPace(turns, { ...connection, stopReading: () => undefined, readOn: () => undefined });
-  pace.begin();
   pace.onPiece(1, 'alice');
   nowMs = limits.turnMs + 1;
   const [first, second] = ['1', '2'].map((digit) => digit.repeat(connectionBounds.upstreamReadBytes));

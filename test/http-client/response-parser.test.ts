@@ -31,8 +31,12 @@ function parse(pieces: readonly Buffer[]): Heard {
   const head = { status: 0, contentType: '', sessionId: '' };
   const body: Buffer[] = [];
   const parser = new ResponseParser({
-    onHead: (status, contentType, sessionId) => Object.assign(head, { status, contentType, sessionId }),
-    onBody: (chunk) => void body.push(Buffer.from(chunk)),
+    call: {
+      handler: {
+        onHead: (status, contentType, sessionId) => Object.assign(head, { status, contentType, sessionId }),
+        onData: (chunk) => void body.push(Buffer.from(chunk)),
+      },
+    },
   });
   parser.begin();
   let left = 0;
@@ -63,8 +67,12 @@ const OK = 'HTTP/1.1 200 OK\r\n';
 function hintsOf(lines: string, statuses: readonly number[]): readonly string[] {
   const hints: string[] = [];
   const parser = new ResponseParser({
-    onHead: (_status, _contentType, _sessionId, _bodyBytes, hint) => void hints.push(hint),
-    onBody: () => undefined,
+    call: {
+      handler: {
+        onHead: (_status, _contentType, _sessionId, _bodyBytes, hint) => void hints.push(hint),
+        onData: () => undefined,
+      },
+    },
   });
   for (const status of statuses) {
     parser.begin();

@@ -65,7 +65,8 @@ export class OriginCircuit {
   readonly #context: CircuitContext;
   readonly #origin: string;
   #state: State = 'closed';
-  #fault: UpstreamFault | undefined;
+  /** Why nothing can be sent to the origin now; `undefined` while the circuit is closed. Changed only here. */
+  fault: UpstreamFault | undefined = undefined;
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
@@ -81,11 +82,6 @@ export class OriginCircuit {
 
   get state(): CircuitState {
     return this.#state;
-  }
-
-  /** Why nothing can be sent to the origin now; `undefined` while the circuit is closed. Hot path. */
-  get fault(): UpstreamFault | undefined {
-    return this.#fault;
   }
 
   /** A request was refused because of `fault`, so the origin is worth probing. */
@@ -106,7 +102,7 @@ export class OriginCircuit {
     // The origin may refuse one connection and serve others, perhaps because one caller has too many.
     if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
     if (!this.#transition('closed', 'open')) return;
-    this.#fault = { ...fault, isUnsent: true };
+    this.fault = { ...fault, isUnsent: true };
     // The delay grows as long as the circuit reopens without any response in between.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
@@ -154,7 +150,7 @@ export class OriginCircuit {
       this.#close();
     } else if (this.#transition('half-open', 'open')) {
       // A probe for which there was no free connection says nothing about the origin.
-      if (isReach) this.#fault = { ...fault, isUnsent: true };
+      if (isReach) this.fault = { ...fault, isUnsent: true };
       this.#probeLater();
     }
   }
@@ -170,7 +166,7 @@ export class OriginCircuit {
       this.#context.probes.count -= 1;
     }
     this.#state = to;
-    if (to === 'closed') this.#fault = undefined;
+    if (to === 'closed') this.fault = undefined;
     return true;
   }
 }

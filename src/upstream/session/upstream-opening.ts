@@ -67,16 +67,18 @@ export abstract class UpstreamOpening implements Redirection {
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   moved: UpstreamTarget | undefined = undefined;
-  #backend: CompiledBackend;
-  #state: State = 'idle';
+  /** Changed only by `reconfigure`. */
+  backend: CompiledBackend;
+  /** Changed only here, like the next two. */
+  state: State = 'idle';
   #waiting: Waiting[] = [];
   /** Requests that wait while the backend's own stream is being opened; `undefined` at other times. */
-  #delayed: (() => void)[] | undefined;
+  protected delayed: (() => void)[] | undefined = undefined;
   #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   /** When to ask again what a backend without sessions offers; `Infinity` for a backend with sessions. */
-  #askAgainAtMs = Infinity;
+  protected askAgainAtMs = Infinity;
   /** Whether this opening has been tried once more, with renewed credentials. */
   #isRetried = false;
   #isTrial = false;
@@ -95,7 +97,7 @@ export abstract class UpstreamOpening implements Redirection {
   ) {
     this.context = context;
     this.subject = subject;
-    this.#backend = backend;
+    this.backend = backend;
     this.endpoint = context.endpoints.of(backend.target);
     this.credentials = context.credentialsOf(backend, subject);
     this.introduction = introduction;
@@ -107,52 +109,44 @@ export abstract class UpstreamOpening implements Redirection {
     return eraOfVersion(this.#protocolVersion);
   }
 
-  get backend(): CompiledBackend {
-    return this.#backend;
-  }
-
   /** Where requests go: the backend may have redirected them. */
   protected get target(): UpstreamTarget {
-    return this.moved ?? this.#backend.target;
+    return this.moved ?? this.backend.target;
   }
 
   /** Sends what follows where a redirect leads. @returns false if it leads nowhere where requests of this session may be sent. */
   tryFollow(status: number, location: string): boolean {
-    const moved = movedTarget(status, location, this.target, this.credentials !== undefined, this.#backend.target);
+    const moved = movedTarget(status, location, this.target, this.credentials !== undefined, this.backend.target);
     if (moved === undefined) return false;
     this.moved = moved;
     this.endpoint.onForgiven('redirect');
     return true;
   }
 
-  get state(): State {
-    return this.#state;
-  }
-
   /** The fault of the last opening; `undefined` unless the state is `unavailable`. */
   get fault(): UpstreamFault | undefined {
-    return this.#state === 'unavailable' ? this.#lastFault : undefined;
+    return this.state === 'unavailable' ? this.#lastFault : undefined;
   }
 
   /** Whether it is being opened although the backend was silent to others recently: nobody should wait for it for long. */
   get isTrial(): boolean {
-    return this.#isTrial && this.#state === 'opening';
+    return this.#isTrial && this.state === 'opening';
   }
 
   /** Whether it makes no difference how many processes open it: the backend keeps no session, or cannot be used. Hot path. */
   get isSessionless(): boolean {
-    return this.endpoint.isSessionless || this.#backend.obstacle !== undefined;
+    return this.endpoint.isSessionless || this.backend.obstacle !== undefined;
   }
 
   /** The backend's URL: `endpoint` is that of this URL. */
   get url(): string {
-    const { origin, path } = this.#backend.target;
+    const { origin, path } = this.backend.target;
     return origin + path;
   }
 
   /** Applies a newer config of the same backend at the same address: lists may have changed, but the session continues. */
   reconfigure(backend: CompiledBackend): void {
-    this.#backend = backend;
+    this.backend = backend;
   }
 
   /**
@@ -170,20 +164,13 @@ export abstract class UpstreamOpening implements Redirection {
   #openWith(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#openingFault(credentialFault);
     if (fault !== undefined) waiter(fault);
-    else if (this.#state === 'open') {
-      if (this.#askAgainAtMs !== Infinity) this.#askAgain(metadata);
+    else if (this.state === 'open') {
+      if (this.askAgainAtMs !== Infinity) this.#askAgain(metadata);
       waiter(undefined);
     } else {
       this.#waiting.push({ metadata, waiter });
-      if (this.#state !== 'opening') this.#open(metadata);
+      if (this.state !== 'opening') this.#open(metadata);
     }
-  }
-
-  /** Whether `whenReady` would call its waiter at once and without a fault, with nothing to be fetched or asked again. Hot path. */
-  get isReady(): boolean {
-    if (this.#state !== 'open' || this.#delayed !== undefined || this.#askAgainAtMs !== Infinity) return false;
-    if (this.credentials !== undefined || this.#backend.obstacle !== undefined) return false;
-    return this.endpoint.circuit.fault === undefined;
   }
 
   /**
@@ -191,43 +178,43 @@ export abstract class UpstreamOpening implements Redirection {
    * stream is open if it is being opened, since many servers lose what they send before. Hot path.
    */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    if (this.#state === 'open' && this.#delayed === undefined) this.whenOpen(metadata, waiter);
+    if (this.state === 'open' && this.delayed === undefined) this.whenOpen(metadata, waiter);
     else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
   }
 
   #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#delayed !== undefined)
-      this.#delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
+    if (fault === undefined && this.delayed !== undefined)
+      this.delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
     else waiter(fault);
   }
 
   /** The backend's own stream is being opened: callers of `whenReady` wait until `releaseRequests`, or for a short time. */
   delayRequests(): void {
-    if (this.#delayed !== undefined) return;
-    this.#delayed = [];
+    if (this.delayed !== undefined) return;
+    this.delayed = [];
     this.#delayDeadline = this.context.deadlines.after(BACKEND_STREAM_PATIENCE_MS, () => this.releaseRequests());
   }
 
   releaseRequests(): void {
-    const delayed = this.#delayed ?? [];
-    this.#delayed = undefined;
+    const delayed = this.delayed ?? [];
+    this.delayed = undefined;
     this.#delayDeadline?.cancel();
     for (const goOn of delayed) goOn();
   }
 
   /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
   #openingFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
-    if (this.#backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.#backend.obstacle, true));
-    if (this.#state === 'closed') return upstreamFault('session-ended', true);
+    if (this.backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.backend.obstacle, true));
+    if (this.state === 'closed') return upstreamFault('session-ended', true);
     if (credentialFault !== undefined) return this.#reportUnavailable(credentialFault);
     const { circuit } = this.endpoint;
     if (circuit.fault !== undefined) {
       circuit.onNeeded();
       return this.#reportUnavailable(circuit.fault);
     }
-    if (this.#state === 'open' || this.#state === 'opening') return undefined;
+    if (this.state === 'open' || this.state === 'opening') return undefined;
     const nowMs = this.context.nowMs();
-    if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
+    if (this.state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
     const admission = this.endpoint.admit(this.subject, nowMs);
     this.#isTrial = admission === 'trial';
     return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
@@ -237,15 +224,15 @@ export abstract class UpstreamOpening implements Redirection {
   #neverOpens(fault: UpstreamFault): UpstreamFault {
     if (!this.#isObstacleLogged) {
       this.#isObstacleLogged = true;
-      this.context.log.onOpenFault(this.#backend, fault);
-      this.context.log.onUnavailable(this.#backend, fault);
+      this.context.log.onOpenFault(this.backend, fault);
+      this.context.log.onUnavailable(this.backend, fault);
     }
     return fault;
   }
 
   /** Logs why the backend is unavailable, unless the session is open. @returns the same fault. */
   #reportUnavailable(fault: UpstreamFault): UpstreamFault {
-    if (this.#state !== 'open') this.context.log.onUnavailable(this.#backend, fault);
+    if (this.state !== 'open') this.context.log.onUnavailable(this.backend, fault);
     return fault;
   }
 
@@ -291,14 +278,14 @@ export abstract class UpstreamOpening implements Redirection {
   protected openingPlan(metadata: RequestMetadata): HandshakePlan {
     return {
       subject: this.subject,
-      target: this.#backend.target,
+      target: this.backend.target,
       redirection: this,
       endpoint: this.endpoint,
       introduction: this.introduction,
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
       isUnauthorizedFault: this.credentials !== undefined,
-      keepsCookies: keepsCookies(this.#backend),
-      isSse: this.#backend.transport === 'SSE',
+      keepsCookies: keepsCookies(this.backend),
+      isSse: this.backend.transport === 'SSE',
       protocolVersion: this.#protocolVersion,
       dueMs: this.context.nowMs() + this.context.options.initializeTimeoutMs,
     };
@@ -307,11 +294,11 @@ export abstract class UpstreamOpening implements Redirection {
   /** Asks a backend without sessions again what it offers (M16); what is known is used meanwhile, and if it does not answer. */
   #askAgain(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
-    if (nowMs < this.#askAgainAtMs) return;
-    this.#askAgainAtMs = nowMs + ERA_KNOWN_MS;
+    if (nowMs < this.askAgainAtMs) return;
+    this.askAgainAtMs = nowMs + ERA_KNOWN_MS;
     this.#handshake = new Discovery(this.context, this.openingPlan(metadata), {
       onOpen: (result) => {
-        if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
+        if (this.state === 'open' && this.askAgainAtMs !== Infinity) this.onDeclared(result);
       },
       onFault: () => undefined,
     });
@@ -322,7 +309,7 @@ export abstract class UpstreamOpening implements Redirection {
     if (this.#isRetried || !this.tryRenewCredentials(fault, metadata)) return false;
     this.#isRetried = true;
     const goOn = (credentialFault: UpstreamFault | undefined): void => {
-      if (this.#state !== 'opening') return;
+      if (this.state !== 'opening') return;
       if (credentialFault === undefined) this.#startHandshake(metadata);
       else this.#onOpenFault(credentialFault);
     };
@@ -355,7 +342,7 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Notes the era in which the session is open from now on. */
   protected noteEra(era: Era): void {
-    this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
+    this.askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
   /** The session is open; the waiting requests go on after this. */
@@ -376,8 +363,8 @@ export abstract class UpstreamOpening implements Redirection {
       this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
       this.#retryAtMs = nowMs + this.#backoff.next();
     }
-    this.context.log.onOpenFault(this.#backend, fault);
-    this.context.log.onUnavailable(this.#backend, fault);
+    this.context.log.onOpenFault(this.backend, fault);
+    this.context.log.onUnavailable(this.backend, fault);
     this.tellWaiters(fault);
   }
 
@@ -390,7 +377,7 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** The session may have been lost or closed since it was opened. */
   #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#state !== 'open') this.whenOpen(metadata, waiter);
+    if (fault === undefined && this.state !== 'open') this.whenOpen(metadata, waiter);
     else waiter(fault);
   }
 
@@ -406,17 +393,17 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Closes the session for good. The caller must then call `tellWaiters`. */
   protected tryClose(): boolean {
-    if (this.#state === 'closed') return false;
+    if (this.state === 'closed') return false;
     if (this.isTrial) this.endpoint.onTrialOver(this.subject);
-    this.#transition(this.#state, 'closed');
+    this.#transition(this.state, 'closed');
     this.#handshake?.abort();
     return true;
   }
 
   /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
-    if (this.#state !== from) return false;
-    this.#state = to;
+    if (this.state !== from) return false;
+    this.state = to;
     return true;
   }
 }

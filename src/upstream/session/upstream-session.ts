@@ -69,8 +69,15 @@ export class UpstreamSession extends UpstreamOpening {
   /** The client's session; `undefined` where there is none. */
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
-  /** What the backend declared at the opening, as far as the session's memory has room for its texts. */
-  #record: OwnRecord | undefined;
+  /**
+   * What the backend declared at the opening, as far as the session's memory has room for its texts; `undefined` unless the session is open.
+   * Changed only here, like what is known of its capabilities.
+   */
+  record: OwnRecord | undefined = undefined;
+  /** What the backend declared at the last opening, as bits of `capability`; without tasks where callers can have none. */
+  knownCapabilities: number | undefined = undefined;
+  /** Whether callers can have tasks there. */
+  hasTasks = false;
   /** The backend's capabilities, as bits and by name. They outlive the record, so that a request that needs them opens the session again. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
@@ -102,15 +109,11 @@ export class UpstreamSession extends UpstreamOpening {
     this.#memory = memory;
   }
 
-  /** What the backend declared; `undefined` unless the session is open. */
-  get record(): UpstreamSessionRecord | undefined {
-    return this.#record;
-  }
-
-  /** What the backend declared at the last opening, as bits of `capability`; without tasks where callers can have none. */
-  get knownCapabilities(): number | undefined {
-    const known = this.#capabilities;
-    return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASK_CAPABILITY;
+  /** Whether `whenReady` would call its waiter at once and without a fault, with nothing to be fetched or asked again. Hot path. */
+  get isReady(): boolean {
+    if (this.state !== 'open' || this.delayed !== undefined || this.askAgainAtMs !== Infinity) return false;
+    if (this.credentials !== undefined || this.backend.obstacle !== undefined) return false;
+    return this.endpoint.circuit.fault === undefined;
   }
 
   /**
@@ -149,7 +152,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Whether it is open without a session at the backend, so that each request carries an envelope. Hot path. */
   get isModern(): boolean {
-    return this.#record?.era === 'modern';
+    return this.record?.era === 'modern';
   }
 
   /** The members of `_meta` in each such request, as JSON. */
@@ -179,7 +182,7 @@ export class UpstreamSession extends UpstreamOpening {
     handler: RequestHandler,
   ): RpcRequest {
     const stream = this.#stream;
-    const { sessionId = '', era } = this.#record ?? {};
+    const { sessionId = '', era } = this.record ?? {};
     return new RpcRequest(
       this.context.http,
       this.context.deadlines,
@@ -206,7 +209,7 @@ export class UpstreamSession extends UpstreamOpening {
         stream,
         // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
-        hasTasks: this.declares(ANY_TASK_CAPABILITY),
+        hasTasks: this.hasTasks,
         isUnauthorizedFault: this.credentials !== undefined,
       },
       handler,
@@ -258,7 +261,7 @@ export class UpstreamSession extends UpstreamOpening {
       const request = plainRequest(this.subject, this.target, 'POST', this.#headersWith(metadata), body);
       return streams.dispatch({ ...request, head }, handler);
     }
-    const headers = listeningHeaders(this.#record ?? NO_SESSION_VALUES, from);
+    const headers = listeningHeaders(this.record ?? NO_SESSION_VALUES, from);
     const allHeaders = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
     return streams.dispatch(plainRequest(this.subject, this.target, 'GET', allHeaders), handler);
   }
@@ -314,11 +317,12 @@ export class UpstreamSession extends UpstreamOpening {
 
   override reconfigure(backend: CompiledBackend): void {
     super.reconfigure(backend);
+    if (this.#capabilities !== undefined) this.#learn(this.#capabilities);
     if (!keepsCookies(backend)) this.#setCookies('');
   }
 
   #setCookies(cookies: string): void {
-    const record = this.#record;
+    const record = this.record;
     if (record === undefined || (record.cookies ?? '') === cookies) return;
     this.#keepCookies(record, cookies);
     this.#headers = sessionHeaders(record);
@@ -346,12 +350,18 @@ export class UpstreamSession extends UpstreamOpening {
     this.#namedBytes = bytes ?? 0;
   }
 
+  #learn(capabilities: number): void {
+    this.#capabilities = capabilities;
+    this.knownCapabilities = mayHaveTasks(this.backend) ? capabilities : capabilities & ~ANY_TASK_CAPABILITY;
+    this.hasTasks = (this.knownCapabilities & ANY_TASK_CAPABILITY) !== 0;
+  }
+
   /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
   #keep(record: OwnRecord): void {
-    this.#capabilities = record.capabilities;
+    this.#learn(record.capabilities);
     this.#keepNamed(record.named);
     record.named = this.#named;
-    this.#record = record;
+    this.record = record;
     this.#keepId(record.sessionId);
     this.#keepCookies(record, record.cookies ?? '');
     const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
@@ -362,8 +372,8 @@ export class UpstreamSession extends UpstreamOpening {
   /** The session is no longer open. */
   #dropKept(): void {
     this.#keepId('');
-    if (this.#record !== undefined) this.#keepCookies(this.#record, '');
-    this.#record = undefined;
+    if (this.record !== undefined) this.#keepCookies(this.record, '');
+    this.record = undefined;
     this.#memory.drop(this.#instructionBytes);
     this.#instructionBytes = 0;
   }
@@ -387,7 +397,7 @@ export class UpstreamSession extends UpstreamOpening {
    * as in official clients. Hot path.
    */
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void {
-    const record = this.#record;
+    const record = this.record;
     if (record === undefined || record.sessionId !== requestSessionId) return;
     if (cookieLines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
       this.#setCookies(withCookies(record.cookies ?? '', cookieLines, this.#stream?.target ?? this.target));
