@@ -69,7 +69,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'mcp',
     'bytes',
     'fair',
-    'config',
     'shared',
   ],
   modern: [

@@ -13,7 +13,7 @@ import {
   isToolError,
 } from '../mcp/index.js';
 import { isNumberIdAsText, type Scan, partsOf } from '../bytes/index.js';
-import { type Deadline, wakeScheduler, joined } from '../fair/index.js';
+import { type Deadline, LARGE_MEMORY_FROM_BYTES, wakeScheduler, joined } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
 import { AnsweredRequest } from './answered-request.js';
@@ -30,13 +30,18 @@ import {
   type UpstreamSessionRecord,
 } from '../upstream/index.js';
 import { ownResult, type RelayedRequestPlan } from './era-rules.js';
-import { silenceMsMax } from './targets.js';
 
 /**
  * Time for a backend to answer a cancelled call, which it need not do. After that, the call is cut, and the caller is answered `Request
  * cancelled`.
  */
 export const CANCELLED_ANSWER_MS_MAX = 5_000;
+
+/**
+ * Silence of a backend while a task's result is awaited, which comes only when the task has ended, unless `--call-timeout` is longer. After
+ * that, the caller is answered -32603, and may ask again.
+ */
+const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
 
 /**
  * Tells an exchange's watcher how a backend's answer came out.
@@ -86,6 +91,8 @@ const SESSION_ENDED = upstreamFault('session-ended');
 
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
+  /** For `RpcRequest`. */
+  readonly readsInPlace = true;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   /** Set only if a watcher wants to know how long the backend took. */
@@ -157,11 +164,6 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#fail(SESSION_ENDED);
   }
 
-  /** For `RpcRequest`. */
-  get readsInPlace(): true {
-    return true;
-  }
-
   onAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (this.#modern === undefined) {
       if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
@@ -197,7 +199,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       // Joining parts copies them: only a message without parts still lies in the memory that it was read into.
       this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
     }
-    if (this.request?.isSent === true) this.plan.exchange.releaseBody();
+    // The memory of a small body is not reused.
+    if (this.id.bytes.length >= LARGE_MEMORY_FROM_BYTES && this.request?.isSent === true)
+      this.plan.exchange.releaseBody();
   }
 
   onInput(): void {
@@ -382,7 +386,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing(record.era, read);
     if ('code' in outgoing) return this.#refuse(outgoing);
-    const silenceMs = silenceMsMax(message.method, context.options);
+    const { callIdleTimeoutMs } = context.options;
+    const isLong = message.method === 'tasks/result';
+    const silenceMs = isLong ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
     // Only what was asked in the upstream session in which the request goes out now excuses silence.
     this.#isExcused = session.awaitsClientAnswer(upstream);

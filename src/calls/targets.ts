@@ -1,6 +1,5 @@
 // The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold
 // before they are sent. What is not allowed is answered like what does not exist. Hot path.
-import type { UpstreamOptions } from '../config/index.js';
 import { capability, type ClientMessage, type Era, taskPlace, uriPlace } from '../mcp/index.js';
 import { stringValue } from '../bytes/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
@@ -25,12 +24,6 @@ import {
 import type { NameKind } from '../exchange/index.js';
 import type { GateRules } from './gate.js';
 import type { OutgoingMessage } from '../http-client/index.js';
-
-/**
- * Silence of a backend while a task's result is awaited, unless `--call-timeout` is longer. After that, the caller is answered -32603, and
- * may ask again.
- */
-const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
 
 /** The methods whose requests go to one backend. */
 export type TargetMethod =
@@ -311,11 +304,11 @@ function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown =
   return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };
 }
 
-const NO_ROUTES: readonly (NameRoute | UriRoute)[] = [];
-
 function nameRoute({ names }: MethodRules, virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
   return names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
 }
+
+const NO_ROUTES: readonly (NameRoute | UriRoute)[] = [];
 
 function routesByApps(
   { names }: MethodRules,
@@ -330,22 +323,12 @@ function routesByApps(
 
 /** The message with the backend's own name, and the arguments that the config fixes. */
 function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute | UriRoute): OutgoingMessage | RpcError {
-  if ('bareUri' in route) return withBareTask(bareUriBody(body, message, route), message, route.backend);
-  const renamed = bareNameBody(body, message, route);
-  if (route.curated === undefined) return withBareTask(renamed, message, route.backend);
+  const task = message.relatedTaskStart === -1 ? undefined : bareTaskEdit(body, message, route.backend);
+  const renamed = 'bareUri' in route ? bareUriBody(body, message, route) : bareNameBody(body, message, route);
+  if ('bareUri' in route || route.curated === undefined) return task === undefined ? renamed : withEdit(renamed, task);
   const fixedArguments = curatedArguments(body, message, route.curated);
   if (fixedArguments !== undefined && 'code' in fixedArguments) return fixedArguments;
   // Applied together with the name: any of the three places may lie between the two others.
-  const edits = [fixedArguments, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
+  const edits = [fixedArguments, task].filter((edit) => edit !== undefined);
   return withEdits(renamed, edits);
-}
-
-/** How long a backend may be silent, ms: longer for the result of a task, which comes only when the task has ended. */
-export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
-  return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
-}
-
-function withBareTask(outgoing: OutgoingMessage, message: ClientMessage, backend: CompiledBackend): OutgoingMessage {
-  if (message.relatedTaskStart === -1) return outgoing;
-  return withEdit(outgoing, bareTaskEdit(outgoing.body, message, backend));
 }

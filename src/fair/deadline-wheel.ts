@@ -29,7 +29,8 @@ export class DeadlineWheel {
   readonly #candidates = new ListNode();
   /** The last tick whose slot came up. The slot comes up once more, for deadlines later in the same tick. */
   #lastTick = 0;
-  #armedCount = 0;
+  /** Changed only here. */
+  armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
   /** The clock as last read: at most a tick ago while any deadline is armed. For callers to whom a reading costs too much. */
@@ -68,8 +69,8 @@ export class DeadlineWheel {
   /** Calls the callbacks that are due. The interval runs it; public for tests that supply their own clock. */
   tick(): void {
     if (this.#isStopped) return;
-    if (this.#armedCount === 0) {
-      // Stopped here and not in `disarm`, where every single request would start and stop a timer.
+    if (this.armedCount === 0) {
+      // Stopped here and not in `cancel`, where every single request would start and stop a timer.
       clearInterval(this.#interval);
       this.#interval = undefined;
       return;
@@ -94,15 +95,8 @@ export class DeadlineWheel {
       this.#interval = setInterval(() => this.tick(), this.#tickMs).unref();
       this.#lastTick = Math.floor(nowMs / this.#tickMs);
     }
-    this.#armedCount += 1;
+    this.armedCount += 1;
     this.#place(entry);
-  }
-
-  /** Called only by `Entry`. */
-  disarm(entry: Entry): void {
-    if (!entry.isLinked) return;
-    entry.unlink();
-    this.#armedCount -= 1;
   }
 
   #callBack(nowMs: number): void {
@@ -111,7 +105,7 @@ export class DeadlineWheel {
       if (link.dueMs > nowMs) {
         this.#place(link);
       } else {
-        this.#armedCount -= 1;
+        this.armedCount -= 1;
         link.callback();
         if (this.#clock() - nowMs >= limits.turnMs) return this.#planRest();
       }
@@ -155,6 +149,8 @@ class Entry extends ListNode implements Deadline {
   }
 
   cancel(): void {
-    this.wheel.disarm(this);
+    if (!this.isLinked) return;
+    this.unlink();
+    this.wheel.armedCount -= 1;
   }
 }

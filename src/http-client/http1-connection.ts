@@ -268,7 +268,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     const { length } = read;
     const taken = this.#parser.push(read);
     if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
-    else if (this.#state === 'busy' && this.#parser.isDone) {
+    else if (this.#state === 'busy' && this.#parser.state === 'done') {
       this.#onAnswered(taken === length, length);
     }
     // Bytes that belong to no request: whatever else arrives on this connection cannot be trusted.

@@ -49,12 +49,13 @@ const COLON = 0x3a;
 
 export class ResponseParser {
   readonly #receiver: ResponseReceiver;
-  #state: State = 'done';
+  /** `done` also before the first `begin`. Changed only here, like the next three. */
+  state: State = 'done';
   /** The beginning of a head, of a chunk-size line or of a trailer line whose end has not arrived. */
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
-  /** Whether the connection may carry another request after this response. Changed only here, like the next two. */
+  /** Whether the connection may carry another request after this response. */
   canReuse = true;
   /** The value of `keep-alive` that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
@@ -77,14 +78,9 @@ export class ResponseParser {
 
   /** Prepares for the response to a request that is about to be written. */
   begin(): void {
-    this.#state = 'head';
+    this.state = 'head';
     this.canReuse = true;
     this.#partial = undefined;
-  }
-
-  /** Whether the response is complete; also true before the first `begin`. */
-  get isDone(): boolean {
-    return this.#state === 'done';
   }
 
   /**
@@ -95,7 +91,7 @@ export class ResponseParser {
   push(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length) {
-      switch (this.#state) {
+      switch (this.state) {
         case 'head':
           at = this.#onHeadBytes(chunk, at);
           break;
@@ -125,8 +121,8 @@ export class ResponseParser {
 
   /** The connection has ended. @returns whether that completed the response. */
   end(): boolean {
-    if (this.#state !== 'until-close') return false;
-    this.#state = 'done';
+    if (this.state !== 'until-close') return false;
+    this.state = 'done';
     return true;
   }
 
@@ -283,13 +279,13 @@ export class ResponseParser {
     }
     if (this.#isChunked && this.#lengthBytes !== -1) return false;
     const hasBody = status !== 204 && status !== 304;
-    if (!hasBody || this.#lengthBytes === 0) this.#state = 'done';
-    else if (this.#isChunked) this.#state = 'chunk-size';
+    if (!hasBody || this.#lengthBytes === 0) this.state = 'done';
+    else if (this.#isChunked) this.state = 'chunk-size';
     else if (this.#lengthBytes > 0) {
-      this.#state = 'length';
+      this.state = 'length';
       this.#remainingBytes = this.#lengthBytes;
     } else {
-      this.#state = 'until-close';
+      this.state = 'until-close';
       this.canReuse = false;
     }
     const bodyBytes = hasBody ? this.#lengthBytes : 0;
@@ -300,7 +296,7 @@ export class ResponseParser {
   #onBodyBytes(chunk: Buffer, at: number): number {
     const end = Math.min(chunk.length, at + this.#remainingBytes);
     this.#remainingBytes -= end - at;
-    if (this.#remainingBytes === 0) this.#state = this.#state === 'chunk-data' ? 'chunk-end' : 'done';
+    if (this.#remainingBytes === 0) this.state = this.state === 'chunk-data' ? 'chunk-end' : 'done';
     this.#receiver.call?.handler?.onData(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
     return end;
   }
@@ -322,14 +318,14 @@ export class ResponseParser {
   }
 
   #onLineText(text: string): boolean {
-    if (this.#state === 'chunk-end') {
-      this.#state = 'chunk-size';
+    if (this.state === 'chunk-end') {
+      this.state = 'chunk-size';
       return text === '';
     }
-    if (this.#state === 'chunk-size') return this.#onChunkSize(text);
+    if (this.state === 'chunk-size') return this.#onChunkSize(text);
     this.#trailerBytes += text.length;
     if (text !== '') return this.#trailerBytes <= limits.upstreamHeaderBytesMax && TRAILER.test(text);
-    this.#state = 'done';
+    this.state = 'done';
     return true;
   }
 
@@ -337,7 +333,7 @@ export class ResponseParser {
     const size = CHUNK_SIZE.exec(text)?.[1];
     if (size === undefined) return false;
     this.#remainingBytes = Number.parseInt(size, 16);
-    this.#state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
+    this.state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
     this.#trailerBytes = 0;
     return true;
   }

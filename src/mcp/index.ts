@@ -25,6 +25,7 @@ export {
   type ClientBatch,
   type ClientMessage,
   type ParsedClientMessage,
+  answersRequest,
   beginsWithResult,
   isMcpMethod,
   readBackendAnswer,

@@ -7,6 +7,8 @@ import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
   findMembers,
+  isNumberIdAsText,
+  isSameId,
   isStringEqual,
   MemberNames,
   JsonScanner,
@@ -249,6 +251,19 @@ export function beginsWithResult(bytes: Buffer): boolean {
     if (scanner.depth(node) === 1 && scanner.keyStart(node) !== -1 && key.equals(RESULT)) return true;
   }
   return false;
+}
+
+/** Whether a message answers the request with this id; `as-text`: the id is a number, and came back as a string. */
+export function answersRequest(
+  bytes: Buffer,
+  { kind, idStart, idEnd }: BackendMessage,
+  id: Buffer,
+  start: number,
+  end: number,
+): 'yes' | 'as-text' | 'no' {
+  if (kind !== 'response' || idStart === -1) return 'no';
+  if (isSameId(bytes, idStart, idEnd, id, start, end)) return 'yes';
+  return isNumberIdAsText(bytes, idStart, idEnd, id, start, end) ? 'as-text' : 'no';
 }
 
 /** Fills `topLevel`. @returns false unless the document is a JSON-RPC 2.0 object without ambiguous members. */

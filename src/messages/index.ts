@@ -1,4 +1,3 @@
-export { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
 export { curatedArguments } from './curated-call.js';
 export {
   type ListChange,
@@ -23,7 +22,7 @@ export {
   mirroredValuesIn,
 } from './mirrored-params.js';
 export { modernMessage, withEditsFor } from './modern-message.js';
-export { callersParts } from './rewriting.js';
+export { bareNameBody, bareUriBody, callersParts, withEdit, withEdits } from './rewriting.js';
 export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
 export { tracedMessage } from './trace-passing.js';
 export {

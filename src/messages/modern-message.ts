@@ -12,7 +12,7 @@ import {
 } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
-import { withEdits } from './bare-body.js';
+import { withEdits } from './rewriting.js';
 
 const NO_BYTES = Buffer.alloc(0);
 

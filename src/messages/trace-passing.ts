@@ -6,7 +6,7 @@ import type { ClientMessage } from '../mcp/index.js';
 import { headerIn, limits } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { ByteSpan, OutgoingMessage, RequestMetadata } from '../http-client/index.js';
-import { withEdit } from './bare-body.js';
+import { withEdit } from './rewriting.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
 const KEY = Buffer.from('"traceparent"');

@@ -157,8 +157,11 @@ export class Relay {
   /** Takes a completely received request; the exchange gets exactly one answer, now or later. */
   handle(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, mirror } = exchange.request;
+    const { protocolVersion } = mirror;
+    // A version that no session can have.
+    const isSessionless = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     const isPost = method === 'POST';
-    if (isPost && (sessionId === '' || isSessionlessVersion(mirror.protocolVersion) || this.#eras === 'modern'))
+    if (isPost && (sessionId === '' || isSessionless || this.#eras === 'modern'))
       this.#readMessage(caller, exchange, (message) => this.#onOutsideSession(caller, exchange, message));
     else if (!isPost && this.#eras === 'modern') refuse(exchange, postOnly);
     else if (sessionId === '') refuse(exchange, refusals.sessionMissing);
@@ -350,9 +353,4 @@ export class Relay {
 
 function ownSiblings(): Omit<HeldCallsOptions, 'deadlines'> {
   return { secret: randomBytes(SECRET_BYTES), slot: 0 };
-}
-
-/** Whether the header names a version that no session can have. */
-function isSessionlessVersion(version: string): boolean {
-  return version !== '' && !PROTOCOL_VERSIONS.has(version);
 }

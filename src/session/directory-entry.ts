@@ -72,8 +72,11 @@ export class DirectoryEntry implements SessionWatcher {
   #isOutdated = false;
   /** Whether the next request waits until changes by other processes have been read, and the record lists this process. */
   isStale = false;
-  /** Whether the session was used since its last turn to be renewed; `quiet`: neither since then nor in the round before it. */
-  #use: 'used' | 'unused' | 'quiet' = 'used';
+  /**
+   * Whether the session was used since its last turn to be renewed; `quiet`: neither since then nor in the round before it. Changed only
+   * here; who uses the session looks, and calls `onUsed` unless it is `used` already.
+   */
+  use: 'used' | 'unused' | 'quiet' = 'used';
   /** The write in progress. */
   #writeUnderWay: Promise<void> | undefined;
   /** Called when the session is up to date and the record lists this process, or when that has failed. */
@@ -145,23 +148,19 @@ export class DirectoryEntry implements SessionWatcher {
     this.#goOn();
   }
 
-  get isUsed(): boolean {
-    return this.#use === 'used';
-  }
-
-  /** A request has come. Hot path. */
+  /** A request has come, the first since the last turn. */
   onUsed(): void {
     // Tells other machines at once that the session is in use again; while it stays in use, the renewals in its turns tell them.
-    if (this.#use === 'quiet') this.renew();
-    this.#use = 'used';
+    if (this.use === 'quiet') this.renew();
+    this.use = 'used';
   }
 
   /** The session's turn in a round of renewals. */
   onTurn(isBusy: boolean): void {
-    if (isBusy || this.isUsed) {
+    if (isBusy || this.use === 'used') {
       this.renew();
-      this.#use = 'unused';
-    } else this.#use = 'quiet';
+      this.use = 'unused';
+    } else this.use = 'quiet';
   }
 
   /** The session was used recently: renews its record. */

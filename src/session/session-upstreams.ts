@@ -152,7 +152,8 @@ export class SessionUpstreams {
    * session comes from, or any in a lease.
    */
   told: number;
-  #virtualHost: CompiledVirtualHost | undefined;
+  /** The virtual host by the config applied last. Changed only by `apply`. */
+  virtualHost: CompiledVirtualHost | undefined = undefined;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, owner: UpstreamOwner) {
     this.#context = context;
@@ -160,11 +161,6 @@ export class SessionUpstreams {
     this.#memory = memory;
     this.#owner = owner;
     this.told = identity.era === 'modern' ? PRESUMED_CAPABILITIES : 0;
-  }
-
-  /** The virtual host by the config applied last. */
-  get virtualHost(): CompiledVirtualHost | undefined {
-    return this.#virtualHost;
   }
 
   /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
@@ -213,7 +209,7 @@ export class SessionUpstreams {
    */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
     let isUnknown = (this.told & bit) !== 0;
-    for (const name of this.#virtualHost?.backends.keys() ?? []) {
+    for (const name of this.virtualHost?.backends.keys() ?? []) {
       const capabilities = this.#byBackend.get(name)?.knownCapabilities;
       if (capabilities === undefined) isUnknown = true;
       else if ((capabilities & bit) !== 0) return 'yes';
@@ -223,13 +219,13 @@ export class SessionUpstreams {
 
   /** Whether a request that names the task would reach this backend; true while no config is known. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
-    return this.#virtualHost === undefined || isTaskReachable(this.#virtualHost, backend, taskId);
+    return this.virtualHost === undefined || isTaskReachable(this.virtualHost, backend, taskId);
   }
 
   /** Applies a newer config. @returns every upstream session; those whose backend was removed or has moved are to be closed. */
   apply(virtualHost: CompiledVirtualHost): AppliedConfig[] {
-    const isFirst = this.#virtualHost === undefined;
-    this.#virtualHost = virtualHost;
+    const isFirst = this.virtualHost === undefined;
+    this.virtualHost = virtualHost;
     for (const name of virtualHost.backends.keys())
       if (!isFirst && !this.#byBackend.has(name)) this.listNews.onMissing(name);
     return [...this.#byBackend].map(([name, upstream]) => {

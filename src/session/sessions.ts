@@ -178,7 +178,8 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     this.noteUse(session);
-    session.entry?.onUsed();
+    const { entry } = session;
+    if (entry !== undefined && entry.use !== 'used') entry.onUsed();
     return session;
   }
 
@@ -213,7 +214,7 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Used here meanwhile: both processes have the session.
-    else if (session.isBusy || session.hasListeners || session.entry?.isUsed === true) session.idleDeadline?.restart();
+    else if (session.isBusy || session.hasListeners || session.entry?.use === 'used') session.idleDeadline?.restart();
     else this.#drop(session);
   }
 

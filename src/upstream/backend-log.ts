@@ -2,7 +2,7 @@
 // line for each session would bury everything else.
 import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import { dropOldest } from './reach/backend-endpoints.js';
+import { dropOldest } from './reach/silence-ledger.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
 /** Backend origins whose last failure a worker remembers. Beyond that, the oldest is forgotten. */

@@ -415,7 +415,6 @@ t.test("a small read that is kept does not wait behind large ones, not even its 
     stopReading: () => undefined,
     readOn: () => undefined,
   });
-  pace.begin();
   while (!pace.tryKeep(Buffer.from('small'), 'alice')) nowMs += limits.turnMs / 10;
   await new Promise(setImmediate);
   t.equal(taken, 'small');

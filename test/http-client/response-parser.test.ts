@@ -41,7 +41,7 @@ function parse(pieces: readonly Buffer[]): Heard {
   parser.begin();
   let left = 0;
   for (const piece of pieces) {
-    if (parser.isDone) {
+    if (parser.state === 'done') {
       left += piece.length;
       continue;
     }
@@ -52,7 +52,7 @@ function parse(pieces: readonly Buffer[]): Heard {
     if (taken === INVALID) return { kind: 'invalid' };
     left += piece.length - taken;
   }
-  if (!parser.isDone && !parser.end()) return { kind: 'incomplete' };
+  if (parser.state !== 'done' && !parser.end()) return { kind: 'incomplete' };
   const text = Buffer.concat(body).toString('latin1');
   return { kind: 'complete', ...head, body: text, canReuse: parser.canReuse, left };
 }

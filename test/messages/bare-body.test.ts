@@ -3,7 +3,7 @@ import type { ExchangeWatcher } from '../../src/exchange/exchange.js';
 import type { OutgoingMessage } from '../../src/http-client/http-upstream.js';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
 import { routeName } from '../../src/user-config/routing.js';
-import { bareNameBody } from '../../src/messages/bare-body.js';
+import { bareNameBody } from '../../src/messages/rewriting.js';
 import { tracedMessage } from '../../src/messages/trace-passing.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';

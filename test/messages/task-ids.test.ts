@@ -4,7 +4,7 @@ import t from 'tap';
 import { readBackendMessage, readClientMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
 import { taskPlace } from '../../src/mcp/uri-places.js';
-import { withEdit } from '../../src/messages/bare-body.js';
+import { withEdit } from '../../src/messages/rewriting.js';
 import { partsOf } from '../../src/bytes/edits.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { bareTaskEdit, belongsToTask, callersTaskEdits, type TaskOwnership } from '../../src/messages/task-ids.js';

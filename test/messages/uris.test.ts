@@ -1,7 +1,7 @@
 // URIs of resources as callers see them, and back: no two coincide, and none is lost.
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { bareUriBody } from '../../src/messages/bare-body.js';
+import { bareUriBody } from '../../src/messages/rewriting.js';
 import { callersUri, routeUri, uriInsertion, uriPrefix } from '../../src/messages/uris.js';
 import { uriName } from '../../src/user-config/routing.js';
 import { printable } from '../support/printable.js';

@@ -1,7 +1,7 @@
 // What a backend with sessions is sent of a request without a session: every byte except the id, the token and the envelope.
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { withEdit } from '../../src/messages/bare-body.js';
+import { withEdit } from '../../src/messages/rewriting.js';
 import { partsOf } from '../../src/bytes/edits.js';
 import { legacyMessage } from '../../src/modern/legacy-message.js';
 import { limits } from '../../src/shared/limits.js';

@@ -6,12 +6,8 @@ import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
-import {
-  ORIGIN_ANSWERED_MS,
-  PROBE_ANSWER_MS_MAX,
-  PROBE_DELAY_MS_MIN,
-  ORIGIN_FORGOTTEN_MS,
-} from '../../src/upstream/reach/origin-circuit.js';
+import { ORIGIN_ANSWERED_MS, PROBE_ANSWER_MS_MAX } from '../../src/upstream/reach/backend-endpoints.js';
+import { PROBE_DELAY_MS_MIN, ORIGIN_FORGOTTEN_MS } from '../../src/upstream/reach/silence-ledger.js';
 
 const VIRTUAL_HOST = virtualHostOf({
   good: { url: 'https://good.example/mcp' },

@@ -141,7 +141,8 @@ export class RequestsInFlight extends ListNode {
   readonly #account: Account;
   readonly #slow: SlowRequests;
   readonly #head = new ListNode();
-  #count = 0;
+  /** Changed only here. */
+  count = 0;
 
   constructor(account: Account, slow: SlowRequests) {
     super();
@@ -150,22 +151,18 @@ export class RequestsInFlight extends ListNode {
   }
 
   get isEmpty(): boolean {
-    return this.#count === 0;
-  }
-
-  get count(): number {
-    return this.#count;
+    return this.count === 0;
   }
 
   get isFull(): boolean {
-    return this.#count >= limits.sessionRequestsInFlightMax;
+    return this.count >= limits.sessionRequestsInFlightMax;
   }
 
   begin(work: RequestInFlight): void {
-    if (this.#count === 0) this.#slow.add(this);
+    if (this.count === 0) this.#slow.add(this);
     work.begunInTurn = this.#slow.turn;
     this.#head.append(work);
-    this.#count += 1;
+    this.count += 1;
     this.#account.requests.take(1);
   }
 
@@ -173,10 +170,10 @@ export class RequestsInFlight extends ListNode {
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
-    this.#count -= 1;
-    if (this.#count === 0) this.unlink();
+    this.count -= 1;
+    if (this.count === 0) this.unlink();
     this.#account.requests.give(1);
-    return this.#count === 0 && work.begunInTurn !== this.#slow.turn;
+    return this.count === 0 && work.begunInTurn !== this.#slow.turn;
   }
 
   /** The cancellable request whose id has this key; the latest, where a caller has wrongly used the id for several. */
@@ -298,17 +295,13 @@ export class SlowRequests {
   readonly #busy = new ListNode();
   readonly #turnOver: Deadline;
   #isTurning = false;
-  #turn = 0;
+  /** The number of the current turn. Changed only here. */
+  turn = 0;
 
   /** @param slowMs the time after which an answer is slow. */
   constructor(deadlines: DeadlineWheel, slowMs: number) {
     this.#turnOver = deadlines.after(slowMs / TURNS, () => this.#onTurn());
     this.#turnOver.cancel();
-  }
-
-  /** The number of the current turn. */
-  get turn(): number {
-    return this.#turn;
   }
 
   /** Adds a session that has requests in flight; it unlinks itself when it has none left. */
@@ -320,8 +313,8 @@ export class SlowRequests {
   }
 
   #onTurn(): void {
-    this.#turn += 1;
-    const turn = this.#turn - TURNS - 1;
+    this.turn += 1;
+    const turn = this.turn - TURNS - 1;
     // A notified session may unlink itself and others, and new sessions may be added: these are notified in the next turn.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);

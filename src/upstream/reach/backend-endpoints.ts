@@ -1,84 +1,175 @@
 // All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
+//
+// A circuit says whether one origin (scheme, host and port) can be reached at all. What one session finds out serves all others: while the circuit is open
+// no request waits for the origin, and the gateway's own probe finds out when it is back.
+//
+// No caller can abuse it. It is opened only by a failure to connect, which no header, path or body of a caller can cause, and not while the
+// origin responds to anyone. It is closed by a probe, which contains nothing from callers, or by any response to anyone.
+//
+//   closed ── fault, and no response recently ──> open ── delay ──> half-open ── the probe fails ──> open
+//   open, half-open ── answered, or no longer needed ──> closed
+//
+// Requests are sent to the origin only in `closed`; in `half-open`, the gateway's own probe is on its way.
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import type { Era } from '../../mcp/index.js';
-import { limits } from '../../shared/index.js';
+import { Backoff, limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import type { UpstreamFault } from '../../http-client/index.js';
 import {
-  type CircuitState,
-  OriginCircuit,
-  type CircuitContext,
-  PROBE_DELAY_MS_MIN,
-  PROBE_DELAY_MS_MAX,
-  ORIGIN_FORGOTTEN_MS,
-} from './origin-circuit.js';
+  plainRequest,
+  type HttpUpstream,
+  type UpstreamCall,
+  isReachFault,
+  type UpstreamFault,
+} from '../../http-client/index.js';
 import type { Forgiven } from './forgiven.js';
+import {
+  dropOldest,
+  type OpeningAdmission,
+  ORIGIN_FORGOTTEN_MS,
+  PROBE_DELAY_MS_MAX,
+  PROBE_DELAY_MS_MIN,
+  SilenceLedger,
+} from './silence-ledger.js';
 
-// A backend that does not answer `initialize`. The cause may be one caller's own (its headers, its config's path), so a silent endpoint is
-// not closed to other subjects: a subject is refused only after its own timeout, and gets one try whenever its delay is over. Once two
-// subjects have met silence, a third gets the fault at once, while its own first try continues in the background. Cold path.
+type State = 'closed' | 'open' | 'half-open';
+export type CircuitState = State;
 
-/** Subjects whose timeouts at one URL are remembered. Beyond that, the oldest is forgotten. */
-export const SILENCE_SUBJECTS_MAX = 64;
+/**
+ * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After that, a failure
+ * to connect opens the origin's circuit.
+ */
+export const ORIGIN_ANSWERED_MS = 5_000;
+/** Time for a probe to be answered after it connected; the silence may be that of one path. After that, the origin counts as reached. */
+export const PROBE_ANSWER_MS_MAX = 1_000;
 
-interface SubjectSilence {
-  /** 0 until one of the subject's own tries has timed out. */
-  delayMs: number;
-  retryAtMs: number;
-  /** Whether the subject's one permitted try is in progress. */
-  isTrying: boolean;
+export interface CircuitContext {
+  readonly http: HttpUpstream;
+  readonly deadlines: DeadlineWheel;
+  readonly connectTimeoutMs: number;
+  /** Milliseconds of a monotonic clock. */
+  nowMs(): number;
+  /** From 0 up to 1: spreads the probes of many origins and many workers over time. */
+  random(): number;
+  /** The probes in progress of all origins. */
+  readonly probes: { count: number };
 }
 
-/** Subjects that must have met silence before others get its fault at once. */
-const WITNESSES_MIN = 2;
+/** Probes in progress at once, per worker. Beyond that, further origins wait for their next turn. */
+export const ORIGIN_PROBES_MAX = 64;
 
-/** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is in progress or was just made. */
-type OpeningAdmission = 'free' | 'trial' | 'refused';
+/** Any path will do, since a refusal counts as a response. The response is not read. */
+const PROBE_PATH = '/';
+const PROBE_HEADERS = ['accept', 'application/json'];
 
-/** The subjects that have recently waited in vain for one endpoint. */
-class SilenceLedger {
-  /** By subject, oldest first. */
-  readonly #silences = new Map<string, SubjectSilence>();
+export class OriginCircuit {
+  /** How often each deviation of its backends' answers was forgiven; `undefined` for none. */
+  forgiven: Partial<Record<Forgiven, number>> | undefined;
+  readonly #context: CircuitContext;
+  readonly #origin: string;
+  #state: State = 'closed';
+  /** Why nothing can be sent to the origin now; `undefined` while the circuit is closed. Changed only here. */
+  fault: UpstreamFault | undefined = undefined;
+  #answeredAtMs = -Infinity;
+  #openedAtMs = -Infinity;
+  #neededAtMs = -Infinity;
+  readonly #backoff = new Backoff(PROBE_DELAY_MS_MIN, PROBE_DELAY_MS_MAX);
+  /** In `open`: the delay before the next probe; in `half-open`: the probe's timeout. */
+  #deadline: Deadline | undefined;
+  #probe: UpstreamCall | undefined;
 
-  /** @param subject is about to open a session; after `trial`, its outcome must be reported. */
-  admit(subject: string, nowMs: number): OpeningAdmission {
-    this.#dropOld(nowMs);
-    const own = this.#silences.get(subject);
-    if (own === undefined) {
-      // Subjects that have only a trial are counted too, but there are such only where enough others have met silence.
-      if (this.#silences.size < WITNESSES_MIN) return 'free';
-      this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
-      return 'trial';
+  constructor(context: CircuitContext, origin: string) {
+    this.#context = context;
+    this.#origin = origin;
+  }
+
+  get state(): CircuitState {
+    return this.#state;
+  }
+
+  /** A request was refused because of `fault`, so the origin is worth probing. */
+  onNeeded(): void {
+    this.#neededAtMs = this.#context.nowMs();
+  }
+
+  /** The origin has responded to some request, with whatever content. Hot path. */
+  onAnswer(nowMs: number): void {
+    this.#answeredAtMs = nowMs;
+    if (this.#state !== 'closed') this.#close();
+  }
+
+  /** A request to the origin has failed. Only failures that would affect every caller count. */
+  onFault(fault: UpstreamFault): void {
+    if (!isReachFault(fault)) return;
+    const nowMs = this.#context.nowMs();
+    // The origin may refuse one connection and serve others, perhaps because one caller has too many.
+    if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
+    if (!this.#transition('closed', 'open')) return;
+    this.fault = { ...fault, isUnsent: true };
+    // The delay grows as long as the circuit reopens without any response in between.
+    if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
+    this.#openedAtMs = nowMs;
+    this.#neededAtMs = nowMs;
+    this.#probeLater();
+  }
+
+  /** Discards what is known, and cancels what is in progress. */
+  forget(): void {
+    this.#close();
+  }
+
+  #probeLater(): void {
+    const delayMs = this.#backoff.nextSpread(this.#context.random());
+    this.#deadline = this.#context.deadlines.after(delayMs, () => this.#onProbeDue());
+  }
+
+  #onProbeDue(): void {
+    const { http, deadlines, connectTimeoutMs, probes } = this.#context;
+    if (this.#context.nowMs() - this.#neededAtMs > ORIGIN_FORGOTTEN_MS) {
+      this.#close();
+    } else if (probes.count >= ORIGIN_PROBES_MAX) {
+      this.#probeLater();
+    } else if (this.#transition('open', 'half-open')) {
+      probes.count += 1;
+      const target = { origin: this.#origin, path: PROBE_PATH };
+      this.#probe = http.dispatch(plainRequest('', target, 'GET', PROBE_HEADERS), {
+        onHead: () => this.#close(),
+        onData: () => {},
+        onEnd: () => this.#close(),
+        onFault: (fault) => this.#onProbeFault(fault),
+      });
+      // After this time the probe must have connected. Silence afterwards may be specific to the path, so the circuit ignores it.
+      this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.#close());
     }
-    if (own.isTrying || nowMs < own.retryAtMs) return 'refused';
-    own.isTrying = true;
-    return 'trial';
   }
 
-  /** The subject's opening got no answer in time, and nobody else got one meanwhile. */
-  onSilence(subject: string, nowMs: number): void {
-    const before = this.#silences.get(subject)?.delayMs ?? 0;
-    const delayMs = Math.min(Math.max(before * 2, PROBE_DELAY_MS_MIN), PROBE_DELAY_MS_MAX);
-    this.#silences.delete(subject);
-    this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
+  #close(): void {
+    if (!this.#transition('open', 'closed')) this.#transition('half-open', 'closed');
   }
 
-  /** The subject's trial ended with something other than silence. */
-  onTrialOver(subject: string): void {
-    const own = this.#silences.get(subject);
-    if (own === undefined) return;
-    own.isTrying = false;
-    if (own.delayMs === 0) this.#silences.delete(subject);
-  }
-
-  #note(subject: string, silence: SubjectSilence): void {
-    dropOldest(this.#silences, SILENCE_SUBJECTS_MAX);
-    this.#silences.set(subject, silence);
-  }
-
-  #dropOld(nowMs: number): void {
-    for (const [subject, { retryAtMs }] of this.#silences) {
-      if (nowMs - retryAtMs > ORIGIN_FORGOTTEN_MS) this.#silences.delete(subject);
+  #onProbeFault(fault: UpstreamFault): void {
+    const isReach = isReachFault(fault);
+    if (!isReach && !fault.isUnsent) {
+      this.#close();
+    } else if (this.#transition('half-open', 'open')) {
+      // A probe for which there was no free connection says nothing about the origin.
+      if (isReach) this.fault = { ...fault, isUnsent: true };
+      this.#probeLater();
     }
+  }
+
+  /** The only writer of the state. Timers and probes of the state that is left are cancelled. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#deadline?.cancel();
+    this.#deadline = undefined;
+    if (from === 'half-open') {
+      this.#probe?.abort();
+      this.#probe = undefined;
+      this.#context.probes.count -= 1;
+    }
+    this.#state = to;
+    if (to === 'closed') this.fault = undefined;
+    return true;
   }
 }
 
@@ -245,14 +336,4 @@ export class BackendEndpoints {
     }
     return circuit;
   }
-}
-
-/** Makes room for one more entry. @returns the dropped value, if any. */
-export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
-  if (map.size < sizeMax) return undefined;
-  for (const [key, value] of map) {
-    map.delete(key);
-    return value;
-  }
-  return undefined;
 }

@@ -11,7 +11,7 @@ import {
   type Era,
 } from '../../mcp/index.js';
 import { rpcCodes } from '../../shared/index.js';
-import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
+import type { RequestHandler, RequestPlan } from './request-plan.js';
 import {
   isTemporaryRefusal,
   httpStatusFault,
@@ -25,8 +25,17 @@ export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
+/** Whether a message in the response answers the request. */
+type IsAnswer = (message: BackendMessage) => boolean;
+
 /** Whether an HTTP error response has a certain meaning. @param error the JSON-RPC error in the body, if it is one. */
-type IsRefused = (plan: RequestPlan, status: number, body: Buffer, error: BackendMessage | undefined) => boolean;
+type IsRefused = (
+  plan: RequestPlan,
+  status: number,
+  body: Buffer,
+  error: BackendMessage | undefined,
+  isAnswer: IsAnswer,
+) => boolean;
 
 /** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
@@ -40,16 +49,19 @@ export function readRefusal(
   status: number,
   body: Buffer,
   hint: string,
+  isAnswer: IsAnswer,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
   // An earlier redirect may no longer be valid: the next request goes to the configured target.
   (plan.stream ?? plan.redirection).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
-  if (carriesSession && isSessionRefused(plan, status, body, error)) return { fault: upstreamFault('session-lost') };
-  if (era !== undefined && isEraRefused[era](plan, status, body, error)) return { fault: upstreamFault('era-refused') };
+  if (carriesSession && isSessionRefused(plan, status, body, error, isAnswer))
+    return { fault: upstreamFault('session-lost') };
+  if (era !== undefined && isEraRefused[era](plan, status, body, error, isAnswer))
+    return { fault: upstreamFault('era-refused') };
   const isUnauthorized = status === 401 && isUnauthorizedFault;
-  if (!isUnauthorized && message !== undefined && isAnswerTo(plan, body, message)) return { answer: message };
+  if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
   const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (handlerFault !== undefined || !isTemporaryRefusal(status))
     return { fault: handlerFault ?? statusFault(status, carriesSession) };
@@ -103,12 +115,12 @@ export function saysNoSession(
  * Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that does not belong to the
  * request, or says that what came is no request.
  */
-const isSessionRefused: IsRefused = (plan, status, body, error) => {
+const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (!REFUSING_STATUSES.has(status) && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
   const { code, message } = errorTextIn(body, error);
-  const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswerTo(plan, body, error);
+  const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);
   return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
 };
 
@@ -119,14 +131,14 @@ const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
  * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds without the
  * request's id, as legacy servers do to a request without a session.
  */
-const isModernRefused: IsRefused = (plan, status, body, error) => {
+const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
   const { code, versions } = errorTextIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
   // A request that ended in an internal error may have been carried out.
-  return !isModernError && code !== rpcCodes.internalError && !isAnswerTo(plan, body, error);
+  return !isModernError && code !== rpcCodes.internalError && !isAnswer(error);
 };
 
 /**

@@ -1,5 +1,5 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
-import { withoutByteOrderMark, isNumberIdAsText, isSameId } from '../../bytes/index.js';
+import { withoutByteOrderMark } from '../../bytes/index.js';
 import type { BackendMessage, Era } from '../../mcp/index.js';
 import type { MessageMemory } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
@@ -19,19 +19,6 @@ export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
-}
-
-/** Whether a message on the request's own response answers it. A number id that comes back as a string is forgiven. */
-export function isAnswerTo(
-  { id, endpoint }: Pick<RequestPlan, 'id' | 'endpoint'>,
-  bytes: Buffer,
-  { kind, idStart, idEnd }: BackendMessage,
-): boolean {
-  if (kind !== 'response' || idStart === -1) return false;
-  if (isSameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
-  if (!isNumberIdAsText(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return false;
-  endpoint.onForgiven('id-as-text');
-  return true;
 }
 
 export function isAnswerType(contentType: string): boolean {

@@ -27,6 +27,7 @@ import {
   type Scan,
 } from '../../bytes/index.js';
 import {
+  answersRequest,
   beginsWithResult,
   readBackendAnswer,
   readBackendMessage,
@@ -37,7 +38,6 @@ import type { Deadline, DeadlineWheel, MessageHold, RoomWaiter, ShareBound } fro
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
-  isAnswerTo,
   isAnswerType,
   jsonOf,
   type RequestHandler,
@@ -50,8 +50,6 @@ import { UnreadAnswer } from './unread-answer.js';
 
 /** Time for a backend to end its event stream after the answer, which keeps the connection usable. After that, the stream is cut. */
 export const ANSWERED_STREAM_MS_MAX = 1_000;
-
-export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
@@ -135,7 +133,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.#status = status;
-    this.#noteHead(status, sessionId, hint);
+    if (sessionId !== '' || hint !== '') this.#noteHead(status, sessionId, hint);
     this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
@@ -151,9 +149,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   /** Passes the session id and cookies of a response to the session, except those of a redirect. */
   #noteHead(status: number, sessionId: string, hint: string): void {
-    const cookies = status < 300 ? hint : '';
-    if ((status >= 300 && status < 400) || (sessionId === '' && cookies === '')) return;
-    this.#plan.session?.noteHead(sessionId, cookies, this.#plan.sessionId ?? '');
+    if (status >= 300 && status < 400) return;
+    this.#plan.session?.noteHead(sessionId, status < 300 ? hint : '', this.#plan.sessionId ?? '');
   }
 
   /** Handles the head of the response that resumes the stream; any other further head is ignored. */
@@ -163,7 +160,9 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#onStream();
   }
 
-  #take(chunk: Buffer): void {
+  onData(chunk: Buffer): void {
+    const ration = this.#ration;
+    const startMs = ration === undefined ? 0 : performance.now();
     switch (this.#state) {
       case 'json':
         if (this.#unread === undefined && this.#isReadInPlace(chunk)) {
@@ -191,6 +190,13 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
         break;
       default:
     }
+    if (ration === undefined) return;
+    ration.spentMs += performance.now() - startMs;
+    ration.bytesLeft -= chunk.length;
+    // After the answer no handler would resume the request, so it is not paused: the stream has a moment to end by itself.
+    if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
+    this.pause();
+    this.#handler.onRationRead?.(ration.spentMs);
   }
 
   /** Whether the chunk is the whole answer and can be read in place. Larger answers are copied, because their memory is counted. */
@@ -321,8 +327,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !isAnswerTo(this.#plan, bytes, message))
-      return this.#fail(upstreamFault('answer-invalid'));
+    if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     // The memory is held until the handler, which gets the answer, has counted it.
     const room = this.#room;
@@ -330,6 +335,14 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     this.#finish();
     this.#handler.onAnswer(bytes, message, this.#whole !== undefined);
     room?.release();
+  }
+
+  /** Whether a message on the request's own response answers it. A number id that comes back as a string is forgiven. */
+  #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
+    const { id, endpoint } = this.#plan;
+    const outcome = answersRequest(bytes, message, id.bytes, id.start, id.end);
+    if (outcome === 'as-text') endpoint.onForgiven('id-as-text');
+    return outcome !== 'no';
   }
 
   #onEvent(data: Buffer): void {
@@ -355,7 +368,7 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
     if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
-    if (message.kind === 'response' && !isAnswerTo(this.#plan, data, message)) {
+    if (message.kind === 'response' && !this.#isAnswer(data, message)) {
       this.#fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#deliverAnswer(this.#owned(data), message);
@@ -420,7 +433,8 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
 
   #onRefusal(): void {
     const bytes = jsonOf(this.#received?.bytes ?? NO_BYTES, this.#plan);
-    const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint);
+    const isAnswer = (message: BackendMessage): boolean => this.#isAnswer(bytes, message);
+    const read = readRefusal(this.#plan, this.#handler, this.#status, bytes, this.#hint, isAnswer);
     if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
     this.#handler.onAnswer(bytes, read.answer);
@@ -519,19 +533,6 @@ export class RpcRequest implements SharedStreamReader, RoomWaiter {
     if (this.#state === 'done' || this.#state === 'answered' || this.#isHeld || this.#reading !== undefined) return;
     if (!isExcused) this.#restartSilenceDeadline();
     else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
-  }
-
-  onData(chunk: Buffer): void {
-    const ration = this.#ration;
-    if (ration === undefined) return this.#take(chunk);
-    const startMs = performance.now();
-    this.#take(chunk);
-    ration.spentMs += performance.now() - startMs;
-    ration.bytesLeft -= chunk.length;
-    // After the answer no handler would resume the request, so it is not paused: the stream has a moment to end by itself.
-    if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
-    this.pause();
-    this.#handler.onRationRead?.(ration.spentMs);
   }
 
   /** The silence from now on is the gateway's own, so a deadline on silence stops too. */

@@ -1,13 +1,14 @@
 // Silence at one endpoint, as the sessions of several subjects meet it: each is held back only by its own experience.
 import t, { type Test } from 'tap';
-import { type BackendEndpoint, SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
+import { type BackendEndpoint } from '../../../src/upstream/reach/backend-endpoints.js';
+import { SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/silence-ledger.js';
 import { upstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { ScriptedContext } from '../scripted-context.js';
 import {
   PROBE_DELAY_MS_MIN,
   PROBE_DELAY_MS_MAX,
   ORIGIN_FORGOTTEN_MS,
-} from '../../../src/upstream/reach/origin-circuit.js';
+} from '../../../src/upstream/reach/silence-ledger.js';
 
 const TIMEOUT_MS = 10_000;
 

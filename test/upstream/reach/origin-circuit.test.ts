@@ -1,19 +1,21 @@
 // The circuit of one origin: what opens it and what does not, its probes, and that no request keeps it open. The backend is a script, and
 // the test sets the clock.
 import t, { type Test } from 'tap';
-import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.js';
+import {
+  ENDPOINTS_MAX,
+  ORIGIN_ANSWERED_MS,
+  ORIGIN_PROBES_MAX,
+  PROBE_ANSWER_MS_MAX,
+  type OriginCircuit,
+} from '../../../src/upstream/reach/backend-endpoints.js';
 import { upstreamFault, type UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 import {
-  ORIGIN_ANSWERED_MS,
-  PROBE_ANSWER_MS_MAX,
-  ORIGIN_PROBES_MAX,
   PROBE_DELAY_MS_MIN,
   PROBE_DELAY_MS_MAX,
   ORIGIN_FORGOTTEN_MS,
-} from '../../../src/upstream/reach/origin-circuit.js';
-import { ENDPOINTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
+} from '../../../src/upstream/reach/silence-ledger.js';
 
 const ORIGIN = 'https://b.example:8443';
 /** Deadlines fire up to one tick of the wheel late. */

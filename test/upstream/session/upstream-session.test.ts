@@ -16,7 +16,7 @@ import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext, SILENT_OWNER } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
 import { NO_METADATA } from '../../../src/http-client/http-upstream.js';
-import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/origin-circuit.js';
+import { PROBE_DELAY_MS_MIN } from '../../../src/upstream/reach/silence-ledger.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
