@@ -23,7 +23,7 @@ import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
 import type { Era } from '../../src/mcp/index.js';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
-import { startMcpBackend } from '../support/mcp-backend.js';
+import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
 import { McpCaller } from '../support/mcp-caller.js';
 import { callTool, envelope } from '../support/modern-caller.js';
 import { EventReader } from '../support/event-reader.js';
@@ -604,6 +604,31 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.same(await complete('two-greet'), [], 'a client does not ask it directly, and gets no error here');
     }
   });
+
+  await t.test(
+    'as directly: a client that comes when the server has lost all sessions, as it says in answers',
+    async (t) => {
+      const backend: McpBackend = await backendFor(t, {
+        withSessions: true,
+        onRequest: async (request) => {
+          const [session, id] = [request.headers['mcp-session-id'], memberText(request.text, 'id')];
+          if (session === undefined || id === undefined || backend.sessions.has(session)) return false;
+          const error = { code: -32600, message: 'Invalid Request: Session not found' };
+          request.json({ jsonrpc: '2.0', id: JSON.parse(id) as unknown, error }, { status: 400 });
+          return true;
+        },
+      });
+      const caller = await deployment.caller({ odd: { url: backend.url } });
+      const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
+      for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
+        for (const comes of ['first', 'later']) {
+          const client = await connectNewClient(t, url, token);
+          t.match(await client.callTool({ name: `${prefix}echo` }), { content: [{}] }, `${url}, ${comes}`);
+          backend.forgetSessions();
+        }
+      }
+    },
+  );
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
     const direct = await startNodes(t);
