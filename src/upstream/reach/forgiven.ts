@@ -14,7 +14,8 @@ export const FORGIVEN = {
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered; for GET, DELETE and notifications too',
   'list-item':
     'of a listed item: a missing schema of arguments, a schema that is not said to be of an object, a missing name of a resource, ' +
-    '`null`, and an empty list for a map or the other way round: ' +
+    '`null`, an empty list for a map or the other way round, an argument whose schema is `true`, and a schema of results that ' +
+    'cannot be compiled: a reference to nowhere, a pattern that is none in ECMAScript, an unknown type: ' +
     'listed as what is meant, or left out, since clients would refuse the items of all backends',
 } as const;
 
