@@ -51,10 +51,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   constructor(plan: RelayedRequestPlan) {
     super();
-    const { body } = plan.exchange.request;
     this.plan = plan;
     this.exchange = plan.exchange;
-    this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
+    this.id = plan.id;
   }
 
   /** The answer may have overtaken the last report, so it is held back until one more has come, or for a moment. */

@@ -86,6 +86,8 @@ export interface ServedRequest {
 export interface RelayedRequestPlan
   extends Omit<ServedRequest, 'virtualHost'>, Pick<Target, 'outgoing' | 'bareName' | 'uriPlaces' | 'taskPlaces'> {
   readonly context: UpstreamContext;
+  /** The caller's own id. */
+  readonly id: IdSpan;
   readonly merger: ListMerger;
   readonly upstream: UpstreamSession;
   /** What the request must pass when the upstream session is open. */

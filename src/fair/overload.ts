@@ -124,25 +124,17 @@ const LOG_TEXTS: Readonly<Record<OverloadState, string>> = {
 
 export class Overload {
   readonly #logger: Logger;
-  /** Changed only here. */
+  /** Changed only here, like the next two. */
   state: OverloadState = 'serving';
-  #isShortOfMemory = false;
-  #headroom = 1;
+  /** Whether memory is near its second mark: then every further request makes it worse. */
+  isShortOfMemory = false;
+  /** The distance to the second mark of the gauge that is nearest to it: 1 up to the first mark, 0 from the second on. */
+  headroom = 1;
   /** The number of readings in a row that are below the marks of this state. */
   #calmSamples = 0;
 
   constructor(logger: Logger) {
     this.#logger = logger;
-  }
-
-  /** Whether memory is near its second mark: then every further request makes it worse. */
-  get isShortOfMemory(): boolean {
-    return this.#isShortOfMemory;
-  }
-
-  /** The distance to the second mark of the gauge that is nearest to it: 1 up to the first mark, 0 from the second on. */
-  get headroom(): number {
-    return this.#headroom;
   }
 
   /** The refusal of a request now; `undefined` for none. A DELETE is never refused, because it makes room. */
@@ -157,8 +149,8 @@ export class Overload {
 
   observe(reading: OverloadSample): void {
     const next = NEXT_STATE[this.state][this.#pressureOf(reading)];
-    this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
-    this.#headroom =
+    this.isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
+    this.headroom =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, reading[name])));
     if (next !== this.state) {
       this.#calmSamples = 0;

@@ -47,7 +47,8 @@ export class BackendShares {
   readonly bounds: BackendShareBounds;
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
-  #connections = 0;
+  /** Connections of all pools, including those being opened. Changed only here. */
+  connections = 0;
   /** The number of connections that carry requests, and of the subjects that have such. */
   #busyCount = 0;
   #busySubjectCount = 0;
@@ -64,13 +65,8 @@ export class BackendShares {
     this.#room = withReserve({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
   }
 
-  /** Connections of all pools, including those being opened. */
-  get connections(): number {
-    return this.#connections;
-  }
-
   get isFull(): boolean {
-    return this.#connections >= this.bounds.connectionsMax;
+    return this.connections >= this.bounds.connectionsMax;
   }
 
   /** The number of subjects that use anything. */
@@ -107,11 +103,11 @@ export class BackendShares {
   }
 
   onOpened(): void {
-    this.#connections += 1;
+    this.connections += 1;
   }
 
   onClosed(): void {
-    this.#connections -= 1;
+    this.connections -= 1;
   }
 
   /** Forgets subjects that use nothing. Done periodically, not with each request: `fair/list-node.ts` says why. */

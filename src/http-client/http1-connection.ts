@@ -56,11 +56,11 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   /** Present until there is a socket to the origin. */
   #opening: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
-  #address: string | undefined;
-  #state: State = 'connecting';
-  /** Changed only here, like the count. */
+  /** The remote address; `undefined` before that is known. Changed only here, like the next two. */
+  address: string | undefined = undefined;
   call: Http1Call | undefined = undefined;
   answersCount = 0;
+  #state: State = 'connecting';
   /** Why the connection is being closed, if known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
   /** Of the fault, for people; `''` for none. */
@@ -106,11 +106,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   /** Whether the connection can take a call: as far as is known, the backend still keeps it open. */
   get isUsable(): boolean {
     return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
-  }
-
-  /** The remote address; `undefined` before that is known. */
-  get address(): string | undefined {
-    return this.#address;
   }
 
   /** Of a lost connection: whether the backend closed it soon after the first response, as do backends that keep no connections. */
@@ -223,7 +218,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #onSocket(socket: Socket, address: string): void {
     this.#opening = undefined;
     this.#socket = socket;
-    this.#address = address;
+    this.address = address;
     socket.on('error', (error) => this.#onError(error));
     socket.on('end', () => this.#onEnd());
     socket.on('close', () => this.#onClose());

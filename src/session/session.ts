@@ -51,7 +51,8 @@ export class Session {
   readonly #means: SessionMeans;
   /** Made for the client's first GET, or when the GET is expected. */
   #unsolicited: UnsolicitedMessages | undefined;
-  #listeners: ReadonlySet<SessionStream> | undefined;
+  /** For a lease: the streams of its clients that listen, each in a session of its own; `undefined` if none does. Changed only here. */
+  listeners: ReadonlySet<SessionStream> | undefined = undefined;
   /** Made for the first request from a backend. */
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
@@ -74,7 +75,8 @@ export class Session {
   /** For `Sessions`: fires when the session has been idle for too long. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
-  #isEnded = false;
+  /** Changed only here. */
+  isEnded = false;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
     this.#context = context;
@@ -90,7 +92,7 @@ export class Session {
       onProgress: (...progress) => this.inFlight.takeProgress(...progress),
       onListChanged: (method) => {
         if (!LIST_CHANGED_METHODS.has(method)) return;
-        for (const stream of this.#listeners ?? []) stream.tellChanged(method);
+        for (const stream of this.listeners ?? []) stream.tellChanged(method);
       },
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
@@ -114,10 +116,6 @@ export class Session {
     if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
   /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
@@ -127,7 +125,7 @@ export class Session {
 
   /** For a lease: whether clients listen to its backends. Then it does not end when idle, but may be ended to make room. */
   get hasListeners(): boolean {
-    return this.#listeners !== undefined;
+    return this.listeners !== undefined;
   }
 
   /** The params of the client's last `logging/setLevel`, as JSON. */
@@ -309,7 +307,7 @@ export class Session {
 
   /** Whether the session lives and this is still the config applied last: for work that takes several turns of the event loop. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
-    return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
+    return !this.isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
   /** Keeps the streams that the client can resume; `undefined` when it cannot, for example by its protocol version (S42). */
@@ -354,14 +352,9 @@ export class Session {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.acceptsRequests;
   }
 
-  /** For a lease: the streams of those of its clients that listen, each in a session of its own; `undefined` if none does. */
-  get listeners(): ReadonlySet<SessionStream> | undefined {
-    return this.#listeners;
-  }
-
   /** Sets the streams that get list changes from the lease's upstream sessions. @param request of a client that begins to listen. */
   setListeners(listeners: ReadonlySet<SessionStream> | undefined, request?: ExchangeRequest): void {
-    this.#listeners = listeners;
+    this.listeners = listeners;
     if (listeners === undefined) {
       if (!this.acceptsRequests) this.endStream(false);
       this.idleDeadline?.restart();
@@ -396,7 +389,7 @@ export class Session {
 
   finish(work: RequestInFlight): void {
     // The client still has to read its answer, and perhaps to reconnect for it.
-    if (this.inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
+    if (this.inFlight.finish(work) && !this.isEnded) this.idleDeadline?.restart();
   }
 
   /** Whether the backend waits for the client's answer to a request that it sent on its own stream. Hot path. */
@@ -429,8 +422,8 @@ export class Session {
    * @returns the upstream sessions, to be closed; none on a second call.
    */
   release(isNow = false): readonly UpstreamSession[] {
-    if (this.#isEnded) return [];
-    this.#isEnded = true;
+    if (this.isEnded) return [];
+    this.isEnded = true;
     this.onEnd?.();
     this.inFlight.endAll(isNow ? undefined : this.identity.subject);
     this.#unsolicited?.end();

@@ -325,6 +325,7 @@ export class Dispatcher {
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
     const request = new RelayedRequest({
       context: this.#context,
+      id,
       merger: this.#merger,
       session,
       upstream,
