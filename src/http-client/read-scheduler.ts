@@ -91,7 +91,6 @@ export class ReadScheduler {
     this.#isBegun = false;
     this.#turn += 1;
     this.#releaseSome();
-    if (this.#isAnyResting) this.#planTurn();
   };
 
   constructor(nowMs: () => number = () => performance.now()) {
@@ -161,11 +160,6 @@ export class ReadScheduler {
     entry.unlink();
   }
 
-  /** Whether any connection rests. */
-  get #isAnyResting(): boolean {
-    return this.#waiting.hasTurn || this.#next.isLinked;
-  }
-
   #hasRoom(bytes: number): boolean {
     return this.#keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
   }
@@ -217,7 +211,7 @@ export class ReadScheduler {
     if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
-    // The bytes kept for them are processed here.
+    // The bytes kept for them are processed here. This plans the next turn, too.
     this.#begin();
     // A connection whose answer ends within its kept bytes costs little, and is not counted.
     for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {

@@ -1,4 +1,5 @@
 // Connections that requests use, by subject and in all; the pools that use them are in origin-pool.test.ts.
+import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import { BackendShares } from '../../src/http-client/backend-shares.js';
 
@@ -14,3 +15,14 @@ t.test('subjects that use as many connections as they can leave some to others',
   for (let ended = 0; ended < 250; ended += 1) shares.end(shares.use('a'));
   t.equal(shares.allowsOneMore(shares.use('d')), true, 'what is free again is anybody’s');
 });
+
+t.test(
+  'a process opens connections for half of the files that it may have open',
+  { skip: process.platform !== 'linux' && 'the limit is read from /proc' },
+  async (t) => {
+    const module = new URL('../../src/http-client/backend-shares.js', import.meta.url).href;
+    const program = `import(${JSON.stringify(module)}).then((m) => console.log(new m.BackendShares().bounds.connectionsMax))`;
+    const command = 'ulimit -n 200 && exec "$0" --eval "$1"';
+    t.equal(execFileSync('sh', ['-c', command, process.execPath, program], { encoding: 'utf8' }), '100\n');
+  },
+);

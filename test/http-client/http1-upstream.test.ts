@@ -425,7 +425,7 @@ t.test('a request that cannot be written is an unsent fault', async (t) => {
     t.equal(fault?.detail, undefined, 'and callers are not told');
   }
   const invalid = await send(upstream, plain.origin, { headers: ['x', 'a\nb'] }).over();
-  t.equal(invalid.fault?.isUnsent, true, 'a header that cannot be sent');
+  t.same(invalid.fault, { kind: 'request-invalid', isUnsent: true }, 'a header that cannot be sent');
   t.equal(plain.requests.length, 0);
 });
 

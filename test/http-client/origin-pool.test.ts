@@ -240,6 +240,20 @@ t.test('only so many connections are opened at once, and the others after them',
   t.equal(backend.connections, 3, 'though none was answered');
 });
 
+t.test('connections that are lost do not let more be opened at once', async (t) => {
+  const { backend, pool, shares } = await start(t, {
+    pool: { connectionsMax: 10, connectionsPerSubjectMax: 10, connectingMax: 1 },
+  });
+  const outcomes: Outcomes = new Map();
+  for (let lost = 0; lost < 2; lost += 1) {
+    send(pool, `lost ${lost}`, outcomes);
+    (await backend.request(lost)).reset();
+    await until(() => shares.connections === 0, 'its loss');
+  }
+  for (const name of ['a', 'b', 'c']) send(pool, name, outcomes);
+  t.equal(shares.connections, 1);
+});
+
 t.test('calls that wait for an unreachable backend get the fault together with those that tried', async (t) => {
   const { pool } = await start(t, { isDead: true, pool: { connectingMax: 1 } });
   const outcomes: Outcomes = new Map();

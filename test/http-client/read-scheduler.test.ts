@@ -426,6 +426,27 @@ t.test("a small read that is kept does not wait behind large ones, not even its 
   for (const { place } of large) turns.leave(place);
 });
 
+t.test('what is kept of a paused connection is dealt with when it resumes, though nothing more arrives', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadScheduler(() => nowMs);
+  let taken = '';
+  const connection = {
+    isPaused: false,
+    onBytes: (bytes: Buffer) => void (taken += bytes.toString()),
+    stopReading: () => undefined,
+    readOn: () => undefined,
+  };
+  const pace = new ReadPace(turns, connection);
+  while (!pace.tryKeep(Buffer.from('kept'), 'alice')) nowMs += limits.turnMs / 10;
+  connection.isPaused = true;
+  await until(() => !pace.isResting, 'its turn');
+  t.equal(taken, '');
+  connection.isPaused = false;
+  pace.resume();
+  await until(() => taken === 'kept', 'what was kept');
+  pace.leave();
+});
+
 t.test('connections whose kept piece ends the answer are as many in a turn as there is time for', async (t) => {
   let nowMs = 0;
   const turns = new ReadScheduler(() => nowMs);

@@ -202,10 +202,9 @@ export class Names {
   }
 
   #entryOf(name: string): Entry {
-    const known = this.#entries.get(name);
-    const entry = known ?? new Entry(name);
+    const entry = this.#entries.get(name) ?? new Entry(name);
     // Moved to the end, so that the first entry is the least recently used.
-    if (known !== undefined) this.#entries.delete(name);
+    this.#entries.delete(name);
     this.#entries.set(name, entry);
     if (this.#entries.size > HOST_NAMES_KEPT_MAX) this.#dropOne();
     return entry;
