@@ -76,7 +76,7 @@ export class IncomingRequest implements RoomWaiter {
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
   #isHeld = false;
-  #isAdmitted = false;
+  /** `''` until the caller is admitted. */
   #subject = '';
   /** The memory of a large body, counted once the caller is admitted. */
   #room: MessageHold | undefined;
@@ -114,7 +114,6 @@ export class IncomingRequest implements RoomWaiter {
    */
   admit(subject: string, acceptedTypes: AcceptedTypes, passthroughHeaders: readonly string[]): void {
     this.#subject = subject;
-    this.#isAdmitted = true;
     this.#request.acceptedTypes = acceptedTypes;
     this.#request.passthroughHeaders = passthroughHeaders;
     if (this.#outcome === 'complete') this.#countWhole();
@@ -218,7 +217,7 @@ export class IncomingRequest implements RoomWaiter {
 
   /** @returns false when there is no room: reading stops until there is. */
   #makeRoom(bytes: number): boolean {
-    if (bytes < limits.countedFromBytes || !this.#isAdmitted) return true;
+    if (bytes < limits.countedFromBytes || this.#subject === '') return true;
     this.#room ??= this.#context.requestMemory.hold(this.#subject, this);
     // With a content length, asks for all of it; otherwise for twice what has arrived.
     const outcome = this.#room.grow(
@@ -234,7 +233,7 @@ export class IncomingRequest implements RoomWaiter {
   /** The whole body has arrived, and is counted with its actual size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
-    if (length < limits.countedFromBytes || !this.#isAdmitted || this.#room?.heldBytes === length) return;
+    if (length < limits.countedFromBytes || this.#subject === '' || this.#room?.heldBytes === length) return;
     this.#room ??= this.#context.requestMemory.hold(this.#subject, this);
     this.#room.release();
     this.#room.take(length);

@@ -102,11 +102,8 @@ export class NodeResponse implements HttpResponse {
   }
 
   end(body?: string | Uint8Array, closeConnection = false): void {
-    if (!this.#res.headersSent) {
-      this.#headers.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
-      if (closeConnection) this.#headers.push('connection', 'close');
-    }
-    this.#sendHead();
+    const bytes = body === undefined ? 0 : Buffer.byteLength(body);
+    this.#sendHead('content-length', String(bytes), ...(closeConnection ? ['connection', 'close'] : []));
     this.#end(body);
   }
 
@@ -116,8 +113,7 @@ export class NodeResponse implements HttpResponse {
   }
 
   tryEnd(part: Uint8Array, totalBytes: number): [hasRoom: boolean, isComplete: boolean] {
-    if (!this.#res.headersSent) this.#headers.push('content-length', String(totalBytes));
-    this.#sendHead();
+    this.#sendHead('content-length', String(totalBytes));
     let at = 0;
     while (at < part.length && this.#flush()) {
       const piece = part.subarray(at, at + PIECE_BYTES);
@@ -186,10 +182,12 @@ export class NodeResponse implements HttpResponse {
     return true;
   }
 
-  #sendHead(): void {
+  /** Sends the head, unless it has been sent. @param headers sent behind those that were written. */
+  #sendHead(...headers: readonly string[]): void {
     if (this.#res.headersSent) return;
     const space = this.#status.indexOf(' ');
-    this.#res.writeHead(Number(this.#status.slice(0, space)), this.#status.slice(space + 1), this.#headers);
+    const all = [...this.#headers, ...headers];
+    this.#res.writeHead(Number(this.#status.slice(0, space)), this.#status.slice(space + 1), all);
   }
 
   #end(body: string | Uint8Array | undefined): void {
