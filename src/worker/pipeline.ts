@@ -67,9 +67,9 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
   const connectionNames = namesForConnection(headers);
   const selected: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i];
-    const value = headers[i + 1];
-    if (name === undefined || value === undefined || !names.has(name) || connectionNames?.has(name) === true) continue;
+    const name = headers[i]!;
+    const value = headers[i + 1]!;
+    if (!names.has(name) || connectionNames?.has(name) === true) continue;
     // Bytes that are not UTF-8 arrive as this replacement character, so the original bytes are lost.
     if (value.includes('\ufffd')) return name;
     selected.push(name, wireText(value));

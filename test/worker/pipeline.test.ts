@@ -185,6 +185,23 @@ t.test('a request for another host, or from a page of another origin, goes no fu
   }
 });
 
+t.test(
+  'a caller with a method that there is not is told of its token first, however long that is verified',
+  async (t) => {
+    for (const refused of [undefined, { refusal: refusals.tokenMissing }]) {
+      for (const isLate of [false, true]) {
+        const refusalOfToken = (): unknown => (isLate ? Promise.resolve(refused) : refused);
+        const { pipeline } = createScene({ admission: { refusalOfToken } as unknown as PipelineParts['admission'] });
+        const { exchange, steps } = createExchange('PUT', true);
+        pipeline.onOtherMethod(exchange);
+        const answer = `answered ${refused?.refusal.status ?? 405}`;
+        await until(() => steps.includes(answer), answer);
+        t.same(steps, isLate ? ['held', answer] : [answer]);
+      }
+    }
+  },
+);
+
 t.test('a page that asks first is told what it may send, and anyone where to get a token', async (t) => {
   const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers: ['https://idp.example'] });
   const { pipeline } = createScene({ resource });

@@ -5,11 +5,13 @@ import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { FromWorker, ToWorker } from '../../src/process/messages.js';
+import { isMintedSessionId } from '../../src/worker/session-id.js';
 import { Worker } from '../../src/worker/worker.js';
 import { tokenOptions } from '../auth/token-options.js';
 import { stubOptions } from '../primary/stub-options.js';
 import { writeConfig } from '../support/config-writer.js';
 import { findFreePort } from '../support/free-port.js';
+import { startRawBackend } from '../support/raw-backend.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -28,7 +30,7 @@ interface Scene {
   /** Resolves to the message that answers. */
   readonly answer: <Kind extends FromWorker['kind']>(kind: Kind) => Promise<Extract<FromWorker, { kind: Kind }>>;
   readonly get: (path: string) => Promise<{ status: number; body: string }>;
-  readonly call: (subject: string) => Promise<{ requestId: string; told: string }>;
+  readonly call: (subject: string) => Promise<{ requestId: string; sessionId: string; told: string }>;
 }
 
 async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Promise<Scene> {
@@ -89,7 +91,8 @@ async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Pr
         }),
       });
       const requestId = response.headers.get('x-request-id') ?? '';
-      return { requestId, told: `${response.status} ${await response.text()}` };
+      const sessionId = response.headers.get('mcp-session-id') ?? '';
+      return { requestId, sessionId, told: `${response.status} ${await response.text()}` };
     },
   };
 }
@@ -147,4 +150,30 @@ t.test('an operator is answered, and what it drains is told', async (t) => {
   t.match(await answer('view'), { ticket: 5, answer: /^\{|^\[/ });
   await tell({ kind: 'drain' });
   await answer('drained');
+});
+
+t.test(
+  'a worker that has a successor says when it accepts nothing more, and then when it has answered all',
+  async (t) => {
+    const { tell, sent } = await startWorker(t);
+    await tell({ kind: 'retire' });
+    t.same(
+      sent.map(({ kind }) => kind).filter((kind) => kind === 'left' || kind === 'drained'),
+      ['left', 'drained'],
+    );
+  },
+);
+
+t.test('a session has an id that leads to its worker', async (t) => {
+  const { call, store } = await startWorker(t);
+  const backend = await startRawBackend((request) =>
+    request.json({
+      ...{ jsonrpc: '2.0', id: (JSON.parse(request.text) as { id?: unknown }).id },
+      result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'b', version: '1' } },
+    }),
+  );
+  t.teardown(() => backend.close());
+  await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: { up: { url: backend.url } } } } });
+  const { sessionId, told } = await call('alice');
+  t.ok(isMintedSessionId(sessionId), `${sessionId}, ${told}`);
 });
