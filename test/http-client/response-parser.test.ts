@@ -156,6 +156,8 @@ t.test('an answer that two readers could understand differently is refused', asy
     'another protocol': '220 smtp.example ESMTP\r\n',
     'a status of four digits': 'HTTP/1.1 2000 OK\r\n\r\n',
     'a status below 100': 'HTTP/1.1 099 No\r\n\r\n',
+    'a status with a letter': 'HTTP/1.1 2x0 OK\r\n\r\n',
+    'a status that ends with a letter': 'HTTP/1.1 20x OK\r\n\r\n',
     'a switch of protocols': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
     'an empty line first': `\r\n${OK}content-length: 0\r\n\r\n`,
   };
