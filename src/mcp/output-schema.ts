@@ -5,7 +5,8 @@
 type Members = Readonly<Record<string, unknown>>;
 
 const TYPES = 'string|number|integer|boolean|object|array|null';
-const MAY_FAIL = new RegExp(`"(?:\\$ref|pattern|patternProperties)"|"type"\\s*:\\s*(?:\\[|"(?!(?:${TYPES})"))`);
+const MAY_FAIL = ['"$ref"', '"pattern'].map((word) => Buffer.from(word));
+const MAY_BE_UNKNOWN = new RegExp(`"type"\\s*:\\s*(?:\\[|"(?!(?:${TYPES})"))`);
 const IS_TYPE = new RegExp(`^(?:${TYPES})$`);
 /** With names of its own, a schema may be referred to in other ways than by its place. */
 const HAS_NAMES = /"\$(?:id|anchor)"/;
@@ -18,7 +19,7 @@ const MAPS = new Set(['properties', 'patternProperties']);
 
 /** Whether a schema may not compile, by its words; few may not. @param text as JSON. */
 export function isDoubtful(text: Buffer): boolean {
-  return MAY_FAIL.test(text.toString('latin1'));
+  return MAY_FAIL.some((word) => text.includes(word)) || MAY_BE_UNKNOWN.test(text.toString('latin1'));
 }
 
 export function isCompilable(text: Buffer): boolean {
