@@ -74,11 +74,14 @@ t.test('a listening worker is told readiness and each change once; a new worker 
 });
 
 t.test('a worker’s report about the store and the keys is forgotten with the worker', async (t) => {
-  const scene = await new Scene(
+  const nothing = { storeObstacle: '', storeStaleness: '', keysObstacle: '', isKeyless: false };
+  const scene = new Scene(
     t,
     { storeObstacle: 'Redis is on strike', storeStaleness: 'for a day', keysObstacle: 'no keys' },
     { workerRestartDelayMsMin: 60_000 },
-  ).listening();
+  );
+  t.match(scene.slot.readiness, { isListening: false, ...nothing }, 'before it has one');
+  await scene.listening();
   await until('it says so', () => scene.slot.readiness.storeObstacle !== '');
   t.match(scene.slot.readiness, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
   t.equal(scene.slot.readiness.storeStaleness, 'for a day');
@@ -87,7 +90,6 @@ t.test('a worker’s report about the store and the keys is forgotten with the w
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
-  const nothing = { storeObstacle: '', storeStaleness: '', keysObstacle: '', isKeyless: false };
   t.match(scene.slot.readiness, { isListening: false, ...nothing });
   t.equal(scene.slot.askedWorker.worker, undefined, 'one that starts cannot');
 });

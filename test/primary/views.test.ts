@@ -96,6 +96,14 @@ t.test('an explanation has each slot once, also while the predecessor of its wor
   });
 });
 
+t.test('an explanation that lacks a subject or a virtual host says what is missing', async (t) => {
+  const pages = viewPages({ ask: async () => [], setLogLevel: () => {} });
+  for (const query of ['', 'subject=s', 'virtual_host=v', 'subject=&virtual_host=v']) {
+    const page = await pages['/explain']?.('', new URLSearchParams(query), '');
+    t.match(page, { status: 400, body: /subject.*virtual_host/ }, query);
+  }
+});
+
 t.test('a log level must be one of the existing levels', async (t) => {
   const set: string[] = [];
   const { '/log-level': change } = viewChanges({ setLogLevel: (level) => void set.push(level) });
