@@ -1,12 +1,15 @@
 // Bundles what ships: a file for each program and each thread, and some shared ones, because a process that loads some three
-// hundred files takes twice as long to start. Packages stay outside but for two, and names are kept, so that stack traces are readable.
+// hundred files takes twice as long to start. Packages of many small files that processes need at their
+// start are bundled, with their licenses; they are the development's dependencies. The package's own dependencies stay outside. Names are
+// kept, so that stack traces are readable.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 import { seenThroughDoors } from './doors.mjs';
 
-/** Packages of many small files that every worker needs; all others stay outside. */
-const BUNDLED = ['jose', 'zod'];
+/** For packages that load others in the way of CommonJS. */
+const REQUIRE =
+  "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);";
 
 /** Placeholder for the path from a bundled file to the bundle's root, until it is known which file that is. */
 const ROOT = '@bundle-root@';
@@ -30,7 +33,7 @@ export async function bundle(root, output, hasFolder = () => true) {
   );
   const programs = [...new Set(['main.ts', ...started])].filter((file) => hasFolder(file.split(sep)[0]));
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: programs.map((file) => join(source, file)),
     outbase: source,
@@ -39,21 +42,36 @@ export async function bundle(root, output, hasFolder = () => true) {
     chunkNames: 'parts/[name]-[hash]',
     bundle: true,
     splitting: true,
-    external: Object.keys(dependencies)
-      .filter((name) => !BUNDLED.includes(name))
-      .flatMap((name) => [name, `${name}/*`]),
+    external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    banner: { js: REQUIRE },
     sourcemap: true,
     logLevel: 'warning',
     write: false,
+    metafile: true,
     plugins: [{ name: 'own places', setup: (setup) => keepPlaces(setup, source) }],
   });
   for (const { path, text } of outputFiles) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text.replaceAll(ROOT, relative(dirname(path), output) || '.'));
   }
+  writeFileSync(join(output, 'third-party-licenses.txt'), licensesOf(root, Object.keys(metafile.inputs)));
+}
+
+/** The versions and licenses of the packages that the files belong to. */
+function licensesOf(root, files) {
+  const packages = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
+  return [...packages]
+    .sort()
+    .map((path) => {
+      const license = readdirSync(join(root, path)).find((file) => /^licen[cs]e/i.test(file));
+      if (license === undefined) throw new Error(`${path} has no license file, so it cannot be bundled`);
+      const { version } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
+      return `${path.replace(/^.*node_modules\//, '')} ${version}\n\n${readFileSync(join(root, path, license), 'utf8').trim()}\n`;
+    })
+    .join('\n\n');
 }
 
 /** Imports files from behind doors; makes each module resolve paths from where it would stand unbundled, whichever file its text is in. */

@@ -413,8 +413,8 @@ function packagesAtStart(entry: string): string[] {
 t.test('packages that are seldom needed are not loaded at startup', async (t) => {
   t.same(packagesAtStart('main.ts'), ['commander', 'pino']);
   t.same(packagesAtStart('primary/run-primary.ts'), ['pino']);
-  t.same(packagesAtStart('worker/main.ts'), ['jose', 'pino', 'piscina', 'zod']);
-  t.same(packagesAtStart('control-plane/run-control-plane.ts'), ['ajv', 'fastify', 'jose', 'pino', 'piscina', 'zod']);
+  t.same(packagesAtStart('worker/main.ts'), ['jose', 'pino', 'zod']);
+  t.same(packagesAtStart('control-plane/run-control-plane.ts'), ['ajv', 'fastify', 'jose', 'pino', 'zod']);
 });
 
 t.test('process.env is read only in config', async (t) => {

@@ -1,8 +1,9 @@
 // The list thread as the event loop sees it: one per worker, started when it is first needed, and started again when it dies, which
 // fails only the lists that it was keeping. Tasks of one subject are done in order, and subjects take turns: only a few tasks are in the
 // thread, which does them in order, and the others wait here.
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { Piscina } from 'piscina';
+import type * as threads from 'piscina';
 import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import type { ListKeeper } from './list-keeper.js';
@@ -28,13 +29,16 @@ interface Job {
   finish(outcome: unknown): void;
 }
 
+/** Loads a package with the first thread: most processes start none. */
+const packages = createRequire(import.meta.url);
+
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 
 export class ListPool {
   readonly #deadlines: DeadlineWheel;
   readonly #logger: Logger;
   readonly #onLost: () => void;
-  #piscina: Piscina | undefined;
+  #piscina: threads.Piscina | undefined;
   /** Needs no bound of its own: each list that a task is about counts in its subject's share until it is dropped. */
   readonly #waiting = new FairQueue<Job>(Infinity, Infinity);
   #inThreadCount = 0;
@@ -100,8 +104,9 @@ export class ListPool {
     await this.#piscina?.destroy();
   }
 
-  #start(): Piscina {
+  #start(): threads.Piscina {
     this.#stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => this.#onStuck());
+    const { Piscina } = packages('piscina') as typeof threads;
     const piscina = new Piscina({
       filename: THREAD_FILE,
       // With a minimum of one, a thread that died is replaced while tasks wait for it, too.
