@@ -93,11 +93,11 @@ t.test('workers that report the same appear once', async (t) => {
 t.test('a request’s time is split between gateway and backend', async (t) => {
   t.equal(
     splitWords({ durationMs: 105.4, backendMs: 98 }),
-    '105 ms: 7.4 ms in the gateway, 98 ms until the backend answered',
+    '105 ms in all: 98 ms waiting for the server, 7.4 ms in the gateway',
   );
   t.equal(
     splitWords({ durationMs: 3, backendMs: 3.1 }),
-    '3 ms: 0 ms in the gateway, 3.1 ms until the backend answered',
+    '3 ms in all: 3.1 ms waiting for the server, 0 ms in the gateway',
   );
-  t.equal(splitWords({ durationMs: 0.42 }), '0.4 ms in the gateway; no backend was timed');
+  t.equal(splitWords({ durationMs: 0.42 }), '0.4 ms in all; the server’s part was not timed');
 });

@@ -127,7 +127,9 @@ t.test('the console', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /^Answered/ }).waitFor();
     t.match(await page.locator('.call').textContent(), /42/);
-    await page.getByText(/^Timed by the control plane: .* in the gateway, .* until the backend answered$/).waitFor();
+    await page
+      .getByText(/^Timed by the control plane: .* in all: .* waiting for the server, .* in the gateway$/)
+      .waitFor();
     t.match(await page.getByLabel('Request').textContent(), '"arguments":{"a":19,"b":23}');
     t.notMatch(await page.getByLabel('As curl').textContent(), caller.token ?? '', 'what is copied has no token in it');
   });

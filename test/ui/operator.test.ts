@@ -108,7 +108,7 @@ t.test('the pages for operators', async (t) => {
     await page.getByRole('textbox', { name: 'Request id' }).fill(requestId);
     await page.keyboard.press('Enter');
     const told = await page.getByRole('group', { name: 'Request' }).textContent();
-    t.match(told, /Outcomeok.*tools\/call of add.*calc.*in the gateway.*until the backend answered/s);
+    t.match(told, /Outcomeok.*tools\/call of add.*calc.*in all: .*waiting for the server.*in the gateway/s);
     const sessions = page.getByRole('region', { name: 'Table of sessions' });
     t.match(await sessions.textContent(), '<img src=x onerror=', 'the client’s name is text');
     t.match(await sessions.textContent(), '⟨U+202E⟩');

@@ -1,4 +1,4 @@
-// How long a request took, and how the time divides between gateway and backend.
+// How long a request took, and how the time divides between the gateway and the server.
 
 export interface Timed {
   readonly durationMs: number;
@@ -8,8 +8,8 @@ export interface Timed {
 
 /** The gateway's part is the remainder: its own work, and sending the response to the caller. */
 export function splitWords({ durationMs, backendMs }: Timed): string {
-  if (backendMs === undefined) return `${ms(durationMs)} in the gateway; no backend was timed`;
-  return `${ms(durationMs)}: ${ms(Math.max(0, durationMs - backendMs))} in the gateway, ${ms(backendMs)} until the backend answered`;
+  if (backendMs === undefined) return `${ms(durationMs)} in all; the server’s part was not timed`;
+  return `${ms(durationMs)} in all: ${ms(backendMs)} waiting for the server, ${ms(Math.max(0, durationMs - backendMs))} in the gateway`;
 }
 
 function ms(value: number): string {
