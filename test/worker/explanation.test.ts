@@ -71,6 +71,7 @@ t.test(
     );
     const missing = (subject: string): unknown =>
       explain({ view: 'explain', subject, virtualHost: 'vh', tool: 'mine-x' }, { kind: 'missing' }, relay);
+    t.match(missing(`${subjectHash('alice')}0`), { verdict: /every request gets 400$/ }, 'longer than a hash');
     t.match(missing(subjectHash('alice')), {
       verdict: /every request gets 400\. This looks like the hash in the log: /,
     });

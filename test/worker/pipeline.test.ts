@@ -146,6 +146,17 @@ t.test('the body of an admitted caller is read at once, that of one not yet know
   t.same(unknown.steps, ['held', 'let in for alice', 'body awaited']);
 });
 
+t.test('the headers that the virtual host passes through go with the request', async (t) => {
+  const scene = createScene();
+  const virtualHost = { id: 'vh', passthroughHeaders: new Set(['x-tenant']) };
+  scene.admission = { kind: 'admitted', caller: { subject: 'alice', virtualHost } as unknown as Caller };
+  const { exchange } = createExchange('POST', false, { headers: ['x-other', '1', 'x-tenant', '7'] });
+  let passed: readonly string[] = [];
+  Object.assign(exchange.incoming, { admit: (...[, , headers]: [unknown, unknown, string[]]) => (passed = headers) });
+  scene.pipeline.onRequest(exchange);
+  t.same(passed, ['x-tenant', '7']);
+});
+
 t.test('a request that has waited for its config goes on in the turn of its subject', async (t) => {
   const turns: string[] = [];
   t.intercept(wakeScheduler, 'run', { value: (subject: string, act: () => void) => (turns.push(subject), act()) });
