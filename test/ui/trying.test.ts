@@ -114,7 +114,11 @@ t.test('the playground', async (t) => {
     await button('Call the tool').click();
     const request = await sent;
     await outcome('Answered');
-    await page.getByText(/^Timed by the control plane: [\d.]+ ms: [\d.]+ ms in the gateway, [\d.]+ ms until/).waitFor();
+    await page
+      .getByText(
+        /^Timed by the control plane: [\d.]+ ms in all: [\d.]+ ms waiting for the server, [\d.]+ ms in the gateway/,
+      )
+      .waitFor();
     const answer = await (await request.response())?.text();
     await page.getByText('Raw request and response').click();
     const shown = await block('Request');
