@@ -295,7 +295,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
     // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
-    this.#sweepsLeft = Math.floor(idleMsMax(this.#parser.keepAliveMs) / connectionBounds.upstreamSweepMs);
+    this.#sweepsLeft = Math.floor(this.#parser.idleMsMax / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
   }
@@ -386,15 +386,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#state = to;
     return true;
   }
-}
-
-/** How long a free connection is kept, in ms. @param announcedMs the backend's idle timeout; `Infinity` for none. */
-function idleMsMax(announcedMs: number): number {
-  if (announcedMs === Infinity) return connectionBounds.upstreamConnectionIdleMs;
-  return Math.min(
-    connectionBounds.upstreamConnectionIdleMsMax,
-    announcedMs - connectionBounds.upstreamKeepAliveMarginMs,
-  );
 }
 
 /**

@@ -57,10 +57,10 @@ export class ResponseParser {
   #trailerBytes = 0;
   /** Whether the connection may carry another request after this response. */
   canReuse = true;
-  /** The value of `keep-alive` that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
+  /** The value of `keep-alive` that `idleMsMax` follows from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
-  /** How long the backend says it keeps an idle connection, in ms; `Infinity` when it does not say. */
-  keepAliveMs = Infinity;
+  /** How long the connection is kept while it is free, in ms: less than the backend says that it keeps it. */
+  idleMsMax: number = connectionBounds.upstreamConnectionIdleMs;
   /** The content encoding for which a response was refused; `''` otherwise. */
   encoding = '';
 
@@ -255,7 +255,11 @@ export class ResponseParser {
     if (value === this.#keepAliveValue) return;
     this.#keepAliveValue = value;
     const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)?.[1];
-    this.keepAliveMs = seconds === undefined ? Infinity : Number(seconds) * 1_000;
+    const { upstreamConnectionIdleMs, upstreamConnectionIdleMsMax, upstreamKeepAliveMarginMs } = connectionBounds;
+    this.idleMsMax =
+      seconds === undefined
+        ? upstreamConnectionIdleMs
+        : Math.min(upstreamConnectionIdleMsMax, Number(seconds) * 1_000 - upstreamKeepAliveMarginMs);
   }
 
   #onLength(value: string): boolean {

@@ -4,7 +4,7 @@ import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { ERAS } from '../support/eras.js';
 import { shareOptions } from '../support/shares.js';
-import { upstreamOptions } from '../support/upstream-options.js';
+import { connectionOptions, upstreamOptions } from '../support/upstream-options.js';
 
 export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneOptions {
   return {
@@ -19,17 +19,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     store: { kind: 'embedded', path: 'unused' },
     protectedResource: { publicUrl: undefined, authorizationServers: [] },
     token: tokenOptions({ publicKey: 'a key' }),
-    connections: {
-      connectionsMax: 1_024,
-      connectionsPerSubjectMax: 256,
-      names: {
-        nameServers: undefined,
-        allowedNetworks: undefined,
-        proxy: undefined,
-        lookUpsMax: 1_024,
-        lookUpsPerSubjectMax: 64,
-      },
-    },
+    connections: connectionOptions,
     upstream: { ...upstreamOptions, mode: 'tls-only' },
     eras: ERAS,
     answers: answerOptions,

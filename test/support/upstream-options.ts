@@ -16,3 +16,16 @@ export const upstreamOptions: UpstreamOptions = {
   authorities: undefined,
   connectUrl: undefined,
 };
+
+/** Bounds that no test of a few connections reaches, names looked up as the system does, and no proxy. */
+export const connectionOptions = {
+  connectionsMax: 1_024,
+  connectionsPerSubjectMax: 256,
+  names: {
+    nameServers: undefined,
+    allowedNetworks: undefined,
+    proxy: undefined,
+    lookUpsMax: 1_024,
+    lookUpsPerSubjectMax: 64,
+  },
+};

@@ -31,16 +31,11 @@ export class Admission {
   /**
    * @param authorization the header's value, `''` when absent.
    * @param virtualHostId `undefined` when the path segment could not be decoded, so that it matches no virtual host.
-   * @param verified for the call that follows a wait.
    */
-  admit(
-    authorization: string,
-    virtualHostId: string | undefined,
-    verified = this.#tokens.verify(authorization),
-  ): AdmissionOutcome | Promise<AdmissionOutcome> {
-    if (verified instanceof Promise) return verified.then((late) => this.admit(authorization, virtualHostId, late));
-    if (verified.kind === 'refused') return { kind: 'refused', ...refusedToken(verified) };
-    return this.admitSubject(verified.subject, virtualHostId);
+  admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    const verified = this.#tokens.verify(authorization);
+    if (verified instanceof Promise) return verified.then((late) => this.#onVerified(late, virtualHostId));
+    return this.#onVerified(verified, virtualHostId);
   }
 
   /** Checks the token only, for a request that is refused whatever it contains; `undefined` when the token is valid. */
@@ -49,16 +44,19 @@ export class Admission {
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
 
-  /**
-   * For a request that another worker has authenticated: this worker reads the user config itself.
-   * @param read for the call that follows a wait.
-   */
-  admitSubject(
-    subject: string,
-    virtualHostId: string | undefined,
-    read = this.#configs.read(subject),
-  ): AdmissionOutcome | Promise<AdmissionOutcome> {
-    if (read instanceof Promise) return read.then((late) => this.admitSubject(subject, virtualHostId, late));
+  /** For a request that another worker has authenticated: this worker reads the user config itself. */
+  admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    const read = this.#configs.read(subject);
+    if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
+    return this.#onConfig(read, subject, virtualHostId);
+  }
+
+  #onVerified(verified: Verified, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    if (verified.kind === 'refused') return { kind: 'refused', ...refusedToken(verified) };
+    return this.admitSubject(verified.subject, virtualHostId);
+  }
+
+  #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
     if (read.kind === 'missing') return refused(refusals.configMissing, subject);
     if (read.kind === 'failed') {
       this.#report(read, subject);

@@ -22,7 +22,7 @@ import { shareOptions } from '../../support/shares.js';
 import { ERAS } from '../../support/eras.js';
 import { bodyOf } from '../../modern/modern-request.js';
 import { answerOptions } from '../../support/answer-options.js';
-import { upstreamOptions } from '../../support/upstream-options.js';
+import { connectionOptions, upstreamOptions } from '../../support/upstream-options.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -55,17 +55,7 @@ class Front {
       overload,
       ...parts,
       names: new Names(),
-      connections: {
-        connectionsMax: 1_024,
-        connectionsPerSubjectMax: 256,
-        names: {
-          nameServers: undefined,
-          allowedNetworks: undefined,
-          proxy: undefined,
-          lookUpsMax: 1_024,
-          lookUpsPerSubjectMax: 64,
-        },
-      },
+      connections: connectionOptions,
       upstream: { ...upstreamOptions, initializeTimeoutMs: 5_000, listTimeoutMs: 5_000, callIdleTimeoutMs: 5_000 },
       eras: ERAS,
       answers: answerOptions,
