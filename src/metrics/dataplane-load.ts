@@ -3,7 +3,7 @@ import type { Interval } from './figures.js';
 
 /** One worker, as the admin listener reports it. */
 export interface WorkerSample {
-  /** With several dataplanes, `address/slot`. */
+  /** With several dataplanes, `machine/slot`. */
   readonly slot: number | string;
   readonly pid: number | null;
   readonly state: string;

@@ -9,11 +9,11 @@ const time = z.string().meta({ format: 'date-time' });
 const hash = z.string().meta({ pattern: '^[0-9a-f]{12}$', description: 'As in the log.' });
 const era = z.enum(['legacy', 'modern']).optional();
 const state = z.string().meta({ description: 'Of its upstream session; `unused`: there is none.' });
-// The control plane names workers of several dataplanes by the address of their machine, too.
-const ofSeveral = 'With several dataplanes: its address, `/` and the slot';
+// The control plane names workers of several dataplanes by a number of their machine, too.
+const ofSeveral = 'With several dataplanes: its number, `/` and the slot';
 const slot = count.meta({ type: ['integer', 'string'], description: `Of a worker. ${ofSeveral}.` });
 const slots = z.array(slot).meta({
-  description: `Workers that did not answer in time. ${ofSeveral}, or the address alone if none of its workers did.`,
+  description: `Workers that did not answer in time. ${ofSeveral}, or the number alone if none of its workers did.`,
 });
 
 const sessionShape = z.object({

@@ -20,7 +20,7 @@ function dataplane(): { readonly ask: Ask; readonly asked: () => number } {
   const ask: Ask = async (path, shape) => {
     const told = shape.safeParse(answerTo(path));
     if (!told.success) throw new Error(`not of the shape: ${path}`);
-    return { told: [{ machine: '', value: told.data }], silent: [] };
+    return { told: [{ machine: '', address: '10.0.0.1', value: told.data }], silent: [] };
   };
   const answerTo = (path: string): unknown => {
     if (path === '/workers') {
@@ -112,28 +112,30 @@ t.test('a dataplane without figures says so; while one is silent the stream is k
 
 t.test('figures of several dataplanes are added up, each worker by its name', async (t) => {
   let [rounds, isSecondThere] = [0, true];
-  const ofMachine = (path: string, machine: string): unknown => {
+  const ofMachine = (path: string, address: string): unknown => {
     const worker = { slot: 0, pid: 7, state: 'listening', health: 'ok', sessions: 3 };
     if (path === '/workers') return { workers: [worker] };
-    const obstacles = machine === '10.0.0.1' ? [] : [{ code: 'keys-missing', message: 'no key' }];
+    const obstacles = address === '10.0.0.1' ? [] : [{ code: 'keys-missing', message: 'no key' }];
     if (path === '/ready') return { obstacles, degraded: [] };
-    const cpuSeconds = machine === '10.0.0.1' ? 1e6 + rounds : 5 * rounds;
+    const cpuSeconds = address === '10.0.0.1' ? 1e6 + rounds : 5 * rounds;
     return [
       { name: 'switchyard_cpu_seconds_total', values: [{ labels: { worker: '0' }, value: cpuSeconds }] },
       { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
-      { name: 'switchyard_ready', values: [{ labels: {}, value: machine === '10.0.0.1' ? 1 : 0 }] },
+      { name: 'switchyard_ready', values: [{ labels: {}, value: address === '10.0.0.1' ? 1 : 0 }] },
     ];
   };
   const ask: Ask = async (path, shape) => {
     if (path === '/metrics') rounds += 1;
     const machines = isSecondThere ? ['10.0.0.1', '10.0.0.2'] : ['10.0.0.1'];
-    const told = machines.flatMap((machine) => {
-      const read = shape.safeParse(ofMachine(path, machine));
-      return read.success ? [{ machine, value: read.data }] : [];
+    const told = machines.flatMap((address, index) => {
+      const read = shape.safeParse(ofMachine(path, address));
+      return read.success ? [{ machine: String(index + 1), address, value: read.data }] : [];
     });
-    return { told, silent: isSecondThere ? [] : ['10.0.0.2'] };
+    return { told, silent: isSecondThere ? [] : [{ machine: '2', address: '10.0.0.2' }] };
   };
-  const { events } = eventsOf(liveOf(t, ask).open('ann', true)!);
+  const live = liveOf(t, ask);
+  const { events } = eventsOf(live.open('ann', true)!);
+  const reader = eventsOf(live.open('bob', false)!);
   const loads = () =>
     events.map(({ data }) => JSON.parse(data) as { readonly workers: { readonly cpuShare: number }[] });
   await until(() => events.length > 0, 'it is told');
@@ -141,7 +143,7 @@ t.test('figures of several dataplanes are added up, each worker by its name', as
   t.match(both, {
     ...{ isReady: true, sessions: 6, obstacles: [] },
     degraded: [{ code: 'keys-missing', message: '10.0.0.2: no key' }],
-    workers: [{ slot: '10.0.0.1/0' }, { slot: '10.0.0.2/0' }],
+    workers: [{ slot: '1/0' }, { slot: '2/0' }],
   });
   const [first, second] = both!.workers;
   t.ok(Math.abs(second!.cpuShare / first!.cpuShare - 5) < 0.01, 'each worker has its own rate');
@@ -153,6 +155,8 @@ t.test('figures of several dataplanes are added up, each worker by its name', as
   await until(() => loads().at(-1)!.workers.length === 2, 'it is back');
   for (const { workers } of loads())
     for (const { cpuShare } of workers) t.ok(cpuShare < 1e4, 'what one had counted before is no rate');
+  t.ok(reader.events.length > 0);
+  t.notMatch(reader.text(), '10.0.0', 'addresses are for admins');
 });
 
 t.test('the dataplane is not asked while nobody watches', async (t) => {

@@ -6,7 +6,7 @@ export interface UpstreamState {
   readonly reason?: string;
 }
 
-/** A worker of the dataplane: its number, or `address/number` where there are several dataplanes. */
+/** A worker of the dataplane: its number, or `machine/number` where there are several dataplanes. */
 export type Slot = number | string;
 
 export interface DataplaneSession {

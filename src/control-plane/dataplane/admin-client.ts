@@ -28,15 +28,17 @@ const MACHINES_MAX = 32;
 /** What the dataplanes say that have an answer. */
 export interface Answers<Value> {
   readonly told: readonly {
-    /** The address of the machine; `''` if it is the only one. */
+    /** The number of the machine, from 1 on, in the order of addresses; `''` if it is the only one. */
     readonly machine: string;
+    /** For admins only. */
+    readonly address: string;
     readonly value: Value;
   }[];
-  /** Addresses of those that did not respond. */
-  readonly silent: readonly string[];
+  /** Those that did not respond. */
+  readonly silent: readonly { readonly machine: string; readonly address: string }[];
 }
 
-/** A worker of one of several dataplanes: `address/slot`; the slot alone if there is one dataplane. */
+/** A worker of one of several dataplanes: `machine/slot`; the slot alone if there is one dataplane. */
 export function slotName<Slot>(machine: string, slot: Slot): Slot | string {
   return machine === '' ? slot : `${machine}/${String(slot)}`;
 }
@@ -70,18 +72,20 @@ export class AdminClient {
     try {
       const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
       const hosts = await this.#hosts(signal);
-      const asked = hosts.slice(0, MACHINES_MAX);
+      const machines = hosts.map((address, index) => ({ machine: hosts.length > 1 ? String(index + 1) : '', address }));
+      const asked = machines.slice(0, MACHINES_MAX);
       const answers = await Promise.allSettled(
-        asked.map((host) => this.#askOne(host, path, signal, shape, otherStatus)),
+        asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus)),
       );
       const failed = answers.filter((answer) => answer.status === 'rejected');
       if (failed.length === answers.length) throw failed[0]!.reason;
       return {
-        told: answers.flatMap((answer, number) => {
+        told: asked.flatMap((machine, index) => {
+          const answer = answers[index]!;
           if (answer.status === 'rejected' || answer.value === undefined) return [];
-          return [{ machine: hosts.length > 1 ? asked[number]! : '', value: answer.value }];
+          return [{ ...machine, value: answer.value }];
         }),
-        silent: hosts.filter((_host, number) => answers[number]?.status !== 'fulfilled'),
+        silent: machines.filter((_machine, index) => answers[index]?.status !== 'fulfilled'),
       };
     } finally {
       if (subject !== undefined) this.#requests.give(subject);

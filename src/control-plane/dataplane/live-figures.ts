@@ -117,7 +117,7 @@ export class LiveFigures {
       if (metrics.told.length * workers.told.length * ready.told.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(metrics.told.flatMap(figuresOf), performance.now());
-      const machines = metrics.told.map(({ machine }) => machine).join();
+      const machines = metrics.told.map(({ address }) => address).join();
       const previous = this.#previous;
       this.#previous = { figures: now, machines };
       // Rates need two readings of the same machines.
@@ -192,12 +192,12 @@ interface Trouble {
 
 /** While one machine is ready, what keeps another from it is a loss of capacity. */
 function readinessOf({ told, silent }: Answers<DataplaneReadiness>) {
-  const messagesNamed = (machine: string, each: readonly Trouble[]): readonly Trouble[] =>
-    machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${machine}: ${message}` }));
-  const obstacles = told.flatMap(({ machine, value }) => messagesNamed(machine, value.obstacles));
+  const messagesNamed = (machine: string, address: string, each: readonly Trouble[]): readonly Trouble[] =>
+    machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));
+  const obstacles = told.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.obstacles));
   const degraded = [
-    ...told.flatMap(({ machine, value }) => messagesNamed(machine, value.degraded)),
-    ...silent.map((machine) => ({ code: 'dataplane-silent', message: `${machine} does not respond` })),
+    ...told.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.degraded)),
+    ...silent.map(({ address }) => ({ code: 'dataplane-silent', message: `${address} does not respond` })),
   ];
   const isReady = told.some(({ value }) => value.obstacles.length === 0);
   return isReady ? { obstacles: [], degraded: [...obstacles, ...degraded] } : { obstacles, degraded };

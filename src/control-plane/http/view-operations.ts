@@ -74,7 +74,7 @@ function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
   if (told.length === 0)
     throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
   const slots = told.flatMap(({ machine, value }) => value.silent.map((slot) => slotName(machine, slot)));
-  return { told, silent: [...slots, ...silent] };
+  return { told, silent: [...slots, ...silent.map(({ machine }) => machine)] };
 }
 
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
@@ -90,7 +90,7 @@ async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subjec
 function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
   const withSome = told.filter(({ value }) => value.total > 0);
   const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from);
-  const after = withSome.find(({ machine }) => machine > (page?.machine ?? from));
+  const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
   const first = after && `${after.machine}/${FIRST_CURSOR}`;
   return {
     sessions: page === undefined ? [] : slotsNamed(page.machine, page.value.sessions),
@@ -160,7 +160,7 @@ export const viewOperations = operationsOf('views', {
       },
       cursor: {
         type: 'string',
-        pattern: '^([\\d.:a-f]{2,45}/)?\\d{1,4}\\.\\d{1,9}$',
+        pattern: '^(\\d{1,2}/)?\\d{1,4}\\.\\d{1,9}$',
         description: 'From the `Link` header.',
       },
     },
