@@ -1,8 +1,7 @@
 // Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK of sessions compile each schema of a list, and
 // refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another language, or an unknown
 // type. Only what such a client reads is checked: definitions where something refers to them.
-
-type Members = Readonly<Record<string, unknown>>;
+import { isObject } from '../shared/index.js';
 
 const TYPES = 'string|number|integer|boolean|object|array|null';
 const MAY_FAIL = ['"$ref"', '"pattern'].map((word) => Buffer.from(word));
@@ -30,10 +29,11 @@ export function isCompilable(text: Buffer): boolean {
   // What is added while the set is gone through is gone through, too.
   for (const schema of seen) {
     if (typeof schema === 'boolean') continue;
-    if (!isMap(schema)) return false;
+    if (!isObject(schema)) return false;
     for (const [word, value] of Object.entries(schema)) {
       if (word === '$ref' && !hasNames) seen.add(referredTo(root, value));
       else if (HOLDERS.has(word) && !Array.isArray(value)) seen.add(value);
+      else if (word === 'dependencies') for (const each of schemasAmong(value)) seen.add(each);
       else if (HOLDERS.has(word) || MAPS.has(word)) for (const each of Object.values(value ?? {})) seen.add(each);
       if (!isReadable(word, value)) return false;
     }
@@ -55,16 +55,30 @@ function isPattern(pattern: unknown): boolean {
   }
 }
 
+/** A property may depend on a schema, or on a list of names. */
+function schemasAmong(dependencies: unknown): readonly unknown[] {
+  return Object.values(dependencies ?? {}).filter((each) => !Array.isArray(each));
+}
+
+/** Every validator has the schema of schemas, which allows anything here. */
+const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
+
 /** @returns `undefined` for nothing. */
 function referredTo(root: unknown, reference: unknown): unknown {
+  if (SCHEMA_OF_SCHEMAS.test(String(reference))) return true;
   const [document, ...path] = String(reference).split('/');
   if (document !== '#') return undefined;
   return path.reduce<unknown>((at, token) => {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
-    return typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Members)[name] : undefined;
+    const name = decoded(token).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(at)) return at[Number(name)] as unknown;
+    return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
   }, root);
 }
 
-function isMap(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function decoded(token: string): string {
+  try {
+    return decodeURIComponent(token);
+  } catch {
+    return token;
+  }
 }

@@ -119,7 +119,10 @@ else {
         const [, user] =
           /^USER (\d+):\d+$/m.exec(readFileSync(join(root, 'deploy/container/Containerfile'), 'utf8')) ?? [];
         t.match(pod?.securityContext, { runAsNonRoot: true, runAsUser: Number(user) });
-        t.notMatch([container?.startupProbe, container?.livenessProbe], /ready|health/, 'a lost Redis restarts no pod');
+        for (const probe of [container?.startupProbe, container?.livenessProbe]) {
+          t.match(JSON.stringify(probe), /live|tcpSocket/);
+          t.notMatch(JSON.stringify(probe), /ready|health/, 'a lost Redis restarts no pod');
+        }
       });
     }
   }

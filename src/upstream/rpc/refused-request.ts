@@ -117,7 +117,7 @@ export function saysNoSession(
  */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  if (!REFUSING_STATUSES.has(status) && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
+  if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
   const { code, message } = errorTextIn(body, error);
   const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);
