@@ -26,6 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- $root := index . 0 }}
 {{- $plane := index . 1 }}
 {{- $redis := $root.Values.redis }}
+{{- if and $redis.bundled.enabled $plane.redis.username }}{{ fail "redis.username: the bundled Redis has no users; leave it empty" }}{{ end }}
 {{- $options := dict "redis-password-file" "/etc/switchyard/redis/password" "redis-mode" $redis.mode }}
 {{- if $redis.bundled.enabled }}
 {{- $_ := set $options "redis-address" (printf "%s-redis" (include "switchyard.name" $root)) }}
@@ -43,7 +44,7 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- if $root.Values.keys.tokenPublicKey }}{{ $_ := set $options "token-verification-public-key" (printf "/etc/switchyard/keys/%s" $root.Values.keys.tokenPublicKey) }}{{ end }}
 {{- if $root.Values.keys.secretsKey }}{{ $_ := set $options "secrets-key-file" (printf "/etc/switchyard/keys/%s" $root.Values.keys.secretsKey) }}{{ end }}
 {{- if $plane.hosts }}{{ $_ := set $options "allowed-hosts" (join "," $plane.hosts) }}{{ end }}
-{{- $all := merge (dict) $plane.options (index . 2) $options }}
+{{- $all := mergeOverwrite (dict) $options (index . 2) $plane.options }}
 {{- if not (or (hasKey $all "redis-address") (hasKey $all "redis-sentinels") (hasKey $all "redis-cluster")) }}
 {{- fail "redis.address is missing: the host of a Redis that all pods share; or enable redis.bundled, or give the option redis-sentinels or redis-cluster to both planes" }}
 {{- end }}
