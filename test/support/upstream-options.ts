@@ -1,4 +1,4 @@
-// The upstream options with the program's defaults, except that test backends have no TLS.
+// The upstream options with the program's defaults, except that test backends have no TLS, and slow ones are waited for half as long.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 
 export const upstreamOptions: UpstreamOptions = {

@@ -86,7 +86,8 @@ t.test('workers that report the same appear once', async (t) => {
     'refused (then); forgiven: id as text (12 times)',
     'what was overlooked',
   );
-  t.match(silenceWords([3]), /Process 3 did not respond/);
+  t.match(silenceWords([3]), /^Process 3 did not respond/);
+  t.match(silenceWords(['2', '1/0']), /^Dataplane 2, process 1\/0 did not respond/, 'of several dataplanes');
   t.equal(silenceWords([]), '');
 });
 

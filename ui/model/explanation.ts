@@ -105,11 +105,14 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
   );
 }
 
-/** `''` when all have responded. */
+/** `''` when all have responded. Of several dataplanes, one that is silent as a whole is named by its number alone. */
 export function silenceWords(slots: readonly Slot[]): string {
   if (slots.length === 0) return '';
-  const processes = slots.length === 1 ? 'Process' : 'Processes';
-  return `${processes} ${slots.join(', ')} did not respond in time: the following is from the others.`;
+  const names = slots.map((slot) =>
+    /^\d+$/.test(String(slot)) && typeof slot === 'string' ? `dataplane ${slot}` : `process ${slot}`,
+  );
+  const words = names.join(', ');
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)} did not respond in time: the following is from the others.`;
 }
 
 /** What all of them say appears once, and where they differ, with the slots that say it. */

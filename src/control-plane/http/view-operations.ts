@@ -36,6 +36,7 @@ interface AuditPageQuery extends PageQuery {
 }
 
 const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
+const SOME_SILENT = 'No dataplane that responds has served a request with this id, and some do not respond: try again';
 const UNKNOWN_REQUEST =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
@@ -78,8 +79,10 @@ function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
 }
 
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
-  const { told } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
+  const { told, silent } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
   const found = told.flatMap(({ machine, value }) => slotsNamed(machine, value.requests));
+  // One that does not respond may have served it.
+  if (found.length === 0 && silent.length > 0) throw new ControlPlaneFault('dataplane-unreachable', SOME_SILENT);
   return found.map((request) => ({ plane: 'dataplane', ...request }));
 }
 

@@ -236,6 +236,9 @@ t.test('a name with several addresses stands for several dataplanes', async (t) 
   const second = await startSeveral(t, [json({}, 404), json({ requests: [{ ...told, ...rest }] })]);
   const found = await get(second, '/requests/r', 'bob', 'none');
   t.match(found.body, [{ requestId: 'r', slot: '2/1' }], 'one of them knows the request');
+  const third = await startSeveral(t, [json({}, 404)], ['127.0.0.9']);
+  const lost = await get(third, '/requests/r', 'bob', 'none');
+  t.match(lost, { status: 503, body: { detail: /some do not respond/ } }, 'the one that knew it may be silent');
 });
 
 t.test('the sessions of several dataplanes follow each other, a page of one at a time', async (t) => {
