@@ -7,6 +7,16 @@ const TYPES = 'string|number|integer|boolean|object|array|null';
 const MAY_FAIL = ['"$ref"', '"pattern'].map((word) => Buffer.from(word));
 const MAY_BE_UNKNOWN = new RegExp(`"type"\\s*:\\s*(?:\\[|"(?!(?:${TYPES})"))`);
 const IS_TYPE = new RegExp(`^(?:${TYPES})$`);
+/** A class such as `\\p{L}` takes V8 as long as a kilobyte of other patterns. */
+const UNICODE_CLASS = /\\p/i;
+/** Such classes on one page whose patterns are compiled. Beyond that, patterns are left unchecked. */
+export const UNICODE_CLASSES_MAX = 16;
+
+/** What may still be spent on the schemas of one page. */
+export interface SchemaBudget {
+  unicodeClasses: number;
+}
+
 /** With names of its own, a schema may be referred to in other ways than by its place. */
 const HAS_NAMES = /"\$(?:id|anchor)"/;
 
@@ -21,7 +31,8 @@ export function isDoubtful(text: Buffer): boolean {
   return MAY_FAIL.some((word) => text.includes(word)) || MAY_BE_UNKNOWN.test(text.toString('latin1'));
 }
 
-export function isCompilable(text: Buffer): boolean {
+/** Never throws: what a hostile backend writes is looked at only as what it is. */
+export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   const json = text.toString();
   const root: unknown = JSON.parse(json);
   const hasNames = HAS_NAMES.test(json);
@@ -35,21 +46,27 @@ export function isCompilable(text: Buffer): boolean {
       else if (HOLDERS.has(word) && !Array.isArray(value)) seen.add(value);
       else if (word === 'dependencies') for (const each of schemasAmong(value)) seen.add(each);
       else if (HOLDERS.has(word) || MAPS.has(word)) for (const each of Object.values(value ?? {})) seen.add(each);
-      if (!isReadable(word, value)) return false;
+      if (!isReadable(word, value, budget)) return false;
     }
   }
   return true;
 }
 
-function isReadable(word: string, value: unknown): boolean {
-  if (word === 'type') return (Array.isArray(value) ? value : [value]).every((type) => IS_TYPE.test(String(type)));
-  if (word === 'patternProperties') return Object.keys(value ?? {}).every(isPattern);
-  return word !== 'pattern' || isPattern(value);
+function isReadable(word: string, value: unknown, budget: SchemaBudget): boolean {
+  if (word === 'type') return (Array.isArray(value) ? value : [value]).every(isType);
+  if (word === 'patternProperties') return Object.keys(value ?? {}).every((pattern) => isPattern(pattern, budget));
+  return word !== 'pattern' || (typeof value === 'string' && isPattern(value, budget));
 }
 
-function isPattern(pattern: unknown): boolean {
+function isType(type: unknown): boolean {
+  return typeof type === 'string' && IS_TYPE.test(type);
+}
+
+function isPattern(pattern: string, budget: SchemaBudget): boolean {
+  budget.unicodeClasses -= pattern.split(UNICODE_CLASS).length - 1;
+  if (budget.unicodeClasses < 0) return true;
   try {
-    return new RegExp(String(pattern), 'u') !== undefined;
+    return new RegExp(pattern, 'u') !== undefined;
   } catch {
     return false;
   }
@@ -65,8 +82,9 @@ const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
 /** @returns `undefined` for nothing. */
 function referredTo(root: unknown, reference: unknown): unknown {
-  if (SCHEMA_OF_SCHEMAS.test(String(reference))) return true;
-  const [document, ...path] = String(reference).split('/');
+  if (typeof reference !== 'string') return undefined;
+  if (SCHEMA_OF_SCHEMAS.test(reference)) return true;
+  const [document, ...path] = reference.split('/');
   if (document !== '#') return undefined;
   return path.reduce<unknown>((at, token) => {
     const name = decoded(token).replaceAll('~1', '/').replaceAll('~0', '~');

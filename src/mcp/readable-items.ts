@@ -15,12 +15,12 @@ import {
 } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 import type { ListKind } from './list-kinds.js';
-import { isCompilable, isDoubtful } from './output-schema.js';
+import { isCompilable, isDoubtful, UNICODE_CLASSES_MAX } from './output-schema.js';
 
 const schemaTape = new JsonScanner();
 
 /** Schemas of results on one page that are parsed to see whether clients can compile them, in bytes. Beyond that, they are left unchanged. */
-export const PARSED_SCHEMA_BYTES_MAX = 64 * KIB;
+export const PARSED_SCHEMA_BYTES_MAX = 32 * KIB;
 
 /**
  * @param tape the tape of the page, with the members of its items.
@@ -44,6 +44,7 @@ export function withReadableItems(
 function repairTools(edits: Edit[], bytes: Buffer, tape: JsonScanner, list: number, allowsAnyResult: boolean): void {
   const mayBeWrong = hasWrongMembers(bytes);
   let parsedBytesLeft = PARSED_SCHEMA_BYTES_MAX;
+  const budget = { unicodeClasses: UNICODE_CLASSES_MAX };
   const subtreeEnd = tape.next(list);
   for (let tool = list + 1; tool < subtreeEnd; tool = tape.next(tool)) {
     if (tape.kind(tool) !== jsonKind.object) return;
@@ -58,7 +59,7 @@ function repairTools(edits: Edit[], bytes: Buffer, tape: JsonScanner, list: numb
     const schema = bytes.subarray(tape.start(output), tape.end(output));
     const isChecked = schema.length <= parsedBytesLeft && isDoubtful(schema);
     if (isChecked) parsedBytesLeft -= schema.length;
-    const isReadable = !isChecked || isCompilable(schema);
+    const isReadable = !isChecked || isCompilable(schema, budget);
     // A wrong output schema is removed: then clients do not check results. With another schema, they would check results against that.
     for (const { start, end } of cutsOf(tape, tool, (member) => member === output))
       if (isReadable) repairSchema(edits, bytes, tape, output, mayBeWrong, start, '', end);

@@ -1,7 +1,7 @@
 // A schema of results is listed where the validator of the official client compiles it.
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import t from 'tap';
-import { isCompilable, isDoubtful } from '../../src/mcp/output-schema.js';
+import { isCompilable, isDoubtful, UNICODE_CLASSES_MAX } from '../../src/mcp/output-schema.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -21,6 +21,8 @@ const SCHEMAS: Readonly<Record<string, Schema>> = {
   'a reference in the form of a URL': within({ $ref: '#/$defs/a%20b' }, { $defs }),
   'a reference to the schema of schemas': within({ $ref: 'http://json-schema.org/draft-07/schema#' }),
   'a reference to another document on the web': within({ $ref: 'http://example.test/schema#' }),
+  'a reference that is no text': within({ $ref: { toString: null } }),
+  'a type that is no text': within({ $ref: '#', type: { toString: null } }),
   'what a property depends on': within({ pattern: 'x' }, { dependencies: { property: ['other'], other: {} } }),
   'a wrong dependency': within({ pattern: 'x' }, { dependencies: { property: { type: 'any' } } }),
   'a reference to itself': within({ $ref: '#' }),
@@ -50,9 +52,25 @@ for (const [what, schema] of Object.entries(SCHEMAS)) {
   const compile = (): unknown => new AjvJsonSchemaValidator().getValidator(schema);
   const [isRead, isReadSpaced] = [undefined, 2].map((space) => {
     const text = Buffer.from(JSON.stringify(schema, null, space));
-    return !isDoubtful(text) || isCompilable(text);
+    return !isDoubtful(text) || isCompilable(text, { unicodeClasses: UNICODE_CLASSES_MAX });
   });
   t.equal(isRead, isReadSpaced, `${what}, whatever the white space`);
   if (isRead === true) t.doesNotThrow(compile, what);
   else t.throws(compile, what);
 }
+
+t.test('classes of Unicode are compiled up to a number of them, since each takes long', async (t) => {
+  const budget = { unicodeClasses: UNICODE_CLASSES_MAX };
+  const wrong = (pattern: string): Buffer => Buffer.from(JSON.stringify(within({ pattern })));
+  t.notOk(isCompilable(wrong('\\p{L}('), budget));
+  t.ok(isCompilable(wrong(`[${'\\p{L}\\P{L}'.repeat(5_000)}`), budget), 'beyond that, a pattern is taken to be right');
+});
+
+t.test('nothing that a backend writes as a schema throws', async (t) => {
+  const odd: readonly unknown[] = [null, 0, '', 'x', [], [[]], {}, { toString: null }, { $ref: {} }, true];
+  const words = 'type $ref pattern patternProperties properties dependencies items anyOf not'.split(' ');
+  for (const word of words)
+    for (const value of odd)
+      for (const schema of [{ [word]: value }, { properties: { a: { [word]: value } } }])
+        t.doesNotThrow(() => isCompilable(Buffer.from(JSON.stringify(schema)), { unicodeClasses: 1 }), word);
+});

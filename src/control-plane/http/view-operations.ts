@@ -92,7 +92,8 @@ async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subjec
  */
 function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
   const withSome = told.filter(({ value }) => value.total > 0);
-  const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from);
+  // Of the only one left, the page is the right one whatever it was called before.
+  const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from || machine === '');
   const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
   const first = after && `${after.machine}/${FIRST_CURSOR}`;
   return {
