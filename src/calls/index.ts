@@ -1,6 +1,5 @@
-export { Dispatcher, tryPassOn } from './dispatch/dispatcher.js';
+export { Dispatcher, tryForward } from './dispatch/dispatcher.js';
 export { answerToolError } from './find-tools.js';
-export { whenOpened } from './opening-request.js';
 export {
   type AnswerChanges,
   type HoldableRequest,

@@ -165,7 +165,7 @@ export function readLists(
       return;
     }
     const bit = listChanges.find(({ of }) => of === kind.capability)?.bit ?? 0;
-    for (const { backend } of unavailable) session.upstreams.listNews.onMissing(backend, bit);
+    for (const { backend } of unavailable) session.upstreams.listChangeReporter.onMissing(backend, bit);
     const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
     done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
   };

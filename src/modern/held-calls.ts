@@ -6,7 +6,7 @@ import { Quota, type DeadlineWheel } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
 import { argumentsIn } from '../messages/index.js';
-import type { PassOn } from '../session/index.js';
+import type { ForwardRequest } from '../session/index.js';
 import { HeldCall, type HeldCallMeans } from './held-call.js';
 import {
   argumentsHash,
@@ -25,7 +25,7 @@ export interface HeldCallsOptions {
   readonly secret: Uint8Array;
   readonly slot: number;
   /** Passes a request on to the worker of another slot; the exchange must still be answered when `onGone` is called. */
-  readonly passOn?: ((slot: number, ...request: Parameters<PassOn>) => void) | undefined;
+  readonly forwardToSlot?: ((slot: number, ...request: Parameters<ForwardRequest>) => void) | undefined;
 }
 
 export class HeldCalls {
@@ -97,8 +97,8 @@ export class HeldCalls {
     if (address === 'expired') this.#fail(exchange, message);
     else if (address.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
     else if (address.slot === this.#options.slot) this.#goOn(caller, exchange, message, address);
-    else if (this.#options.passOn === undefined) this.#fail(exchange, message);
-    else this.#options.passOn(address.slot, caller, exchange, () => this.#fail(exchange, message));
+    else if (this.#options.forwardToSlot === undefined) this.#fail(exchange, message);
+    else this.#options.forwardToSlot(address.slot, caller, exchange, () => this.#fail(exchange, message));
     return true;
   }
 

@@ -11,7 +11,7 @@ import type { HeldCallsOptions } from './held-calls.js';
 import { headersHash } from './request-state.js';
 import type { Caller, ExchangeRequest } from '../exchange/index.js';
 import type { SessionStream } from '../streams/index.js';
-import { type PassOn, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
+import { type ForwardRequest, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
 
 interface Lease {
   readonly session: Session;
@@ -27,7 +27,7 @@ interface SubjectLeases {
 }
 
 /** The workers of one gateway, each of which has leases of its own. */
-export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'passOn'> {
+export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'forwardToSlot'> {
   /** The slot that owns what has this key. */
   readonly ownerOf?: ((key: string) => number) | undefined;
 }
@@ -72,8 +72,12 @@ export class Leases {
   }
 
   /** Passes a request on to the process that owns the lease for such requests; `undefined` if it is this one. */
-  ownerPassOn({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): PassOn | undefined {
-    return this.#ownerPassOn(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
+  forwarderToOwner(
+    { subject, virtualHost }: Caller,
+    capabilities: Buffer,
+    headers: readonly string[],
+  ): ForwardRequest | undefined {
+    return this.#forwarderToOwner(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
   }
 
   /** Reports list changes in the lease for such requests, whenever there is one, to the stream. @returns a function that ends this. */
@@ -88,11 +92,11 @@ export class Leases {
     const listeners = this.#listeners.get(`${subject}\n${key}`) ?? new Set();
     this.#listeners.set(`${subject}\n${key}`, listeners.add(stream));
     findLease()?.applyConfig(virtualHost, request);
-    findLease()?.setListeners(listeners, request);
+    findLease()?.setListeningStreams(listeners, request);
     return () => {
       if (!listeners.delete(stream) || listeners.size > 0) return;
       this.#listeners.delete(`${subject}\n${key}`);
-      findLease()?.setListeners(undefined);
+      findLease()?.setListeningStreams(undefined);
     };
   }
 
@@ -117,10 +121,10 @@ export class Leases {
     });
     // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
-    lease.passOn = this.#ownerPassOn(`${subject}\n${key}`);
+    lease.forwardToOwner = this.#forwarderToOwner(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
-    if (listeners !== undefined) lease.setListeners(listeners);
-    else if (lease.acceptsRequests) lease.hear();
+    if (listeners !== undefined) lease.setListeningStreams(listeners);
+    else if (lease.acceptsRequests) lease.startListening();
     // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
     this.#bySubject.set(subject, leases);
@@ -134,10 +138,10 @@ export class Leases {
   }
 
   /** `undefined` if this process is the owner. */
-  #ownerPassOn(key: string): PassOn | undefined {
-    const { slot, ownerOf, passOn } = this.#owners;
+  #forwarderToOwner(key: string): ForwardRequest | undefined {
+    const { slot, ownerOf, forwardToSlot } = this.#owners;
     const owner = ownerOf?.(key) ?? slot;
-    return owner === slot || passOn === undefined ? undefined : (...request) => passOn(owner, ...request);
+    return owner === slot || forwardToSlot === undefined ? undefined : (...request) => forwardToSlot(owner, ...request);
   }
 
   /** Makes room for one more lease with these headers, by ending an idle one if need be. */

@@ -80,7 +80,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     session.inFlight.begin(this);
     exchange.onAbort = () => wakeScheduler.run(caller.subject, () => this.endWithSession());
     this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
-    const unsolicited = session.hear(this);
+    const unsolicited = session.startListening(this);
     if (!(unsolicited instanceof UnsolicitedMessages)) {
       this.#transition('opening', 'over');
       refuse(exchange, unsolicited);
@@ -165,7 +165,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#patience = undefined;
     const { filter, exchange, session, caller } = this.#plan;
     for (const name of caller.virtualHost.backends.keys())
-      if (session.upstreams.open(name) === undefined) session.upstreams.listNews.onMissing(name);
+      if (session.upstreams.open(name) === undefined) session.upstreams.listChangeReporter.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isReported(change));
     const unhonoured = this.#unhonouredUris;
     const uris = filter.uris.filter((uri) => this.#acceptedUris.has(uri) && !unhonoured.has(uri));

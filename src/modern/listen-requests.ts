@@ -6,7 +6,7 @@ import { limits, rpcErrors, isObject } from '../shared/index.js';
 import { type IdSpan, OWN_INTRODUCTION, type UpstreamContext } from '../upstream/index.js';
 import { answerError, idSpanOf, refuse, refuseMessage, type Caller, type Exchange } from '../exchange/index.js';
 import type { Dispatcher } from '../calls/index.js';
-import { type ConfigRounds, Session, type Sessions } from '../session/index.js';
+import { type ConfigPoll, Session, type Sessions } from '../session/index.js';
 import { type ListenFilter, readListenFilter } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
@@ -36,7 +36,7 @@ interface ListenRequestsParts {
   readonly dispatcher: Dispatcher;
   readonly leases: Leases;
   /** `undefined`: a stream keeps the config that it began with. */
-  readonly configRounds: ConfigRounds | undefined;
+  readonly configPoll: ConfigPoll | undefined;
 }
 
 export class ListenRequests {
@@ -68,11 +68,11 @@ export class ListenRequests {
     const capabilities = Buffer.from(body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
     const isSessionless = (backend: CompiledBackend): boolean => context.endpoints.of(backend.target).isSessionless;
     const backends = [...virtualHost.backends.values()];
-    const passOn = backends.every(isSessionless)
+    const forward = backends.every(isSessionless)
       ? undefined
-      : leases.ownerPassOn(caller, capabilities, passthroughHeaders);
-    if (passOn === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
-    passOn(caller, exchange, (refusal) => {
+      : leases.forwarderToOwner(caller, capabilities, passthroughHeaders);
+    if (forward === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
+    forward(caller, exchange, (refusal) => {
       // Nobody would end what is opened for a caller that has left meanwhile.
       if (exchange.isAborted) exchange.reset();
       else if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
@@ -81,7 +81,7 @@ export class ListenRequests {
   }
 
   #listen(caller: Caller, exchange: Exchange, id: IdSpan, filter: ListenFilter, capabilities: Buffer): void {
-    const { context, sessions, accounts, dispatcher, leases, configRounds } = this.#parts;
+    const { context, sessions, accounts, dispatcher, leases, configPoll } = this.#parts;
     const { subject, virtualHost } = caller;
     if (this.#isDraining || !this.#open.tryTake(subject))
       return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
@@ -103,7 +103,7 @@ export class ListenRequests {
     }
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
     session.applyConfig(virtualHost, exchange.request);
-    configRounds?.add(session, exchange);
+    configPoll?.add(session, exchange);
     const idJson = id.bytes.toString('utf8', id.start, id.end);
     // The stream may be open for hours, and the request's body is not needed from here on.
     exchange.releaseBody();

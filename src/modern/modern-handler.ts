@@ -29,7 +29,7 @@ import {
 import {
   type Dispatcher,
   type ServedRequest,
-  tryPassOn,
+  tryForward,
   answerToolError,
   isForSearchTool,
   isMethodOf,
@@ -37,9 +37,8 @@ import {
   isTaskMethod,
   mayAskForInput,
   nameInHead,
-  whenOpened,
 } from '../calls/index.js';
-import { lowerLogLevel, Session, mergeGreetings } from '../session/index.js';
+import { lowerLogLevel, Session, mergeDeclarations, whenOpened } from '../session/index.js';
 import { CALL_TOOL, headerText, unwrapCall } from '../messages/index.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
@@ -70,7 +69,7 @@ function discoverResult(
   eras: ServedEras,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost);
+  const { capabilities, extensions, instructionsMember } = mergeDeclarations(context, session, virtualHost);
   const members = [
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
@@ -185,7 +184,7 @@ export class ModernHandler {
     else if (method !== 'server/discover') dispatcher.relayExtraMethod(incoming);
     else {
       const answerHere = (): void => discover(context, incoming, eras);
-      if (!tryPassOn(incoming, virtualHost.backends.values(), answerHere)) answerHere();
+      if (!tryForward(incoming, virtualHost.backends.values(), answerHere)) answerHere();
     }
   }
 }

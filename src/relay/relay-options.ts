@@ -1,7 +1,7 @@
 // The options and dependencies of a relay.
 import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
 import { type StoredSecrets, type UserGrants, Credentials, createCredentials } from '../credentials/index.js';
-import type { SessionDirectory, SessionMeans } from '../session/index.js';
+import type { SessionDirectory, SessionContext } from '../session/index.js';
 import {
   withReserve,
   type Accounts,
@@ -59,7 +59,7 @@ export interface RelayOptions {
   /** Where session records are kept and those of other processes are found; without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
   /** Receives a cancellation of a request that is not in flight here: it may be in flight in the process that this one replaced. */
-  readonly passBack?: SessionMeans['passBack'];
+  readonly forwardCancellation?: SessionContext['forwardCancellation'];
   /** Returns a new session id that this process owns. */
   mintSessionId(): string;
   /** Whether a request without a session gets its own session, which ends with the request; otherwise it is refused. */

@@ -25,11 +25,10 @@ import {
 } from '../exchange/index.js';
 import { isMethodOf, Dispatcher } from '../calls/index.js';
 import {
-  Farewells,
-  type FarewellCount,
-  ConfigRounds,
+  TerminationNotices,
+  type TerminationCount,
+  ConfigPoll,
   openSession,
-  type OpeningMeans,
   openStream,
   type SessionDirectory,
   Adoption,
@@ -51,7 +50,7 @@ import { SlowRequests } from '../streams/index.js';
 import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext } from '../upstream/index.js';
 
 /** Time to notify backends when the stop itself sets no limit. After that, backends not notified by then are counted and logged. */
-export const FAREWELLS_MS_MAX = 4_000;
+export const TERMINATION_NOTICES_MS_MAX = 4_000;
 
 /** A modern body, which needs no session, contains this word somewhere. */
 const VERSION_WORD = Buffer.from('protocolVersion');
@@ -63,7 +62,6 @@ export class Relay {
   readonly #context: UpstreamContext;
   readonly #accounts: Accounts;
   readonly #sessions: Sessions;
-  readonly #means: OpeningMeans;
   readonly #merger: ListMerger;
   readonly #dispatcher: Dispatcher;
   readonly #directory: SessionDirectory | undefined;
@@ -72,7 +70,7 @@ export class Relay {
   readonly #eras: ServedEras;
   /** Serves the modern era; `undefined` where that era is not served. */
   readonly #modernHandler: ModernHandler | undefined;
-  readonly #configRounds: ConfigRounds | undefined;
+  readonly #configPoll: ConfigPoll | undefined;
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
@@ -87,20 +85,19 @@ export class Relay {
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       directory: options.directory,
-      means: {
+      sessionContext: {
         slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
         answers: options.answers,
-        passBack: options.passBack,
+        forwardCancellation: options.forwardCancellation,
       },
       mintId: () => options.mintSessionId(),
     });
-    this.#means = { accounts: options.accounts, sessions: this.#sessions };
     this.#directory = options.directory;
     this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
     this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;
-    this.#configRounds = options.readHost && new ConfigRounds(deadlines, options.readHost);
+    this.#configPoll = options.readHost && new ConfigPoll(deadlines, options.readHost);
     this.#modernHandler = this.#createModernHandler(options);
     this.#logger = logger;
   }
@@ -110,13 +107,13 @@ export class Relay {
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
-    const [context, sessions, configRounds] = [this.#context, this.#sessions, this.#configRounds];
+    const [context, sessions, configPoll] = [this.#context, this.#sessions, this.#configPoll];
     const handler = new ModernHandler({
       context,
       leases,
       dispatcher,
       heldCalls: new HeldCalls({ deadlines, ...siblings }),
-      listenRequests: new ListenRequests({ context, sessions, accounts, dispatcher, leases, configRounds }),
+      listenRequests: new ListenRequests({ context, sessions, accounts, dispatcher, leases, configPoll }),
       eras: eras.served,
     });
     dispatcher.onModern = (caller, exchange, message, envelope) => {
@@ -220,14 +217,14 @@ export class Relay {
    * @param isKept whether sessions that have a record continue without this process.
    */
   async stop(
-    withinMs: number = FAREWELLS_MS_MAX,
+    withinMs: number = TERMINATION_NOTICES_MS_MAX,
     isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
-  ): Promise<FarewellCount> {
+  ): Promise<TerminationCount> {
     const { deadlines, endpoints, oneWayRequests, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // With very many sessions, `releaseAll` uses up part of the time.
-    const farewells = new Farewells(this.#sessions.releaseAll(isKept));
-    const count = await farewells.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
+    const notices = new TerminationNotices(this.#sessions.releaseAll(isKept));
+    const count = await notices.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();
@@ -270,7 +267,8 @@ export class Relay {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
-    else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
+    else if (message.method === 'initialize')
+      openSession(this.#context, this.#accounts, this.#sessions, caller, exchange, message);
     else if (!isMethodOf('legacy', message.method)) {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');
@@ -324,7 +322,7 @@ export class Relay {
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);
-    this.#configRounds?.add(session, exchange);
+    this.#configPoll?.add(session, exchange);
     openStream(session, exchange);
   }
 

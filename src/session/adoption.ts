@@ -1,5 +1,5 @@
-// Adoption: another process opened the session, and this process continues it from its record in the session directory. The requests
-// of one session share a look-up and then proceed in order. Cold path: once per session and process.
+// Continues sessions that another process opened, from their records in the session directory. Requests of one session share a look-up and
+// then proceed in order. Cold path: once per session and process.
 import type { LookUp, SessionDirectory } from './directory/session-directory.js';
 import { type Accounts, wakeScheduler } from '../fair/index.js';
 import { refusals, type Refusal } from '../shared/index.js';
@@ -13,7 +13,7 @@ export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
-  /** Look-ups in progress, by session and owner: a caller that names another's session does not share the owner's look-up. */
+  /** Look-ups in progress, by session and owner: a caller that names somebody else's session must not get the owner's result. */
   readonly #lookUps = new Map<string, Promise<Found>>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
@@ -23,7 +23,7 @@ export class Adoption {
   }
 
   /**
-   * Looks up a session that this process does not have, or has in a stale state.
+   * Looks up a session that this process does not have, or whose state here is stale.
    * @param present the caller's session, if this process has it.
    * @param onFound called once, perhaps synchronously.
    */
@@ -36,15 +36,15 @@ export class Adoption {
     if (refusal !== undefined) return onFound(refusal);
     account.requests.take(1);
     const goOn = (each: Found): void => {
+      // Another waiting request may have ended the session.
       account.requests.give(1);
-      // An earlier one of the waiting requests may have ended the session.
       onFound(each instanceof Session && each.isEnded ? refusals.sessionUnknown : each);
     };
     void found.then((each) => wakeScheduler.run(caller.subject, () => goOn(each)));
   }
 
   #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {
-    // This process has it, but it belongs to another caller.
+    // It is here, but belongs to another caller.
     if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
     const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
@@ -70,7 +70,7 @@ export class Adoption {
     const adopted = { id: sessionId, ...found };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, adopted });
     if (!(session instanceof Session)) return session;
-    // Tells other machines that this process uses the session. A process that is not listed yet tells them when it writes the record.
+    // Tells other machines that this process uses the session. Otherwise, the write that lists this process tells them.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }

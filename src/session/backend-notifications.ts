@@ -1,5 +1,5 @@
-// Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
-// ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
+// Which notifications of a backend go on to the client. Every byte is kept, except that resource URIs and task ids get the backend's name.
+// Cold path: progress, which is frequent, mostly comes from backends without tasks.
 import { findStringMember, stringValue, insertion, partsOf, type Edit } from '../bytes/index.js';
 import { type BackendMessage, taskPlace } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
@@ -9,14 +9,13 @@ import { grantByEntries } from '../lists/index.js';
 import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';
 
-/** What is needed of a session to know which notifications its client may get. */
 export interface NotifiedSession {
   readonly madeSubscriptions: Subscriptions | undefined;
   taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined;
 }
 
 /**
- * @param isOwnProgress for a progress notification: whether its token is one that the client itself chose.
+ * @param isOwnProgress whether the client itself chose the token of a progress notification.
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(
@@ -30,7 +29,7 @@ export function clientsNotification(
   switch (message.method) {
     case 'notifications/resources/updated':
       return withCallersUri(session, upstream.backend, tasks, bytes, message);
-    // If a call has become a task, its progress token stays valid as long as the task, on any stream.
+    // A task's progress keeps the token of the call that became the task, and may come on any stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
       return withCallersTask(tasks, taskPlace.related, bytes, message);
@@ -41,24 +40,18 @@ export function clientsNotification(
   }
 }
 
+/** @returns `undefined` when the message is about a task that callers cannot name: its id would lead to another backend. */
 function withCallersTask(
   tasks: TaskOwnership | undefined,
   places: number,
   bytes: Buffer,
   message: BackendMessage,
+  otherEdits: readonly Edit[] = [],
 ): readonly Buffer[] | undefined {
-  const edits = taskEdits(tasks, places, bytes, message);
-  return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
-}
-
-/** @returns `undefined` when the message is about a task that callers cannot name: its id would lead to another backend. */
-function taskEdits(
-  tasks: TaskOwnership | undefined,
-  places: number,
-  bytes: Buffer,
-  message: BackendMessage,
-): readonly Edit[] | undefined {
-  return tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+  const taskEdits = tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+  if (taskEdits === undefined) return undefined;
+  const edits = [...otherEdits, ...taskEdits];
+  return edits.length === 0 ? [bytes] : partsOf(bytes, edits);
 }
 
 function withCallersUri(
@@ -74,13 +67,12 @@ function withCallersUri(
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
   if (!mayKnowOf(session, backend, stringValue(bytes, start, end))) return undefined;
   const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
-  const edits = taskEdits(tasks, taskPlace.related, bytes, message);
-  return edits && partsOf(bytes, [uriEdit, ...edits]);
+  return withCallersTask(tasks, taskPlace.related, bytes, message, [uriEdit]);
 }
 
-/** Whether the client may know that the resource exists: it may read the resource, or has subscribed to exactly this URI. */
+/** Whether the client may learn that the resource exists: it may read the resource, or has subscribed to exactly this URI. */
 function mayKnowOf(session: NotifiedSession, backend: CompiledBackend, uri: string): boolean {
-  // No list has a URI this long, and each URI may be matched against hundreds of templates.
+  // Lists have no URIs this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
   return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.has(backend.name, uri) === true);

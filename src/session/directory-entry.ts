@@ -1,16 +1,16 @@
-// One session's entry in the session directory: its record is written when `initialize` has its outcome, and again whenever its
-// contents change, one write at a time. A process that finds that another process has written meanwhile takes over the other's changes
-// and then writes its own. Cold path: a few times per session.
+// Keeps one session's record in the session directory current: it is written when `initialize` has its outcome, and again whenever its
+// contents change, one write at a time. If another process has written meanwhile, its changes are taken over before the next write. Cold
+// path: a few times per session.
 //
 //   opening ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
 //   opening ── restored from a record ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
 //   opening, resting, writing, reading ── the session ends, or lives on elsewhere ──> over
 //
-// In any state, another process may have changed the record: it is read before the next request is served, and before the next write.
-// A write that has failed is made up for when the store is back, and with the next change or renewal.
+// When another process has changed the record, it is read before the next request is served, and before the next write. A failed write is
+// repeated when the store is back, and with the next change or renewal.
 //
-// Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process makes
-// sure that it is listed before it serves its first request: a process that ends the session waits until all of them have heard of it.
+// Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process is listed
+// before it serves its first request: a process that ends the session waits until all listeners know.
 import type {
   KnownRecord,
   LookUp,
@@ -21,22 +21,21 @@ import type {
 } from './directory/session-directory.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import type { DeadlineWheel } from '../fair/index.js';
-import type { SessionIdentity } from './session-plan.js';
+import type { SessionIdentity } from './session-upstreams.js';
 
-/** Time that an `initialize` waits for its session's record to be written. After that, it is answered without waiting longer. */
+/** Time that an `initialize` waits for its session's record to be written. After that, it is answered all the same. */
 export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
-/** Processes that a record names as holders of the session, to be told of its end. Beyond that, the oldest is dropped when one is added. */
+/** Processes that a record lists, to be told of the session's end. Beyond that, the oldest is dropped when one is added. */
 const SESSION_LISTENERS_MAX = 64;
 
-/** What a directory entry needs of its session. */
 interface RecordedSession {
   readonly identity: SessionIdentity;
-  /** The current record. @param listeners processes that have the session. */
+  /** @param listeners processes that have the session. */
   record(listeners: readonly string[] | undefined): SessionRecord;
   /**
    * Takes over what another process has changed.
    * @param base the upstream sessions as both processes last knew them.
-   * @param isChanged whether this process has changes of its own that are not written yet.
+   * @param isChanged whether this process has changes that are not written yet.
    */
   merge(theirs: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void;
 }
@@ -48,10 +47,8 @@ interface RecordedSession {
 const TRIES_MAX = 8;
 
 interface EntryEvents {
-  /** Another process has ended the session. */
   onEnded(): void;
-  /** Another process that has the session has sent this notice (peer-messages.ts). */
-  onPassed(bytes: Buffer): void;
+  onPeerMessage(bytes: Buffer): void;
 }
 
 type State = 'opening' | 'resting' | 'writing' | 'reading' | 'over';
@@ -60,35 +57,31 @@ export class DirectoryEntry implements SessionWatcher {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
   readonly #events: EntryEvents;
-  /** Version of the record as last written or read; 0 before that. */
+  /** Of the record as last written or read; 0 before that. */
   #version: number;
-  /** The upstream sessions in that record; kept only where other processes may change them. */
+  /** The upstream sessions in that record; empty where no other process can change them. */
   #base: readonly UpstreamRecord[] = [];
   #state: State = 'opening';
   #triesLeft = TRIES_MAX;
-  /** Whether the session has changed since the current or latest write began. */
+  /** The session has changed since the current or latest write began. */
   #isDirty = false;
-  /** Whether another process has changed the record since it was read. */
+  /** Another process has changed the record since it was read. */
   #isOutdated = false;
-  /** Whether the next request waits until changes by other processes have been read, and the record lists this process. */
+  /** The next request must wait until changes by other processes have been read and the record lists this process. */
   isStale = false;
   /**
-   * Whether the session was used since its last turn to be renewed; `quiet`: neither since then nor in the round before it. Changed only
-   * here; who uses the session looks, and calls `onUsed` unless it is `used` already.
+   * Whether the session was used since it was last considered for renewal; `quiet`: neither since then nor in the round before. Changed
+   * only here; callers check it and call `onUsed` unless it is `used` already.
    */
   use: 'used' | 'unused' | 'quiet' = 'used';
-  /** The write in progress. */
   #writeUnderWay: Promise<void> | undefined;
   /** Called when the session is up to date and the record lists this process, or when that has failed. */
   #waiting: (() => void)[] = [];
-  /** The processes that the record lists: they are told when the session ends, and are sent its notices. */
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
   wasShared: boolean;
 
-  /**
-   * @param adopted the record that the session was made from; `undefined` for a new session.
-   */
+  /** @param adopted the record that the session was created from, if another process opened it. */
   constructor(
     directory: SessionDirectory,
     session: RecordedSession,
@@ -108,23 +101,23 @@ export class DirectoryEntry implements SessionWatcher {
     this.isStale ||= adopted !== undefined && !this.isListed;
   }
 
-  /** Whether the record lists this process; true where processes cannot be listed. */
+  /** True where processes cannot be listed. */
   get isListed(): boolean {
     const { listener } = this.#directory;
     return listener === undefined || this.#listeners.includes(listener);
   }
 
-  /** Whether the record is current: another process would continue the session as it is now. */
-  get isWritten(): boolean {
+  /** Whether another process would continue the session as it is now. */
+  get isRecordCurrent(): boolean {
     return this.#version > 0 && !this.#isDirty && this.#state !== 'writing';
   }
 
   /** Whether another process could continue the session, perhaps from a slightly older state. */
-  get isKnown(): boolean {
+  get hasRecord(): boolean {
     return this.#version > 0;
   }
 
-  /** Whether other processes know this open upstream session, so that they can end or continue it. */
+  /** Whether other processes know this upstream session, so that they can end or continue it. */
   knows(backendName: string, upstreamSessionId: string): boolean {
     if (!this.#directory.isShared) return true;
     return this.#base.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
@@ -140,7 +133,6 @@ export class DirectoryEntry implements SessionWatcher {
     this.#write();
   }
 
-  /** Something that the record contains has changed. */
   onChanged(): void {
     if (this.#state === 'over' || this.#state === 'opening') return;
     this.#isDirty = true;
@@ -148,22 +140,21 @@ export class DirectoryEntry implements SessionWatcher {
     this.#goOn();
   }
 
-  /** A request has come, the first since the last turn. */
+  /** The first request since the session was last considered for renewal. */
   onUsed(): void {
-    // Tells other machines at once that the session is in use again; while it stays in use, the renewals in its turns tell them.
+    // Tells other machines at once that the session is in use again; regular renewals tell them as long as it is.
     if (this.use === 'quiet') this.renew();
     this.use = 'used';
   }
 
-  /** The session's turn in a round of renewals. */
-  onTurn(isBusy: boolean): void {
+  /** Called once in each round of renewals. */
+  onRenewalRound(isBusy: boolean): void {
     if (isBusy || this.use === 'used') {
       this.renew();
       this.use = 'unused';
     } else this.use = 'quiet';
   }
 
-  /** The session was used recently: renews its record. */
   renew(): void {
     if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
@@ -172,10 +163,7 @@ export class DirectoryEntry implements SessionWatcher {
     else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onGone());
   }
 
-  /**
-   * Brings a stale session up to date with other processes, and lists this process in the record. Always resolves, also when that fails
-   * or the session is over.
-   */
+  /** Takes over other processes' changes, and lists this process in the record. Always resolves, also when that fails. */
   settle(): Promise<void> {
     if (this.#state === 'over') return Promise.resolve();
     this.#isDirty ||= !this.isListed;
@@ -185,8 +173,8 @@ export class DirectoryEntry implements SessionWatcher {
     return settled;
   }
 
-  /** No longer writes or watches the record: another process continues the session, or may continue it from the record. */
-  letGo(): void {
+  /** Stops writing and watching the record: another process continues the session, or may do so. */
+  detach(): void {
     if (this.#transition(['opening', 'resting', 'writing', 'reading'], 'over'))
       this.#directory.unwatch(this.#session.identity.id);
     this.#endWaiting();
@@ -196,7 +184,7 @@ export class DirectoryEntry implements SessionWatcher {
   remove(): Promise<void> | undefined {
     const { identity } = this.#session;
     const isWritten = this.#state !== 'opening' && this.#state !== 'over';
-    this.letGo();
+    this.detach();
     if (!isWritten) return undefined;
     const known = (): KnownRecord => ({
       version: this.#version,
@@ -208,8 +196,8 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   /**
-   * The session has been idle here for too long. If others may use it, the directory is asked whether they do.
-   * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it. A promise only when the directory is asked.
+   * The session has been idle here for too long. Asks the directory whether other processes use it, if any can.
+   * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it.
    */
   onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
     if (!this.#directory.isShared || this.#version === 0 || this.#state === 'over') return 'over';
@@ -218,32 +206,32 @@ export class DirectoryEntry implements SessionWatcher {
 
   async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
     const isRenewedElsewhere = this.#isOutdated;
-    // A process that ends the session must know the upstream sessions that others have opened.
+    // To end the session, this process must know the upstream sessions that others have opened.
     if (isRenewedElsewhere) await this.settle();
     if (this.#state === 'over' || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
-    // If the directory cannot tell and no renewal by another process was seen, no other process is assumed to have the session.
+    // If the directory fails, and nobody else was seen to renew the record, nobody else is assumed to have the session.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
   }
 
-  /** For `SessionDirectory`: another process has changed the record, or may have. */
+  /** Another process has changed the record, or may have. */
   onChangedElsewhere(): void {
     this.wasShared = true;
     this.#isOutdated = this.isStale = true;
-    // Also called when the store is reachable again: a write that failed is repeated.
+    // Also called when the store is reachable again: a failed write is repeated.
     if (this.#isDirty) this.#goOn();
   }
 
-  /** Sends a notice to the other processes that have the session, as far as they are known. */
-  pass(bytes: Buffer): void {
+  /** Sends a message to the other processes that have the session, as far as they are known. */
+  sendToPeers(bytes: Buffer): void {
     const { identity } = this.#session;
-    this.#directory.pass(identity.id, identity, this.#listeners, bytes);
+    this.#directory.sendToPeers(identity.id, identity, this.#listeners, bytes);
   }
 
-  onPassed(sealed: Buffer): void {
+  onPeerMessage(sealed: Buffer): void {
     const { identity } = this.#session;
-    const bytes = this.#directory.unsealPassed(identity.id, identity, sealed);
-    if (bytes !== undefined) this.#events.onPassed(bytes);
+    const bytes = this.#directory.unsealPeerMessage(identity.id, identity, sealed);
+    if (bytes !== undefined) this.#events.onPeerMessage(bytes);
   }
 
   onEndedElsewhere(): void {
@@ -254,13 +242,13 @@ export class DirectoryEntry implements SessionWatcher {
     for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  /** A renewal has found no record. Further requests wait until the record has been read or written again. */
+  /** A renewal has found no record. Requests wait until it has been read or written again. */
   #onGone(): void {
     this.#isOutdated = this.isStale = true;
     void this.settle();
   }
 
-  /** Takes the next step, if none is in progress. */
+  /** Starts the next read or write, if none is in progress. */
   #goOn(): void {
     if (this.#state !== 'resting') return;
     const isDue = this.#isDirty || this.#waiting.length > 0;
@@ -269,7 +257,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
   }
 
-  /** Nothing more is read or written before the next change, renewal or request, so the waiting requests go on. */
+  /** Nothing is read or written before the next change, renewal or request, so waiting requests go on. */
   #rest(): void {
     this.isStale = this.#isOutdated;
     this.#endWaiting();
@@ -284,7 +272,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#writeUnderWay = write.then((outcome) => this.#onWritten(outcome, record));
   }
 
-  /** The listeners for the next record, including this process; `undefined` if there are none. */
+  /** For the next record, including this process; `undefined` if there are none. */
   #nextListeners(): readonly string[] | undefined {
     const { listener } = this.#directory;
     if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
@@ -303,10 +291,10 @@ export class DirectoryEntry implements SessionWatcher {
       this.#isDirty = true;
       this.#triesLeft -= 1;
     }
-    // The successor of this process has written or ended the session: upstream sessions opened here are lost with this process.
-    if (outcome === 'overtaken' && this.#hasSuccessor) return this.letGo();
+    // This process's successor has written or ended the session: upstream sessions opened here are lost.
+    if (outcome === 'overtaken' && this.#hasSuccessor) return this.detach();
     if (outcome === 'overtaken' && this.#triesLeft > 0) this.#isOutdated = this.isStale = true;
-    // What could not be written is tried again at once only if the store has been back since.
+    // A failed write is repeated at once only if the store has been back since.
     if (this.#state === 'over' || (outcome === 'failed' && !this.#isOutdated)) this.#rest();
     else this.#goOn();
   }
@@ -325,12 +313,12 @@ export class DirectoryEntry implements SessionWatcher {
 
   #onRead(found: LookUp): void {
     if (found === 'ended') return this.#events.onEnded();
-    if (found === 'unknown' && this.#hasSuccessor) return this.letGo();
+    if (found === 'unknown' && this.#hasSuccessor) return this.detach();
     const isRead = found !== 'failed' && found !== 'full';
-    // The state is still `reading`, so that what is taken over does not count as a change to be written.
+    // Still in state `reading`, so that the changes do not count as this process's own.
     if (isRead) this.#takeOver(found);
     this.#transition(['reading'], 'resting');
-    // If the read has failed, the session continues in the state that this process knows.
+    // If the read has failed, the session continues with the state known here.
     if (isRead) this.#goOn();
     else this.#rest();
   }
@@ -338,7 +326,7 @@ export class DirectoryEntry implements SessionWatcher {
   #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
     this.#isOutdated = found !== 'unknown' && found.isStale;
     if (this.#isOutdated) this.#triesLeft -= 1;
-    // The directory has lost the record although the session lives.
+    // The store has lost the record although the session lives.
     if (found === 'unknown') this.#isDirty = true;
     const version = found === 'unknown' ? 0 : found.version;
     if (version === this.#version) return;
@@ -347,7 +335,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#listeners = found.record.listeners ?? [];
     const isChanged = this.#isDirty;
     this.#session.merge(found.record, this.#base, isChanged);
-    // Changes taken over need not be written again, but a record that does not list this process must be.
+    // Changes of other processes need not be written again, but this process must be listed.
     this.#isDirty = isChanged || !this.isListed;
     this.#setBase(found.record.upstreams);
   }
@@ -356,7 +344,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#directory.isShared) this.#base = upstreams;
   }
 
-  /** The only method that sets the state. @returns whether the state was one of `from`. */
+  /** @returns whether the state was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

@@ -1,5 +1,5 @@
-// `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when one is open and
-// the patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named,
+// `initialize`: opens an upstream session with every backend at once. It responds when each is open or has failed, or when one is open and
+// `initializePatienceMs` is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named in the result,
 // and tried again when needed.
 import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
 import {
@@ -38,19 +38,18 @@ import type { Accounts } from '../fair/index.js';
 import type { Sessions } from './sessions.js';
 
 interface InitializeParams {
-  /** The version that the session will speak with the caller (S27). */
   readonly protocolVersion: string;
   readonly introduction: ClientIntroduction;
 }
 
 const scanner = new JsonScanner();
 
-/** `clientInfo.name` is the deepest value that is read. */
+/** `clientInfo.name` is the deepest member that is read. */
 const PARAMS_DEPTH = 2;
 const NOT_READY = upstreamFault('not-ready');
 const NO_ANSWER = upstreamFault('answer-timeout');
 
-/** @returns the params of `initialize`, or a description of what is wrong with them. */
+/** @returns a description of the fault if the params are invalid. */
 export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
   if (message.paramsStart === -1) return 'params missing';
   const bytes = body.subarray(message.paramsStart, message.paramsEnd);
@@ -88,7 +87,7 @@ function tooLong(name: string, node: number, bytesMax: number): string | undefin
   return `${name} must not be longer than ${bytesMax} bytes`;
 }
 
-/** Describes what is wrong with a member of the params, if anything. @param node as returned by `findMember`. */
+/** @param node as returned by `findMember`. */
 function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
   if (node === MEMBER_AMBIGUOUS) return `${name} must be given once`;
   if (node !== MEMBER_ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
@@ -96,8 +95,8 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens the upstream sessions with `backends`. A backend that takes longer than the patience is still being opened in the background:
- * the next request that needs it waits for that. While none is open, a slow one delays no other, and the session would have nothing.
+ * Opens the upstream sessions with `backends`. When the patience is over, a slow backend is still being opened in the background, and a
+ * request that needs it waits for that. If none is open by then, the first one that opens ends the waiting.
  * @param done called once, with the backends that are unavailable.
  */
 export function openUpstreams(
@@ -132,7 +131,7 @@ export function openUpstreams(
   if (pending.size === 0) finish();
   visitBackends(session.identity.subject, backends, {
     visit: (backend) => {
-      // The session has ended or has another config by now: a request that needs the backend opens it.
+      // The session has ended or has another config by now: the first request that needs the backend opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
       const upstream = session.upstreams.of(backend);
       upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
@@ -142,8 +141,8 @@ export function openUpstreams(
   });
 }
 
-/** What the available backends declare in their `initialize` results, merged. */
-interface MergedGreeting {
+/** What the available backends declare, merged. */
+interface MergedDeclarations {
   /** Bits of `capability`. */
   readonly capabilities: number;
   /** The extensions as JSON; `''` for none. */
@@ -152,28 +151,27 @@ interface MergedGreeting {
   readonly instructionsMember: string;
 }
 
-export function mergeGreetings(
+export function mergeDeclarations(
   context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
-): MergedGreeting {
+): MergedDeclarations {
   let capabilities = 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
     const { record, knownCapabilities = PRESUMED_CAPABILITIES } = session.upstreams.of(backend);
     capabilities |= knownCapabilities;
-    if (record === undefined) session.upstreams.listNews.onMissing(backend.name);
+    if (record === undefined) session.upstreams.listChangeReporter.onMissing(backend.name);
     else if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
-  session.upstreams.told |= capabilities;
-  // Most backends have no instructions, and then opening a session should cost nothing extra.
+  session.upstreams.announcedCapabilities |= capabilities;
+  // Most backends have no instructions: then this costs nothing.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
   if (differing.length > 0) context.log.onExtensionsDiffering(virtualHost, differing);
   return { capabilities, extensions, instructionsMember: member };
 }
 
-/** The `initialize` result for the caller, as JSON. */
 export function initializeResult(
   context: UpstreamContext,
   session: Session,
@@ -181,9 +179,9 @@ export function initializeResult(
   protocolVersion: string,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost);
+  const { capabilities, extensions, instructionsMember } = mergeDeclarations(context, session, virtualHost);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
-  // The union of what the backends declare, cut to what is relayed (specification 2.4).
+  // The union of what the backends declare, limited to what is relayed (specification 2.4).
   const declared = capabilitiesJson(
     capabilities & ~capability.tasksExtension,
     extensions,
@@ -194,14 +192,14 @@ export function initializeResult(
 
 const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });
 
-// What backends declare by names that MCP does not define, experimental capabilities and extensions, and the methods that come with it.
-// Nothing in the messages of such methods is rewritten, since their contents are unknown. Cold path.
+// Experimental capabilities and extensions, and the methods that come with them. Messages of such methods are not rewritten, because their
+// contents are unknown. Cold path.
 
 type Upstreams = Pick<SessionUpstreams, 'used'>;
 
 /**
- * The only backend that has the method, as far as is known; `undefined` if none or several have it. A backend whose config hides some of
- * its items does not count: what a method that MCP does not define can reach is unknown.
+ * The only backend known to have the method; `undefined` if none or several have it. A backend whose config hides some of its items does
+ * not count, because nobody knows what such a method can reach.
  */
 export function backendOfMethod(
   { upstreams, identity: { era } }: Pick<Session, 'upstreams' | 'identity'>,
@@ -224,27 +222,26 @@ function extrasOf(upstreams: Upstreams, { name }: CompiledBackend): readonly Ext
   return upstreams.used(name)?.named ?? [];
 }
 
-/** `capabilities.experimental` for the `initialize` result, as JSON; `''` for none. */
+/** `capabilities.experimental` as JSON; `''` for none. */
 function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {
     for (const { name, value, isExtension } of extrasOf(upstreams, backend)) {
-      // A name that two backends declare is left out: no request could say which of them it is for.
+      // A name that two backends declare is left out: its requests would have no single receiver.
       if (!isExtension) byName.set(name, byName.has(name) ? undefined : value);
     }
   }
   return membersJson(byName);
 }
 
-interface MergedExtensions {
-  /** `''` for none. */
-  readonly json: string;
-  /** The extensions to which backends give different settings. */
-  readonly differing: readonly string[];
-}
-
-/** `capabilities.extensions` as JSON: those of all backends, with the settings of the first by name. */
-function mergeExtensions(upstreams: Upstreams, { backends }: CompiledVirtualHost): MergedExtensions {
+/**
+ * `capabilities.extensions` of all backends, with the settings of the first backend by name.
+ * @returns the JSON, `''` for none; and the extensions to which backends give different settings.
+ */
+function mergeExtensions(
+  upstreams: Upstreams,
+  { backends }: CompiledVirtualHost,
+): { readonly json: string; readonly differing: readonly string[] } {
   const byName = new Map<string, string>();
   const differing = new Set<string>();
   const declaring = [...backends.values()].filter((backend) => extrasOf(upstreams, backend).length > 0);
@@ -264,7 +261,7 @@ function membersJson(byName: ReadonlyMap<string, string | undefined>): string {
   return members.length === 0 ? '' : `{${members.join()}}`;
 }
 
-/** Backends that may have methods of their own: their config limits nothing, and their capabilities are not known in this session. */
+/** Backends that may have methods of their own: their config hides nothing, and their capabilities are not known in this session. */
 export function backendsWithUnknownMethods(
   upstreams: Upstreams,
   { backends }: CompiledVirtualHost,
@@ -274,17 +271,12 @@ export function backendsWithUnknownMethods(
   return new Map([...backends].filter(([, backend]) => isUnknown(backend)));
 }
 
-// `initialize`: makes a session, opens its upstream sessions, and then writes its record if there is a session directory. Only then
-// does the client learn the session's id. Cold path: once per session.
-
-export interface OpeningMeans {
-  readonly accounts: Accounts;
-  readonly sessions: Sessions;
-}
+// Serves `initialize`: the client learns the session's id only when the upstream sessions are open and the record is written.
 
 export function openSession(
   context: UpstreamContext,
-  { accounts, sessions }: OpeningMeans,
+  accounts: Accounts,
+  sessions: Sessions,
   { subject, virtualHost }: Caller,
   exchange: Exchange,
   message: ClientMessage,
@@ -309,9 +301,9 @@ export function openSession(
     const result = initializeResult(context, session, virtualHost, params.protocolVersion, unavailable);
     const end = (): void => {
       account.requests.give(1);
-      // A caller that went away never learns the id: nobody could use or end the session.
+      // The caller never learns the id, so nobody could use or end the session.
       if (exchange.isAborted) void sessions.end(session, exchange.request);
-      // Also when the caller has gone: an answer completes the exchange, and the access log has a line for each exchange.
+      // Even then: the answer completes the exchange, so that the access log has a line for it.
       answer(exchange, resultMessage(id, result), session.identity.id);
     };
     if (session.entry === undefined || exchange.isAborted) end();

@@ -1,6 +1,6 @@
-// `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
-// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Each request of 2026-07-28 names
-// a level of its own; a backend with sessions has one level for all of them, and is set to the lowest. Cold path.
+// `logging/setLevel`: one level for all backends that declare `logging`, also those that are opened later. The response is sent when every
+// open backend has answered, with whatever result, or has timed out. Requests of 2026-07-28 have a level each; a backend with sessions is
+// set to the lowest of them. Cold path.
 import { capability, severityOf, type ClientMessage } from '../mcp/index.js';
 import { readStringMember } from '../bytes/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
@@ -9,27 +9,27 @@ import {
   answer,
   answerError,
   resultMessage,
+  idSpanOf,
   type Exchange,
   type ExchangeRequest,
   metadataFor,
 } from '../exchange/index.js';
-import { visitBackends, RequestInFlight } from '../streams/index.js';
+import { visitBackends } from '../streams/index.js';
+import { PendingRequest } from './pending-request.js';
 import type { Session } from './session.js';
-import { needsLogLevel, sendLogLevel } from './own-requests.js';
-import type { UpstreamContext, IdSpan } from '../upstream/index.js';
+import { membersOf, needsLogLevel, sendOwnRequest } from './own-requests.js';
+import type { UpstreamContext } from '../upstream/index.js';
 
-interface LogLevelPlan {
-  readonly session: Session;
-  readonly virtualHost: CompiledVirtualHost;
-  readonly exchange: Exchange;
-  readonly id: IdSpan;
-  readonly message: ClientMessage;
-}
-
-/** @returns false when no backend has logging: then the request has not been answered. */
-export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
-  const { session, exchange, id, message } = plan;
+/** @returns false, without an answer, when no backend has logging. */
+export function trySetLogLevel(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  exchange: Exchange,
+  message: ClientMessage,
+): boolean {
   if (session.upstreams.declares(capability.logging) === 'no') return false;
+  const id = idSpanOf(exchange, message);
   const { body } = exchange.request;
   const params = body.subarray(message.paramsStart, message.paramsEnd);
   if (message.paramsStart === -1 || severityIn(params) === -1 || params.length > limits.logLevelParamsBytesMax) {
@@ -37,14 +37,21 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
     return true;
   }
   session.logLevel = Buffer.from(params);
-  new SettingLogLevel(context, plan).start();
+  const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
+  let pendingCount = virtualHost.backends.size;
+  setBackendLevels(context, session, virtualHost, exchange.request, () => {
+    pendingCount -= 1;
+    if (pendingCount > 0 || !work.isLinked) return;
+    session.finish(work);
+    answer(exchange, resultMessage(id, '{}'));
+  });
   return true;
 }
 
 /**
- * For a request in a lease, which names a level of its own: sets the backends to the lowest level named so far, without waiting for their
- * answers. Log messages below a request's own level are left out of its stream.
- * @param level as JSON; a valid one.
+ * For a request in a lease: lowers the backends' level to the request's own, without waiting for their answers. Log messages below that
+ * level are left out of the request's stream.
+ * @param level as valid JSON.
  */
 export function lowerLogLevel(
   context: UpstreamContext,
@@ -59,7 +66,7 @@ export function lowerLogLevel(
   setBackendLevels(context, session, virtualHost, request, () => undefined);
 }
 
-/** Sends the session's level to every open backend. @param done called once for each backend: when it has answered, or is not asked. */
+/** Sends the session's level to every open backend. @param done called once per backend: when it has answered, or is not asked. */
 function setBackendLevels(
   context: UpstreamContext,
   session: Session,
@@ -72,7 +79,7 @@ function setBackendLevels(
       const upstream = session.upstreams.open(backend.name);
       const { logLevel } = session;
       if (upstream === undefined || !needsLogLevel(upstream) || logLevel === undefined) return done();
-      sendLogLevel(context, upstream, logLevel, metadataFor(backend, request), done);
+      sendOwnRequest(context, upstream, 'logging/setLevel', membersOf(logLevel), metadataFor(backend, request), done);
     },
     onNoRoom: done,
   });
@@ -81,46 +88,4 @@ function setBackendLevels(
 /** -1 if the params name no valid level. */
 function severityIn(params: Buffer): number {
   return severityOf(readStringMember(params, 'level') ?? '');
-}
-
-class SettingLogLevel extends RequestInFlight {
-  readonly id: IdSpan;
-  readonly isCancellable = false;
-  readonly #context: UpstreamContext;
-  readonly #plan: LogLevelPlan;
-  /** Backends that have not answered, or were not sent the level yet. */
-  #pendingCount: number;
-  #isDone = false;
-
-  constructor(context: UpstreamContext, plan: LogLevelPlan) {
-    super();
-    this.#context = context;
-    this.#plan = plan;
-    this.id = plan.id;
-    this.#pendingCount = plan.virtualHost.backends.size;
-  }
-
-  start(): void {
-    const { session, virtualHost, exchange } = this.#plan;
-    session.inFlight.begin(this);
-    setBackendLevels(this.#context, session, virtualHost, exchange.request, () => this.#settle());
-  }
-
-  cancel(): void {
-    // Ignored: the request is answered soon anyway.
-  }
-
-  endWithSession(): void {
-    this.#isDone = true;
-    answerError(this.#plan.exchange, this.id, rpcErrors.logLevelSessionEnded);
-  }
-
-  #settle(): void {
-    this.#pendingCount -= 1;
-    if (this.#pendingCount > 0 || this.#isDone) return;
-    this.#isDone = true;
-    const { session, exchange } = this.#plan;
-    session.finish(this);
-    answer(exchange, resultMessage(this.id, '{}'));
-  }
 }

@@ -3,29 +3,29 @@ import { encodeEventAfter, eventHeadText, idKey } from '../bytes/index.js';
 import { rpcErrors } from '../shared/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import { errorMessage, refuse, type Exchange } from '../exchange/index.js';
-import { tellPeersStreamOpened } from './peer-messages.js';
+import { sendToPeers } from './peer-messages.js';
 import type { Session } from './session.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../streams/index.js';
 
-/** Answers the GET. The session must have applied the current config. */
+/** @param session has applied the current config. */
 export function openStream(session: Session, exchange: Exchange): void {
   const id = parseEventId(exchange.request.lastEventId);
   const outcome = id === undefined ? 'other' : resumeStream(session, exchange, id);
-  // Clients would reconnect endlessly if the event stream brought no further event; a 204 stops them.
+  // Without a further event, a client would reconnect endlessly; a 204 stops it.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
-  // Events of a session stream that another process had are not kept here: the client receives what is sent from now on.
+  // Events that another process sent on its session stream are not kept here: the client receives what is sent from now on.
   const isOwn = id !== undefined && id.stream === session.streamKeeper?.sessionStreamNumber;
-  const unsolicited = session.hear();
+  const unsolicited = session.startListening();
   if (!(unsolicited instanceof UnsolicitedMessages)) return refuse(exchange, unsolicited);
   unsolicited.open(exchange, isOwn ? id.position : undefined);
-  tellPeersStreamOpened(session);
+  sendToPeers(session, { kind: 'stream-opened' });
 }
 
 /**
- * Resumes the call's stream that is named by the id of the last event that the client received. If that stream is not kept any more, its
- * call is answered with an error: 404 would tell the client that its session is over.
+ * Resumes the call's stream after the event that the client received last. If that stream is not kept any more, its call is answered with
+ * an error: 404 would tell the client that its session is over.
  * @returns `complete` when nothing follows the event; `other` when the id names no stream of a call.
  */
 function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done' | 'complete' | 'other' {
@@ -39,13 +39,13 @@ function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done'
     return 'done';
   }
   const { request } = id;
-  // The call is in flight on another stream, so its answer is not lost: this event id was never given to the client.
+  // The call is in flight on another stream, so its answer is not lost.
   if (request === undefined || session.inFlight.find(idKey(request.bytes, request.start, request.end))) return 'other';
   answerLost(exchange, request);
   return 'done';
 }
 
-/** Answers that the call's answer was not kept. The event's id makes the client stop if it reconnects with that id. */
+/** Answers that the call's answer was not kept, in an event whose id stops the client if it reconnects with that id. */
 function answerLost(exchange: Exchange, request: IdSpan): void {
   if (exchange.isAborted) return exchange.reset();
   exchange.openStream();

@@ -1,4 +1,4 @@
-// The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
+// The upstream sessions of one downstream session: one with each backend of the config applied last, created on first use.
 import { hashOf } from './subscriptions.js';
 import { UPSTREAM_SESSION_BYTES_EACH, type SessionMemory } from './session-memory.js';
 import {
@@ -8,20 +8,29 @@ import {
   isTaskReachable,
   entriesOf,
 } from '../user-config/index.js';
-import type { UpstreamRecord } from './directory/session-record.js';
+import type { SessionOwner, UpstreamRecord } from './directory/session-record.js';
 import {
+  type ClientIntroduction,
   type UpstreamContext,
   type UpstreamOwner,
   UpstreamSession,
   type UpstreamSessionRecord,
   sessionHeaders,
 } from '../upstream/index.js';
-import type { SessionIdentity } from './session-plan.js';
-import { eraOfVersion, LIST_CHANGES, PRESUMED_CAPABILITIES } from '../mcp/index.js';
+import { type Era, eraOfVersion, LIST_CHANGES, PRESUMED_CAPABILITIES } from '../mcp/index.js';
 import { listChanges } from '../messages/index.js';
 import type { SessionStream } from '../streams/index.js';
 
-/** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
+export interface SessionIdentity extends SessionOwner {
+  readonly id: string;
+  /** The version of MCP that it was opened with. */
+  readonly protocolVersion: string;
+  /** The era of the requests that are served in it. A modern session is a lease, whose id no client knows. */
+  readonly era: Era;
+  readonly introduction: ClientIntroduction;
+}
+
+/** Tells a backend that its session has ended: the backend is no longer in the config, and nobody continues the session. */
 export function endUpstreamSession(
   { oneWayRequests, options }: UpstreamContext,
   subject: string,
@@ -33,18 +42,18 @@ export function endUpstreamSession(
 }
 
 /**
- * Changes of one client's lists that no backend reports, so that the gateway must: a backend was missing from the `initialize` result or
- * from a list and is there now; a backend has gone; the config has other rules for a backend. Reported are only kinds of lists that the
- * backend declares. Cold path: the lists themselves are not compared.
+ * Reports changes of the client's lists that no backend reports: a backend that was missing is there now; a backend has gone; the config
+ * has other rules for a backend. Only kinds of lists that the backend declares are reported. Cold path: the lists themselves are not
+ * compared.
  */
-class ListNews {
+class ListChangeReporter {
   /** By backend: the kinds of lists that the client has without the backend's items, as bits of `LIST_CHANGES`. */
   #missing: Map<string, number> | undefined;
-  /** Changes not yet reported, because the client has had no open stream: bits of `LIST_CHANGES`. */
+  /** Changes to report when the client opens its stream: bits of `LIST_CHANGES`. */
   #unreported = 0;
   #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
 
-  /** The client has opened its stream: changes are reported on it, also those that came before. */
+  /** The client has opened its stream: earlier changes are reported now, later ones as they come. */
   reportOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
     this.#stream = stream;
     const bits = this.#unreported;
@@ -52,7 +61,7 @@ class ListNews {
     this.#report(bits);
   }
 
-  /** The client gets lists of these kinds, or an `initialize` result, without the backend. @param bits of `LIST_CHANGES`. */
+  /** The client gets lists of these kinds, or an `initialize` result, without the backend's items. @param bits of `LIST_CHANGES`. */
   onMissing(backendName: string, bits: number = LIST_CHANGES): void {
     this.#missing ??= new Map();
     this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
@@ -64,7 +73,7 @@ class ListNews {
     this.#report(bits & declaredBy(upstream));
   }
 
-  /** The backend cannot be reached any more, or not where it was; or it is no longer in the config, and will not be back. */
+  /** The backend cannot be reached at its old address. @param mayBeBack false if it is no longer in the config. */
   onGone(upstream: UpstreamSession, mayBeBack: boolean): void {
     const { name } = upstream.backend;
     const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
@@ -73,7 +82,7 @@ class ListNews {
     this.#report(bits);
   }
 
-  /** A newer config was applied to the backend, perhaps with other rules for its lists. @param before the backend until then. */
+  /** @param before the backend as configured until now. */
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend): void {
     const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
     const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
@@ -92,7 +101,7 @@ function declaredBy(upstream: UpstreamSession): number {
 
 const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();
 
-/** For each of `listChanges`, in order: a hash of the config that decides which of the backend's items are listed, and how. */
+/** For each of `listChanges`, in order: a hash of the config that decides which items are listed, and how. */
 function rulesOf(backend: CompiledBackend): readonly string[] {
   const known = ruleHashes.get(backend);
   if (known !== undefined) return known;
@@ -111,7 +120,7 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
   return names && [...names].sort();
 }
 
-/** `undefined` if the upstream session is not open, or no other process could continue it: over HTTP+SSE, it ends with its stream. */
+/** `undefined` if it is not open, or no other process could continue it: an HTTP+SSE session ends with its stream. */
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
@@ -121,7 +130,7 @@ function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord 
   return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
 }
 
-/** The record to restore, without what only `initialize` needs: instructions, and the settings of extensions and the like. */
+/** Leaves out what only `initialize` needs: instructions, and the values of extensions and experimental capabilities. */
 function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
@@ -129,15 +138,8 @@ function restored({ sessionId, cookies, protocolVersion, capabilities, named }: 
 }
 
 function canContinueAt({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
-  const isSamePlace = target.origin === origin && target.path === path;
-  return isSamePlace && transport !== 'SSE' && obstacle === undefined;
-}
-
-/** What a newer config means for an upstream session. */
-interface AppliedConfig {
-  readonly upstream: UpstreamSession;
-  /** The backend as configured before, if the upstream session continues; `undefined` if the backend was removed or has moved. */
-  readonly before: CompiledBackend | undefined;
+  const isSameAddress = target.origin === origin && target.path === path;
+  return isSameAddress && transport !== 'SSE' && obstacle === undefined;
 }
 
 export class SessionUpstreams {
@@ -146,12 +148,12 @@ export class SessionUpstreams {
   readonly #memory: SessionMemory;
   readonly #owner: UpstreamOwner;
   readonly #byBackend = new Map<string, UpstreamSession>();
-  readonly listNews = new ListNews();
+  readonly listChangeReporter = new ListChangeReporter();
   /**
-   * What the client may have been told that it can use, as bits of `capability`. Another process may have told it so: the one that the
-   * session comes from, or any in a lease.
+   * Capabilities that the client may have been told of, as bits: by this process, by the one that opened the session, or, in a lease, by
+   * any process.
    */
-  told: number;
+  announcedCapabilities: number;
   /** The virtual host by the config applied last. Changed only by `apply`. */
   virtualHost: CompiledVirtualHost | undefined = undefined;
 
@@ -160,10 +162,10 @@ export class SessionUpstreams {
     this.#identity = identity;
     this.#memory = memory;
     this.#owner = owner;
-    this.told = identity.era === 'modern' ? PRESUMED_CAPABILITIES : 0;
+    this.announcedCapabilities = identity.era === 'modern' ? PRESUMED_CAPABILITIES : 0;
   }
 
-  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
+  /** The upstream session with a backend of the config applied last; created on first use, not yet opened. Hot path. */
   of(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#byBackend.get(backend.name);
     if (upstream === undefined) {
@@ -176,7 +178,7 @@ export class SessionUpstreams {
     return upstream;
   }
 
-  /** The upstream session with this backend if it was ever used, whatever its state. */
+  /** The upstream session with this backend, in any state, if it was ever used. */
   used(backendName: string): UpstreamSession | undefined {
     return this.#byBackend.get(backendName);
   }
@@ -187,7 +189,7 @@ export class SessionUpstreams {
     return upstream?.state === 'open' ? upstream : undefined;
   }
 
-  /** The backends of a virtual host whose MCP Apps use this tool name, or this URI of a UI resource, without a prefix. */
+  /** The backends of which an MCP App uses this tool name, or URI of a UI resource, without a prefix. */
   backendsOfApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
     return [...backends.values()].filter(
       (backend) => this.#byBackend.get(backend.name)?.mirrors?.hasApp(name) === true,
@@ -204,11 +206,11 @@ export class SessionUpstreams {
   }
 
   /**
-   * Whether any backend of the config applied last declares the capability of this bit, as far as is known. It is never `no` for what
-   * the client was told of: it gets an empty answer, and no error, if nobody has it.
+   * Whether any backend of the config applied last declares the capability, as far as is known. Never `no` for a capability that the client
+   * was told of: if no backend has it any more, the client gets an empty answer rather than an error.
    */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
-    let isUnknown = (this.told & bit) !== 0;
+    let isUnknown = (this.announcedCapabilities & bit) !== 0;
     for (const name of this.virtualHost?.backends.keys() ?? []) {
       const capabilities = this.#byBackend.get(name)?.knownCapabilities;
       if (capabilities === undefined) isUnknown = true;
@@ -222,21 +224,25 @@ export class SessionUpstreams {
     return this.virtualHost === undefined || isTaskReachable(this.virtualHost, backend, taskId);
   }
 
-  /** Applies a newer config. @returns every upstream session; those whose backend was removed or has moved are to be closed. */
-  apply(virtualHost: CompiledVirtualHost): AppliedConfig[] {
+  /**
+   * Applies a newer config.
+   * @returns every upstream session, and its backend as configured before; `undefined` if that was removed or has moved, so that the
+   * upstream session must be closed.
+   */
+  apply(virtualHost: CompiledVirtualHost): { upstream: UpstreamSession; before: CompiledBackend | undefined }[] {
     const isFirst = this.virtualHost === undefined;
     this.virtualHost = virtualHost;
     for (const name of virtualHost.backends.keys())
-      if (!isFirst && !this.#byBackend.has(name)) this.listNews.onMissing(name);
+      if (!isFirst && !this.#byBackend.has(name)) this.listChangeReporter.onMissing(name);
     return [...this.#byBackend].map(([name, upstream]) => {
       const backend = virtualHost.backends.get(name);
       const before = upstream.backend;
       if (backend !== undefined && isSameTarget(backend, before)) {
         upstream.reconfigure(backend);
-        this.listNews.onReconfigured(upstream, before);
+        this.listChangeReporter.onReconfigured(upstream, before);
         return { upstream, before };
       }
-      this.listNews.onGone(upstream, backend !== undefined);
+      this.listChangeReporter.onGone(upstream, backend !== undefined);
       this.#byBackend.delete(name);
       this.#memory.drop(UPSTREAM_SESSION_BYTES_EACH);
       return { upstream, before: undefined };
@@ -251,8 +257,8 @@ export class SessionUpstreams {
   /**
    * Takes over what another process has opened since both knew `base`, without contacting backends. Where both have opened a session, the
    * recorded one is used.
-   * @param base `undefined` when the session is adopted: upstream sessions whose backend was removed from the config, has moved, or may not
-   *   be reached any more, are ended at their old address.
+   * @param base `undefined` when the session is adopted: then upstream sessions that cannot continue are ended at their old address,
+   * because their backend was removed, has moved, or may not be reached any more.
    * @returns the names of those backends.
    */
   takeOver(
@@ -274,7 +280,7 @@ export class SessionUpstreams {
       const upstream = this.of(backend);
       const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
       if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-      // Both have opened a new session, and the other process was first to record its own: the session opened here is ended.
+      // Both have opened one, and the other process recorded its own first: the one opened here is ended.
       if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
         endUpstreamSession(this.#context, subject, { origin, path }, upstream.record);
       }
@@ -283,7 +289,7 @@ export class SessionUpstreams {
     return moved;
   }
 
-  /** @returns all upstream sessions, to be closed; none remain here. */
+  /** Removes all upstream sessions. @returns them, to be closed. */
   release(): UpstreamSession[] {
     const upstreams = [...this.#byBackend.values()];
     this.#byBackend.clear();

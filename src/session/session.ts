@@ -1,9 +1,9 @@
-// A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
+// A downstream session: its owner, its upstream sessions, and its requests in flight. State that is not in its record
 // (session/directory/session-record.ts) can be lost without harm.
 import { ANY_TASK_CAPABILITY, LIST_CHANGES, PRESUMED_CAPABILITIES, canResume } from '../mcp/index.js';
 import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, refusals, type Refusal, rpcErrors } from '../shared/index.js';
-import { type CompiledBackend, type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
+import { type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import { Subscriptions, allowListHashes, allowListHash } from './subscriptions.js';
 import {
@@ -12,15 +12,23 @@ import {
   type RequestInFlight,
   RequestsInFlight,
   type SessionStream,
+  type SlowRequests,
   type StreamAdapter,
   StreamKeeper,
 } from '../streams/index.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { SessionUpstreams } from './session-upstreams.js';
+import { type SessionIdentity, SessionUpstreams } from './session-upstreams.js';
 import { type IdSpan, OWN_INTRODUCTION, type UpstreamContext, type UpstreamSession } from '../upstream/index.js';
-import { answerError, type Exchange, type ExchangeRequest, metadataFor, refuse } from '../exchange/index.js';
-import { needsLogLevel, sendLogLevel } from './own-requests.js';
-import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
+import type { AnswerOptions } from '../config/index.js';
+import {
+  answerError,
+  type Caller,
+  type Exchange,
+  type ExchangeRequest,
+  metadataFor,
+  refuse,
+} from '../exchange/index.js';
+import { membersOf, needsLogLevel, sendOwnRequest } from './own-requests.js';
 import { SessionMemory } from './session-memory.js';
 import type { TaskOwnership } from '../messages/index.js';
 import { LIST_CHANGED_METHODS, UnsolicitedMessages } from './unsolicited-messages.js';
@@ -36,49 +44,61 @@ const SESSION_STREAM_BYTES_EACH = 4 * KIB;
  */
 export const LEASE_SHARE_OF_FREE = 3;
 
+/**
+ * Forwards a request to the process that must serve it.
+ * @param onGone called if no answer comes, with the refusal; without one when nothing was sent because no such process runs.
+ */
+export type ForwardRequest = (
+  caller: Caller,
+  exchange: Exchange,
+  onGone: (refusal: Refusal | undefined) => void,
+) => void;
+
+/** What all sessions of a relay share, beside what their upstream sessions share. */
+export interface SessionContext {
+  readonly slow: SlowRequests;
+  readonly answers: AnswerOptions;
+  /** Gets cancellations of requests that are not in flight here: the process that this one replaced may have them. */
+  readonly forwardCancellation?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
+}
+
 export class Session {
   readonly identity: SessionIdentity;
-  /** The account of the session's subject. */
   readonly account: Account;
   readonly #memory: SessionMemory;
   readonly #context: UpstreamContext;
-  /** Made for the first large message. */
-  #readings: ScansInProgress | undefined;
-  /** Made for the first subscription. */
+  #scansInProgress: ScansInProgress | undefined;
   #subscriptions: Subscriptions | undefined;
-  /** Made for the first stream that the client can resume. */
   #streamKeeper: StreamKeeper | undefined;
-  readonly #means: SessionMeans;
-  /** Made for the client's first GET, or when the GET is expected. */
+  readonly #sessionContext: SessionContext;
+  /** Created for the client's first GET, or when the GET is expected. */
   #unsolicited: UnsolicitedMessages | undefined;
-  /** For a lease: the streams of its clients that listen, each in a session of its own; `undefined` if none does. Changed only here. */
-  listeners: ReadonlySet<SessionStream> | undefined = undefined;
-  /** Made for the first request from a backend. */
+  /** For a lease: the streams of its clients that listen, each in a session of its own. Changed only by `setListeningStreams`. */
+  listeningStreams: ReadonlySet<SessionStream> | undefined = undefined;
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
-  /** The session's requests in flight, which keep it from idling out, and end when it ends. Each that begins must come to `finish`. */
+  /** They keep the session from idling out, and end with it. Each that begins must come to `finish`. */
   readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
-  /** For `Sessions`: the session's entry in the session directory; `undefined` without a directory. */
+  /** Set by `Sessions`; `undefined` without a session directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** The list changes that the client wants notifications for, as bits of `capability`: all, unless the client says which. */
+  /** Bits of `capability`: the list changes that the client wants to be told of; all, unless it says which. */
   wantedChanges: number = LIST_CHANGES;
-  /** Whether another process continues the session. */
+  /** Another process continues the session. */
   isRetired = false;
-  /** For operators: on the deadline wheel's clock, not exact to the millisecond. */
+  /** For operators: by the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
-  /** For a lease that another process owns: passes a request on to that process. */
-  passOn: PassOn | undefined = undefined;
+  /** For a lease that another process owns: forwards a request to that process. */
+  forwardToOwner: ForwardRequest | undefined = undefined;
   /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
-  /** For `Sessions`: fires when the session has been idle for too long. */
+  /** Set by `Sessions`; fires when the session has been idle for too long. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
-  /** Changed only here. */
   isEnded = false;
 
-  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
+  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, sessionContext: SessionContext) {
     this.#context = context;
     this.identity = identity;
     this.account = account;
@@ -92,40 +112,41 @@ export class Session {
       onProgress: (...progress) => this.inFlight.takeProgress(...progress),
       onListChanged: (method) => {
         if (!LIST_CHANGED_METHODS.has(method)) return;
-        for (const stream of this.listeners ?? []) stream.tellChanged(method);
+        for (const stream of this.listeningStreams ?? []) stream.tellChanged(method);
       },
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
-    this.#means = means;
-    this.inFlight = new RequestsInFlight(account, means.slow);
+    this.#sessionContext = sessionContext;
+    this.inFlight = new RequestsInFlight(account, sessionContext.slow);
   }
 
   /** Repeats to the backend what it has forgotten with its old session, or never heard. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    this.upstreams.listNews.onOpened(upstream);
+    this.upstreams.listChangeReporter.onOpened(upstream);
     this.#unsolicited?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
     if (this.#logLevel === undefined || !needsLogLevel(upstream)) return;
-    sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
+    sendOwnRequest(this.#context, upstream, 'logging/setLevel', membersOf(this.#logLevel), metadata);
   }
 
-  /** Passes on a cancellation of a request that is not in flight here: the process that this one replaced may have it. */
-  passBack(request: ExchangeRequest): void {
-    // A large body cannot be kept for that: its memory is reused after the exchange.
-    if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
+  /** Forwards a cancellation of a request that is not in flight here to the process that this one replaced. */
+  forwardCancellation(request: ExchangeRequest): void {
+    // A large body cannot be forwarded: its memory is reused after the exchange.
+    if (request.body.length < limits.countedFromBytes)
+      this.#sessionContext.forwardCancellation?.(this.identity, request);
   }
 
-  /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
+  /** A request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
-    if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
+    if (!this.inFlight.isEmpty || this.#scansInProgress?.isEmpty === false) return true;
     if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
   }
 
-  /** For a lease: whether clients listen to its backends. Then it does not end when idle, but may be ended to make room. */
-  get hasListeners(): boolean {
-    return this.listeners !== undefined;
+  /** For a lease: whether clients listen to its backends. Then it does not idle out, but may be ended to make room. */
+  get isListenedTo(): boolean {
+    return this.listeningStreams !== undefined;
   }
 
   /** The params of the client's last `logging/setLevel`, as JSON. */
@@ -138,9 +159,9 @@ export class Session {
     this.#onChanged();
   }
 
-  /** Large messages that are still being read. */
-  get readings(): ScansInProgress {
-    return (this.#readings ??= new ScansInProgress());
+  /** Large messages that are still being parsed. */
+  get scansInProgress(): ScansInProgress {
+    return (this.#scansInProgress ??= new ScansInProgress());
   }
 
   get subscriptions(): Subscriptions {
@@ -150,13 +171,13 @@ export class Session {
     }));
   }
 
-  /** The subscriptions; `undefined` if there has never been one. */
+  /** `undefined` if the client has never subscribed. */
   get madeSubscriptions(): Subscriptions | undefined {
     return this.#subscriptions;
   }
 
   /**
-   * A backend is asked for a `resources/subscribe` or `resources/unsubscribe`; does nothing for other methods.
+   * For a `resources/subscribe` or `resources/unsubscribe` that is about to be sent; does nothing for other methods.
    * @returns a callback for the outcome, which may be called more than once; `full` when there is no room for another subscription.
    */
   onSubscribing(
@@ -174,19 +195,14 @@ export class Session {
     if (giveBack === undefined) return 'full';
     return (isDone) => {
       giveBack();
-      // While it was asked, the backend may have moved, or its allow-list may have changed.
-      if (isDone && this.upstreams.used(name) === upstream) this.#onSubscribed(upstream, backend, uri, metadata);
+      // Meanwhile, the backend may have moved, or its allow-list may have changed.
+      if (!isDone || this.upstreams.used(name) !== upstream) return;
+      this.subscriptions.add(name, uri);
+      this.subscriptions.onReconfigured(this.#context, upstream, backend, metadata);
+      this.#unsolicited?.onSubscribed(upstream, metadata);
     };
   }
 
-  /** The backend has accepted a subscription. @param before the backend as configured when it was asked. */
-  #onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
-    this.subscriptions.add(before.name, uri);
-    this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
-    this.#unsolicited?.onSubscribed(upstream, metadata);
-  }
-
-  /** The requests that backends have sent to the client. */
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;
     return (this.#backendRequests ??= new BackendRequests({
@@ -212,24 +228,24 @@ export class Session {
     return this.upstreams.virtualHost;
   }
 
-  /** Another process continues the session and gets the client's answers from now on: whatever waits for one here cannot continue. */
+  /** Another process continues the session and gets the client's answers: requests here that wait for one fail. */
   retire(): void {
     this.isRetired = true;
     this.inFlight.retire();
   }
 
-  /** Whether this caller may use the session here. Other callers are answered as if there were no such session (X02, X03). */
+  /** Other callers are answered as if there were no such session (X02, X03). */
   belongsTo(subject: string, virtualHostId: string): boolean {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }
 
   /** Something that the record contains has changed. */
   #onChanged(): void {
-    // A session that is being restored has no entry yet, so that it is not written half restored.
+    // A session that is being restored has no entry yet, so it is not written half restored.
     this.entry?.onChanged();
   }
 
-  /** The current record: what another process needs to continue the session. */
+  /** What another process needs to continue the session. */
   record(listeners: readonly string[] | undefined): SessionRecord {
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     const { protocolVersion, introduction } = this.identity;
@@ -246,10 +262,10 @@ export class Session {
     };
   }
 
-  /** Restores a session that another process opened, from its record. @param virtualHost by the current config. */
+  /** Restores a session that another process opened. @param virtualHost by the current config. */
   restore(record: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = record.logLevel;
-    this.upstreams.told = PRESUMED_CAPABILITIES;
+    this.upstreams.announcedCapabilities = PRESUMED_CAPABILITIES;
     if (this.acceptsRequests) this.backendRequests.secret = record.askingSecret ?? '';
     this.#takeOver(record, virtualHost, undefined, false);
   }
@@ -260,7 +276,7 @@ export class Session {
     this.#takeOver(record, this.virtualHost, base, !isChanged);
   }
 
-  /** @param isComplete whether all subscriptions but the recorded ones are over. */
+  /** @param isComplete whether subscriptions that are not recorded are over. */
   #takeOver(
     { upstreams, subscriptions, allowLists }: SessionRecord,
     virtualHost: CompiledVirtualHost | undefined,
@@ -277,16 +293,16 @@ export class Session {
     if (isComplete || continued.length > 0) this.subscriptions.merge(Object.fromEntries(continued), isComplete);
     for (const [name] of continued) {
       const backend = virtualHost?.backends.get(name);
-      // The other process may have passed them by another allow-list.
+      // The other process may have granted them under another allow-list.
       if (backend !== undefined && allowListHash(backend) !== allowLists[name])
         this.subscriptions.endUngranted(this.#context, this.upstreams.of(backend), NO_METADATA);
     }
   }
 
   /**
-   * Applies the current config (specification 2.3): upstream sessions of backends that were removed or have moved are closed; those of new
-   * backends are opened when first needed. Hot path: one comparison unless the config has changed.
-   * @returns the config to serve the request by: a newer one, if another request has already brought it.
+   * Applies the current config (specification 2.3): closes upstream sessions of backends that were removed or have moved; those of new
+   * backends are opened on first use. Hot path: one comparison unless the config has changed.
+   * @returns the config for the request: a newer one, if another request has already brought it.
    */
   applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): CompiledVirtualHost {
     const current = this.upstreams.virtualHost;
@@ -305,22 +321,22 @@ export class Session {
     return virtualHost;
   }
 
-  /** Whether the session lives and this is still the config applied last: for work that takes several turns of the event loop. */
+  /** For work that takes several turns of the event loop: whether the session lives and this is still the config applied last. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
     return !this.isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** Keeps the streams that the client can resume; `undefined` when it cannot, for example by its protocol version (S42). */
+  /** Keeps streams for resumption; `undefined` when the client cannot resume any, for example by its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
-    // A client that has not introduced itself never learns the id of its session, and nobody learns the id of a lease.
+    // A client that has not introduced itself never learns its session's id, and no client learns the id of a lease.
     const { protocolVersion, introduction, era } = this.identity;
     if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
-    return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
+    return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#sessionContext.answers));
   }
 
-  /** Makes what hears the backends' unsolicited messages. @param adapter for a `subscriptions/listen`. @returns the refusal if full. */
-  hear(adapter?: StreamAdapter): UnsolicitedMessages | Refusal {
+  /** Starts to receive the backends' unsolicited messages. @param adapter for a `subscriptions/listen`. */
+  startListening(adapter?: StreamAdapter): UnsolicitedMessages | Refusal {
     if (this.#unsolicited !== undefined) return this.#unsolicited;
     const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
     if (refusal !== undefined) return refusal;
@@ -328,22 +344,22 @@ export class Session {
     return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, adapter));
   }
 
-  /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */
+  /** Whether the client has shown that it is ready, here or possibly to another process. */
   get isReady(): boolean {
     return this.#isInitialized || this.entry?.wasShared === true;
   }
 
-  /** The client is ready: it has said so, or already sends requests, as a client does whose `notifications/initialized` was lost. */
+  /** The client has said that it is ready, or already sends requests: its `notifications/initialized` may have been lost. */
   onReady(): void {
     if (this.#isInitialized) return;
     this.#isInitialized = true;
     this.#unsolicited?.stream.onReady();
   }
 
-  /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
+  /** The client has sent `notifications/initialized`. A client that accepts requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    const heard = this.#unsolicited === undefined && this.acceptsRequests ? this.hear() : undefined;
+    const heard = this.#unsolicited === undefined && this.acceptsRequests ? this.startListening() : undefined;
     if (heard instanceof UnsolicitedMessages) heard.expect(request);
   }
 
@@ -352,15 +368,15 @@ export class Session {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.acceptsRequests;
   }
 
-  /** Sets the streams that get list changes from the lease's upstream sessions. @param request of a client that begins to listen. */
-  setListeners(listeners: ReadonlySet<SessionStream> | undefined, request?: ExchangeRequest): void {
-    this.listeners = listeners;
+  /** Sets the streams that get list changes from the lease's backends. @param request of a client that begins to listen. */
+  setListeningStreams(listeners: ReadonlySet<SessionStream> | undefined, request?: ExchangeRequest): void {
+    this.listeningStreams = listeners;
     if (listeners === undefined) {
       if (!this.acceptsRequests) this.endStream(false);
       this.idleDeadline?.restart();
       return;
     }
-    const heard = this.hear();
+    const heard = this.startListening();
     if (request !== undefined && heard instanceof UnsolicitedMessages) heard.listenToOpen(request);
   }
 
@@ -369,7 +385,7 @@ export class Session {
     this.#unsolicited?.end(isForGood);
   }
 
-  /** Whether another request may be in flight; if not, it has been refused. Hot path. */
+  /** Whether another request may begin; if not, it has been refused. Hot path. */
   tryAdmit(exchange: Exchange, id: IdSpan): boolean {
     const isLease = this.identity.era === 'modern';
     if (this.inFlight.isFull && !isLease) {
@@ -382,13 +398,13 @@ export class Session {
     return refusal === undefined;
   }
 
-  /** A lease may hold only a multiple of its subject's free room, so that a busy lease always leaves room for the others. */
+  /** A busy lease always leaves its subject room for other leases. */
   get #isLeaseFull(): boolean {
     return this.inFlight.isFull || this.inFlight.count >= LEASE_SHARE_OF_FREE * this.account.requests.room;
   }
 
   finish(work: RequestInFlight): void {
-    // The client still has to read its answer, and perhaps to reconnect for it.
+    // The idle time begins now: the client still has to read its answer, and perhaps to reconnect for it.
     if (this.inFlight.finish(work) && !this.isEnded) this.idleDeadline?.restart();
   }
 
@@ -399,7 +415,7 @@ export class Session {
   }
 
   /**
-   * Ends what is in flight and every upstream session.
+   * Ends the requests in flight and every upstream session.
    * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
    */
   end(request: ExchangeRequest | undefined): void {
@@ -407,7 +423,7 @@ export class Session {
       upstream.close(request === undefined ? NO_METADATA : metadataFor(upstream.backend, request));
   }
 
-  /** Ends what is in flight here; upstream sessions that other processes know may continue there. */
+  /** Ends the requests in flight here; upstream sessions that other processes know may continue there. */
   abandon(): void {
     for (const upstream of this.release()) {
       const { record, backend } = upstream;
@@ -418,7 +434,7 @@ export class Session {
 
   /**
    * Ends the session except for its upstream sessions.
-   * @param isNow whether all its requests end in this turn of the event loop; otherwise some may end in later turns.
+   * @param isNow whether all its requests end in this turn of the event loop rather than over several.
    * @returns the upstream sessions, to be closed; none on a second call.
    */
   release(isNow = false): readonly UpstreamSession[] {

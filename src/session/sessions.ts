@@ -1,6 +1,6 @@
 // The sessions that this worker owns, by id. `Sessions` mints ids, ends idle sessions, and enforces the shares of sessions and of their
-// memory. With a session directory, each session has an entry there, renewed while the session is used. No session is ended to make
-// room for another: a client that opens sessions endlessly would cost other clients of its subject theirs.
+// memory. No session is ended to make room for another: otherwise a client that opens sessions endlessly would cost other clients of its
+// subject theirs.
 import { type Account, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { Refusal } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
@@ -17,11 +17,10 @@ import { DirectoryEntry } from './directory-entry.js';
 import { onPeerMessage } from './peer-messages.js';
 import { estimatedSessionBytes } from './session-memory.js';
 import { Session } from './session.js';
-import type { SessionMeans } from './session-plan.js';
+import type { SessionContext } from './session.js';
 
-// Renews the directory entries of sessions in use, a few at a time throughout a round, so that there is no burst of writes. A session
-// that was there when a round began has its turn in it, however many come and go meanwhile. Cold path: for each session a few times
-// within the idle timeout.
+// Renews the records of sessions in use, a few at a time throughout a round, so that there is no burst of writes. Each session that was
+// there when a round began is considered once in it, however many come and go. Cold path.
 
 /** Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. */
 export const SESSION_RENEWAL_STEP_MS = 100;
@@ -30,14 +29,14 @@ const SESSION_RENEWAL_STEP_MS_MAX = 500;
 
 export interface RenewedSession {
   readonly isBusy: boolean;
-  readonly entry: Pick<DirectoryEntry, 'onTurn'> | undefined;
+  readonly entry: Pick<DirectoryEntry, 'onRenewalRound'> | undefined;
 }
 
-export class EntryRenewal {
+export class RecordRenewal {
   readonly #deadlines: DeadlineWheel;
   readonly #sessions: ReadonlyMap<string, RenewedSession>;
   readonly #roundMs: number;
-  /** The current round's iterator, over the sessions in the order in which they came. */
+  /** Sessions of the current round that are left, oldest first. */
   #turns: Iterator<RenewedSession>;
   #roundEndMs: number;
   #lastStepMs: number;
@@ -62,7 +61,7 @@ export class EntryRenewal {
 
   #takeStep(): void {
     const nowMs = this.#deadlines.nowMs();
-    // After a pause, such as a sleeping machine, sessions that missed their turns do not all have them at once.
+    // After a pause, such as a sleeping machine, the missed renewals are not all made at once.
     const passedMs = Math.min(nowMs - this.#lastStepMs, SESSION_RENEWAL_STEP_MS_MAX);
     this.#lastStepMs = nowMs;
     this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));
@@ -76,7 +75,7 @@ export class EntryRenewal {
     for (let left = count; left > 0; left -= 1) {
       const turn = this.#turns.next();
       if (turn.done === true) return;
-      turn.value.entry?.onTurn(turn.value.isBusy);
+      turn.value.entry?.onRenewalRound(turn.value.isBusy);
     }
   }
 }
@@ -89,10 +88,10 @@ export const SESSION_RENEWALS_PER_IDLE_TIMEOUT = 4;
 
 interface SessionsOptions {
   readonly idleTimeoutMs: number;
-  readonly means: SessionMeans;
+  readonly sessionContext: SessionContext;
   /** `undefined`: sessions end with this process. */
   readonly directory: SessionDirectory | undefined;
-  /** A new id, unique for the life of the gateway (S19, S20), that this worker owns. */
+  /** A new id that this worker owns, unique for the life of the gateway (S19, S20). */
   mintId(): string;
 }
 
@@ -100,13 +99,12 @@ interface SessionPlan {
   readonly account: Account;
   readonly virtualHost: CompiledVirtualHost;
   readonly protocolVersion: string;
-  /** Copied by the session. */
   readonly introduction: ClientIntroduction;
-  /** For a session that another process opened: its id and its record. */
+  /** For a session that another process opened. */
   readonly adopted?: { readonly id: string } & FoundSession;
   /** For a lease (modern/leases.ts), which has no record: how long it may be idle. */
   readonly leasedForMs?: number;
-  /** The era of the requests served in the session; by default modern for a lease, else legacy. */
+  /** By default modern for a lease, else legacy. */
   readonly era?: Era;
 }
 
@@ -115,22 +113,22 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #introductions = new Introductions();
-  readonly #renewal: EntryRenewal | undefined;
-  /** Called when there is no room for another session of this account. @returns whether it has made some. */
+  readonly #renewal: RecordRenewal | undefined;
+  /** Called when there is no room for another session of this account. @returns whether it has made room. */
   onFull: ((account: Account) => boolean) | undefined = undefined;
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
     this.#options = options;
     const { directory } = options;
-    this.#renewal = directory && new EntryRenewal(context.deadlines, this.#sessions, this.#renewalRoundMs);
+    this.#renewal = directory && new RecordRenewal(context.deadlines, this.#sessions, this.#renewalRoundMs);
   }
 
   get count(): number {
     return this.#sessions.size;
   }
 
-  /** @returns the refusal when the subject's share or the total has no room for the session. */
+  /** @returns the refusal when the subject's share, or the total, is full. */
   create({
     account,
     virtualHost,
@@ -148,12 +146,12 @@ export class Sessions {
     const { subject } = account;
     const shared = this.#introductions.of(introduction);
     const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: shared };
-    const session = new Session(this.#context, identity, account, this.#options.means);
+    const session = new Session(this.#context, identity, account, this.#options.sessionContext);
     if (adopted !== undefined) session.restore(adopted.record, virtualHost);
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {
       const onEnded = (): void => this.#drop(session);
-      const events = { onEnded, onPassed: (bytes: Buffer) => onPeerMessage(session, bytes) };
+      const events = { onEnded, onPeerMessage: (bytes: Buffer) => onPeerMessage(session, bytes) };
       session.entry = new DirectoryEntry(directory, session, events, adopted);
     }
     account.sessions.take(1);
@@ -163,17 +161,17 @@ export class Sessions {
     return session;
   }
 
-  /** All sessions, in the order in which they began in this process. */
+  /** Oldest first. */
   all(): Iterable<Session> {
     return this.#sessions.values();
   }
 
-  /** Whether this process has the session, whoever it belongs to. */
+  /** Whoever it belongs to. */
   has(id: string): boolean {
     return this.#sessions.has(id);
   }
 
-  /** Finds the caller's session by id and notes its use; `undefined` when there is none or it belongs to another caller. */
+  /** Finds the caller's session and notes its use; `undefined` when there is none or it belongs to another caller. */
   find(id: string, subject: string, virtualHostId: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
@@ -183,15 +181,15 @@ export class Sessions {
     return session;
   }
 
-  /** Notes that the session is used, in this process only. */
+  /** In this process only. */
   noteUse(session: Session): void {
     session.idleDeadline?.restart();
     session.usedAtMs = this.#context.deadlines.recentMs;
   }
 
   /**
-   * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
-   * @returns a promise resolved when other machines know of the end, or had time to; `undefined` where there are none.
+   * @param request the DELETE that asked for it, if any.
+   * @returns a promise resolved when other machines know, or had time to; `undefined` where there are none.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
     this.#forget(session);
@@ -201,7 +199,7 @@ export class Sessions {
   }
 
   #onIdle(session: Session): void {
-    if (session.isBusy || session.hasListeners || this.#isElsewhere(session)) {
+    if (session.isBusy || session.isListenedTo || this.#mayBeElsewhere(session)) {
       session.idleDeadline?.restart();
       return;
     }
@@ -214,11 +212,11 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Used here meanwhile: both processes have the session.
-    else if (session.isBusy || session.hasListeners || session.entry?.use === 'used') session.idleDeadline?.restart();
+    else if (session.isBusy || session.isListenedTo || session.entry?.use === 'used') session.idleDeadline?.restart();
     else this.#drop(session);
   }
 
-  /** With a shared directory, one round of renewals longer, so that other processes' renewals are seen and told from our own. */
+  /** With a shared directory, one round of renewals longer, so that renewals by other processes are seen. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
     return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
@@ -228,10 +226,10 @@ export class Sessions {
     return this.#options.idleTimeoutMs / SESSION_RENEWALS_PER_IDLE_TIMEOUT;
   }
 
-  /** Forgets a session that may continue in another process: nobody is told that it has ended. */
+  /** Removes a session that may continue in another process: nobody is told that it has ended. */
   #drop(session: Session): void {
     this.#forget(session);
-    session.entry?.letGo();
+    session.entry?.detach();
     session.abandon();
   }
 
@@ -240,12 +238,12 @@ export class Sessions {
     if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
   }
 
-  /** Ends every stream that belongs to no request; the sessions do not listen to their backends again. */
+  /** Ends every stream that belongs to no request, for good. */
   endStreams(): void {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
-  /** Another process now renews and ends the sessions that have a record; here they end without telling anyone. */
+  /** Another process now owns the sessions that have a record; here they end without telling anyone. */
   retire(): void {
     this.#options.directory?.retire();
     this.#renewal?.stop();
@@ -255,12 +253,12 @@ export class Sessions {
   /**
    * Ends every session except for its upstream sessions.
    * @param isKept whether sessions that have a record continue elsewhere: their open upstream sessions stay as they are.
-   * @returns the other upstream sessions, to be closed; those of the oldest session first.
+   * @returns the other upstream sessions, to be closed; oldest session first.
    */
   releaseAll(isKept: boolean): readonly UpstreamSession[] {
     return [...this.#sessions.values()].flatMap((session) => {
-      const goesOn = isKept && (session.entry?.isWritten === true || this.#isElsewhere(session));
-      session.entry?.letGo();
+      const goesOn = isKept && (session.entry?.isRecordCurrent === true || this.#mayBeElsewhere(session));
+      session.entry?.detach();
       this.#forget(session);
       const upstreams = session.release(true);
       return goesOn ? upstreams.filter(({ state }) => state !== 'open') : upstreams;
@@ -268,7 +266,7 @@ export class Sessions {
   }
 
   /** Whether another process may have continued the session. */
-  #isElsewhere(session: Session): boolean {
-    return this.#options.directory?.isRetired === true && session.entry?.isKnown === true;
+  #mayBeElsewhere(session: Session): boolean {
+    return this.#options.directory?.isRetired === true && session.entry?.hasRecord === true;
   }
 }

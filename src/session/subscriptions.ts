@@ -1,8 +1,8 @@
-// The resources that a client has subscribed to, by backend. A backend that loses its session is told of them again. Cold path.
+// The resources that a client has subscribed to, by backend. They are repeated to a backend that loses its session. Cold path.
 import { capability } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import { sendSubscription } from './own-requests.js';
+import { sendOwnRequest } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
@@ -26,13 +26,13 @@ export class Subscriptions {
     this.#onChanged = onChanged;
   }
 
-  /** The URIs by backend name; empty when they are too long for a record, without the cost of writing them out. */
+  /** The URIs by backend name; empty when they are too long for a record. */
   recorded(): Readonly<Record<string, readonly string[]>> {
     if (this.#charCount > limits.sessionRecordBytesMax) return {};
     return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
   }
 
-  /** Whether another subscription may be kept: their number is bounded, and their bytes count in the subject's share. */
+  /** Subscriptions are limited in number, and their bytes count in the subject's share. */
   hasRoomFor(uri: string): boolean {
     return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
   }
@@ -42,8 +42,8 @@ export class Subscriptions {
   }
 
   /**
-   * Reserves room for a subscription that the backend is being asked for; a subscription already held needs no more room.
-   * @returns a function that gives the room back, safe to call again; `undefined` when there is no room.
+   * Reserves room for a subscription while the backend is asked; one that exists already needs no more room.
+   * @returns a function that releases the room, safe to call again; `undefined` when there is no room.
    */
   tryReserve(backendName: string, uri: string): (() => void) | undefined {
     if (this.has(backendName, uri)) return () => undefined;
@@ -59,7 +59,7 @@ export class Subscriptions {
     };
   }
 
-  /** Takes over the subscriptions that another process has recorded. @param isComplete whether all others are to be deleted. */
+  /** Takes over what another process has recorded. @param isComplete whether all other subscriptions are to be deleted. */
   merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
     for (const [name, uris] of Object.entries(theirs)) for (const uri of uris) this.add(name, uri);
     if (!isComplete) return;
@@ -88,20 +88,20 @@ export class Subscriptions {
     this.#onChanged();
   }
 
-  /** The backend was removed, or another one has taken its place. */
+  /** The backend was removed, or has moved. */
   forget(backendName: string): void {
     for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);
     this.#uris.delete(backendName);
   }
 
-  /** The subscribed URIs as the backend has them. */
+  /** The subscribed URIs, as the backend writes them. */
   of(backendName: string): readonly string[] {
     return [...(this.#uris.get(backendName) ?? [])];
   }
 
   /**
-   * The config has changed. If the resource allow-list has too, subscriptions that its entries do not grant by URI or template end, since
-   * the URI behind a name in the list is not known here. A client that is still allowed to can subscribe again.
+   * The config has changed. If the resource allow-list has too, subscriptions end unless its entries grant them by URI or template: which
+   * URI belongs to a name in the list is not known here. The client can subscribe again.
    */
   onReconfigured(
     context: UpstreamContext,
@@ -112,7 +112,7 @@ export class Subscriptions {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
   }
 
-  /** Ends subscriptions that the entries of the current allow-list do not grant by URI or template. */
+  /** Ends subscriptions that no entry of the current allow-list grants by URI or template. */
   endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
@@ -141,7 +141,7 @@ export class Subscriptions {
     );
   }
 
-  /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
+  /** In several turns of the event loop, since each URI may be matched against hundreds of templates. */
   #eachInTurns({ subject, backend }: UpstreamSession, isWanted: () => boolean, visit: (uri: string) => void): void {
     const { name } = backend;
     const visitWanted = (uri: string): void => {
@@ -151,12 +151,23 @@ export class Subscriptions {
   }
 }
 
-/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+function sendSubscription(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string,
+  metadata: RequestMetadata,
+): void {
+  const members = `"uri":${JSON.stringify(uri)}`;
+  sendOwnRequest(context, upstream, method, members, metadata, undefined, limits.remoteAnswerMsMax);
+}
+
+/** V8 takes two bytes per character as soon as one is outside Latin-1. */
 function bytesOf(uri: string): number {
   return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
 }
 
-// Hashes of resource allow-lists: a process that continues subscriptions can tell whether they passed the same list. Cold path.
+// Hashes of resource allow-lists tell a process whether the subscriptions that it continues passed the same list.
 
 const hashes = new WeakMap<ReadonlySet<string>, string>();
 
@@ -171,7 +182,7 @@ export function allowListHash({ allowedNames: { resources } }: CompiledBackend):
   return hash;
 }
 
-/** SHA-256 of the JSON, in base64: rules can be compared, or recorded, without being kept. */
+/** SHA-256 of the JSON, in base64. */
 export function hashOf(rules: unknown): string {
   return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
 }

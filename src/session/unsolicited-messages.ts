@@ -1,6 +1,6 @@
-// The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
-// for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
-// client has a session stream: only requests that backends send during a call are heard, and list changes if clients listen. Cold path.
+// Receives the messages that backends send unasked, while the client's session stream is open: on one stream for each backend that may send
+// any. In a lease (modern/leases.ts) no client has a session stream: only requests that backends send during a call are received, and list
+// changes if clients listen. Cold path.
 import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage } from '../mcp/index.js';
 import {
   type RefusedSubscriptions,
@@ -16,13 +16,13 @@ import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
 import { type AskingStream, visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
-import { probeSession } from './own-requests.js';
+import { sendOwnRequest } from './own-requests.js';
 import type { Session } from './session.js';
 import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '../http-client/index.js';
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
 import { Backoff, limits } from '../shared/index.js';
 
-/** An upstream session that was open for so long is steady: when it is lost, the delays before reopening begin anew. */
+/** An upstream session open for so long counts as steady: after its loss, the delays before reopening begin anew. */
 const STEADY_MS = 30_000;
 /** Time for which a lost upstream session cannot be reopened before the client is told that the backend's lists are gone. */
 const GONE_AFTER_MS = 30_000;
@@ -41,16 +41,16 @@ export const LIST_CHANGED_METHODS: ReadonlySet<string> = new Set([
 
 const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-// A backend that is listened to: a single object per backend, because there are many. A backend with sessions has one stream for all that
-// it sends unasked; a backend without is told which notifications are wanted. An upstream session that was lost, or could not be opened, is
-// reopened, because no request would open it while its client only listens. The delay before that grows while sessions do not last.
+// Listens to one backend. A backend with sessions has one stream for all that it sends unasked; a backend without is told which
+// notifications are wanted. An upstream session that was lost, or could not be opened, is reopened here, because no request would do so
+// while the client only listens.
 
-class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
+class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   /** `undefined` until the upstream session is open. */
   stream: BackendStream | ModernListening | undefined;
-  /** The headers for the backend, from the client's latest GET. */
+  /** From the client's latest GET. */
   metadata: RequestMetadata;
-  readonly #listener: UnsolicitedMessages;
+  readonly #owner: UnsolicitedMessages;
   readonly #upstream: UpstreamSession;
   #record: UpstreamSession['record'];
   #backoff: Backoff | undefined;
@@ -60,25 +60,24 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
   /** From the loss of the upstream session until it is open again, or nobody listens any more. */
   #isReopening = false;
 
-  constructor(listener: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
-    this.#listener = listener;
+  constructor(owner: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.#owner = owner;
     this.#upstream = upstream;
     this.metadata = metadata;
   }
 
   get deadlines(): DeadlineWheel {
-    return this.#listener.deadlines;
+    return this.#owner.deadlines;
   }
 
   get memory(): SessionShare {
-    return this.#listener.memory;
+    return this.#owner.memory;
   }
 
   get #isModern(): boolean {
     return this.#record?.era === 'modern';
   }
 
-  /** The upstream session is open. */
   listen(): void {
     this.#stopReopening();
     this.#openedAtMs = this.deadlines.nowMs();
@@ -93,7 +92,6 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.releaseRequests();
   }
 
-  /** The upstream session was lost, or could not be opened. */
   reopen(): void {
     this.#lostAtMs = this.deadlines.nowMs();
     if (this.#lostAtMs - this.#openedAtMs >= STEADY_MS) this.#backoff = undefined;
@@ -112,7 +110,7 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
       if (!this.#isReopening) return;
       if (fault === undefined) this.#stopReopening();
       else if (this.#upstream.state !== 'closed') {
-        if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#listener.onGone(this.#upstream);
+        if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#owner.onGone(this.#upstream);
         this.#wait();
       }
     });
@@ -124,10 +122,10 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
   }
 
   filter(): string {
-    return this.#listener.filterFor(this.#upstream);
+    return this.#owner.filterFor(this.#upstream);
   }
 
-  /** @param from the id of the last event, or the filter of a backend without sessions. */
+  /** @param from the id of the last event; for a backend without sessions, the filter. */
   ask(from: string, handler: UpstreamHandler): UpstreamCall {
     return this.#upstream.listen(from, this.metadata, handler);
   }
@@ -150,17 +148,16 @@ class HeardBackend implements BackendStreamPlan, ModernListeningPlan {
 
   /** A backend that gave no session id has no session to lose: it merely has no such stream. */
   onSessionDoubtful(): void {
-    if (this.#record?.sessionId !== '') this.#listener.probe(this.#upstream, this.metadata);
+    if (this.#record?.sessionId !== '') this.#owner.probe(this.#upstream, this.metadata);
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    if (!this.#isModern) return this.#listener.onMessage(this.#upstream, this.metadata, bytes, message);
-    // No other notifications were asked for.
+    if (!this.#isModern) return this.#owner.onMessage(this.#upstream, this.metadata, bytes, message);
     const isAskedFor = LIST_CHANGED_METHODS.has(message.method) || message.method === 'notifications/resources/updated';
     const untagged = isAskedFor ? untaggedNotification(bytes, message) : undefined;
     const read = untagged && readBackendMessage(untagged);
     if (read === undefined || untagged === undefined) this.#upstream.noteListChange(message.method);
-    else this.#listener.onMessage(this.#upstream, this.metadata, untagged, read);
+    else this.#owner.onMessage(this.#upstream, this.metadata, untagged, read);
   }
 }
 
@@ -173,8 +170,8 @@ export class UnsolicitedMessages {
     return this.#context.deadlines;
   }
 
-  /** Made for the first backend that may send something unasked, or cannot be opened. */
-  #heard: Map<UpstreamSession, HeardBackend> | undefined;
+  /** Created for the first backend that may send something unasked, or cannot be opened. */
+  #listeners: Map<UpstreamSession, BackendListener> | undefined;
   readonly #isLease: boolean;
   /** Runs while the client has no connection but may come back; then the backends' streams are closed. */
   #lingering: Deadline | undefined;
@@ -187,15 +184,15 @@ export class UnsolicitedMessages {
     this.memory = memory;
     const onClosed = (): void => {
       this.#linger();
-      // A client that has been listening now gets its full idle timeout, as after a call.
+      // A client that was listening gets its full idle timeout from now on, as after a call.
       if (!session.isEnded) session.idleDeadline?.restart();
     };
     this.stream = new SessionStream(session, context.deadlines, onClosed, adapter);
   }
 
   /**
-   * The client is about to open its stream. Backends are listened to from now on, so that a request which the first call makes one of
-   * them send is heard even if the call arrives before the GET.
+   * The client is about to open its stream. Backends are listened to from now on, because the first call may come before the GET and make a
+   * backend send a request.
    */
   expect(request: ExchangeRequest, forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     if (this.#isOver || this.stream.isHeard) return;
@@ -210,7 +207,7 @@ export class UnsolicitedMessages {
     this.#lingering?.cancel();
     this.stream.open(exchange, position, first);
     if (!this.stream.isOpen) return;
-    this.#session.upstreams.listNews.reportOn(this.stream);
+    this.#session.upstreams.listChangeReporter.reportOn(this.stream);
     this.#listenToAll(exchange.request);
   }
 
@@ -248,43 +245,44 @@ export class UnsolicitedMessages {
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (this.#isOver || !(this.#isLease ? this.#isHeardInLease(upstream) : this.stream.isOpenOrExpected)) return;
-    const known = this.#heard?.get(upstream);
-    // A live stream uses the credentials of the new GET from now on; a stream that was refused is tried again with them.
+    const known = this.#listeners?.get(upstream);
+    // A live stream uses the credentials of the new GET from now on; a refused one is tried again with them.
     if (known?.stream?.isOver === false) {
       known.metadata = metadata;
       return;
     }
     const maySpeak = this.#maySpeak(upstream);
-    // A backend that declares nothing may still ask whether its session is alive, and end it if nobody answers.
+    // A backend that declares nothing may still ping its session, and end it if nobody answers.
     if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
-    // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
+    // Calls wait as if the upstream session were still being opened, until the stream below is open.
     if (maySpeak) upstream.delayRequests();
-    this.#heardOf(upstream, metadata).listen();
+    this.#listenerOf(upstream, metadata).listen();
   }
 
-  /** A backend without sessions asks in the response to a call, or not at all, and each listener hears it for itself. */
+  /** A backend without sessions asks in the response to a call, or not at all, and each client has its own stream from it. */
   #isHeardInLease(upstream: UpstreamSession): boolean {
-    return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeners !== undefined);
+    return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeningStreams !== undefined);
   }
 
-  #heardOf(upstream: UpstreamSession, metadata: RequestMetadata): HeardBackend {
-    this.#heard ??= new Map();
-    let heard = this.#heard.get(upstream);
-    if (heard === undefined) this.#heard.set(upstream, (heard = new HeardBackend(this, upstream, metadata)));
-    heard.metadata = metadata;
-    return heard;
+  #listenerOf(upstream: UpstreamSession, metadata: RequestMetadata): BackendListener {
+    this.#listeners ??= new Map();
+    let listener = this.#listeners.get(upstream);
+    if (listener === undefined)
+      this.#listeners.set(upstream, (listener = new BackendListener(this, upstream, metadata)));
+    listener.metadata = metadata;
+    return listener;
   }
 
   /** The backend could not be opened for so long that it counts as gone; perhaps called more than once. */
   onGone(upstream: UpstreamSession): void {
-    this.#session.upstreams.listNews.onGone(upstream, true);
+    this.#session.upstreams.listChangeReporter.onGone(upstream, true);
   }
 
   probe(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (upstream.state === 'open') probeSession(this.#context, upstream, metadata);
+    if (upstream.state === 'open') sendOwnRequest(this.#context, upstream, 'ping', '', metadata);
   }
 
-  /** The notifications that the session wants from a backend without sessions, as JSON; `''` for none. */
+  /** The notifications wanted from a backend without sessions, as JSON; `''` for none. */
   filterFor(upstream: UpstreamSession): string {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
@@ -293,24 +291,24 @@ export class UnsolicitedMessages {
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
-  /** Sends backends without sessions a new `subscriptions/listen` with the URIs that are now subscribed to. */
+  /** Asks backends without sessions again, with the URIs that are now subscribed to. */
   onSubscriptionsChanged(): void {
-    for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
+    for (const { stream } of this.#listeners?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
   }
 
-  /** The part of the wanted notifications that a backend without sessions has said it will not send. */
+  /** The wanted notifications that a backend without sessions has said it will not send. */
   unhonouredBy(upstream: UpstreamSession): RefusedSubscriptions | undefined {
-    const stream = this.#heard?.get(upstream)?.stream;
+    const stream = this.#listeners?.get(upstream)?.stream;
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
-  /** The backend has accepted a subscription. If it does not declare them, it may not have been listened to before. */
+  /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (upstream.state === 'open' && this.#heard?.get(upstream)?.stream === undefined)
+    if (upstream.state === 'open' && this.#listeners?.get(upstream)?.stream === undefined)
       this.onOpened(upstream, metadata);
   }
 
-  /** Whether the backend may send anything unasked that the client would be sent. */
+  /** Whether the backend may send anything unasked that the client would get. */
   #maySpeak(upstream: UpstreamSession): boolean {
     const { acceptsRequests, madeSubscriptions } = this.#session;
     return (
@@ -318,31 +316,31 @@ export class UnsolicitedMessages {
     );
   }
 
-  /** Another process has opened the upstream session anew: from now on the backend is listened to in the new session. */
+  /** Another process has opened the upstream session anew: the backend is listened to in the new session. */
   onReplaced(upstream: UpstreamSession, replace: () => void): void {
-    const heard = this.#heard?.get(upstream);
-    const isHeard = heard?.stream !== undefined;
+    const listener = this.#listeners?.get(upstream);
+    const isListening = listener?.stream !== undefined;
     replace();
-    if (isHeard) this.onOpened(upstream, heard.metadata);
+    if (isListening) this.onOpened(upstream, listener.metadata);
   }
 
-  /** An upstream session is lost or closed. */
+  /** An upstream session was lost or closed. */
   onDropped(upstream: UpstreamSession): void {
-    const heard = this.#heard?.get(upstream);
+    const listener = this.#listeners?.get(upstream);
     const isClosed = upstream.state === 'closed';
-    if (heard === undefined || (heard.stream === undefined && !isClosed)) return;
-    const isOffered = heard.stream?.isOffered;
-    heard.close();
-    if (isClosed) this.#heard?.delete(upstream);
-    else if (isOffered === true) this.#reopen(upstream, heard.metadata);
+    if (listener === undefined || (listener.stream === undefined && !isClosed)) return;
+    const isOffered = listener.stream?.isOffered;
+    listener.close();
+    if (isClosed) this.#listeners?.delete(upstream);
+    else if (isOffered === true) this.#reopen(upstream, listener.metadata);
   }
 
   #reopen(upstream: UpstreamSession, metadata: RequestMetadata): void {
     const isPossible = upstream.state !== 'closed' && upstream.backend.obstacle === undefined;
-    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#heardOf(upstream, metadata).reopen();
+    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#listenerOf(upstream, metadata).reopen();
   }
 
-  /** Ends with the session; not `isForGood`, only until the client opens its stream here again. */
+  /** @param isForGood false if the client may open its stream here again. */
   end(isForGood = true): void {
     this.#isOver ||= isForGood;
     this.#lingering?.cancel();
@@ -350,7 +348,7 @@ export class UnsolicitedMessages {
     this.stream.end();
   }
 
-  /** The client is not listening now: backends are listened to for a little while longer. */
+  /** Listens for a little while longer, although the client does not. */
   #linger(forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     this.#lingering?.cancel();
     if (this.#isOver) return;
@@ -360,11 +358,11 @@ export class UnsolicitedMessages {
   }
 
   #closeAll(): void {
-    for (const heard of this.#heard?.values() ?? []) heard.close();
-    this.#heard = undefined;
+    for (const listener of this.#listeners?.values() ?? []) listener.close();
+    this.#listeners = undefined;
   }
 
-  /** The stream on which the client gets the backend's requests. */
+  /** On which the client gets the backend's requests. */
   #streamFor(upstream: UpstreamSession): AskingStream {
     return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
   }
@@ -379,7 +377,7 @@ export class UnsolicitedMessages {
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.takeProgress(upstream, bytes, message)
     ) {
-      // Progress that comes after its call's answer is sent here, but not in a lease: there its token is the gateway's, not the client's.
+      // Progress after its call's answer goes on this stream, but not in a lease: its token there is the gateway's, not the client's.
       const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }

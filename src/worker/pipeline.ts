@@ -41,7 +41,7 @@ import {
   checkTransport,
 } from '../exchange/index.js';
 import type { Relay } from '../relay/index.js';
-import type { PassOn } from '../session/index.js';
+import type { ForwardRequest } from '../session/index.js';
 import { wakeScheduler, type Overload, type LoadShedder } from '../fair/index.js';
 import type { RequestScheduler } from './request-scheduler.js';
 import type { RefusalDetails, RequestWatch } from '../observation/index.js';
@@ -293,7 +293,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** Passes on a request that another worker must serve: that is known only once the request was read. */
-  passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
+  forwardToSlot(slot: number, ...[caller, exchange, onGone]: Parameters<ForwardRequest>): void {
     this.#forward(slot, caller, exchange, (_identity, failure) => {
       this.#parts.figures?.failedHops.count(failure);
       this.#parts.watch?.watch(caller, exchange);

@@ -215,14 +215,14 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
     directory,
     ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-    passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
+    forwardCancellation: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
     mintSessionId: () => mintSessionId(slot, slotCount),
     readHost: hostReader(configs),
     siblings: {
       secret: hopSecret,
       slot,
       ownerOf: (key) => ownerOf(key, slotCount),
-      passOn: (...request) => pipeline.passOn(...request),
+      forwardToSlot: (...request) => pipeline.forwardToSlot(...request),
     },
     logger,
   });

@@ -330,12 +330,12 @@ t.test('a wrapped retry at another worker is passed on to the worker that holds 
   const secret = Buffer.alloc(32, 7);
   const holding = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 0 } });
   let passedOn = 0;
-  const passOn = (slot: number, caller: Caller, exchange: Exchange): void => {
+  const forwardToSlot = (slot: number, caller: Caller, exchange: Exchange): void => {
     passedOn += 1;
     t.equal(slot, 0);
     holding.relay.handle(caller, exchange);
   };
-  const other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, passOn } });
+  const other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, forwardToSlot } });
   const ask = async (wired: WiredRelay, more: object = {}): Promise<RpcAnswer> => {
     const params = { ...wrapped('b-ask', {}), ...more };
     const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };

@@ -5,7 +5,7 @@ import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js
 import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { argumentsIn } from '../../src/messages/wrapped-call.js';
 import { answer } from '../../src/exchange/answers.js';
-import type { PassOn } from '../../src/session/session-plan.js';
+import type { ForwardRequest } from '../../src/session/session.js';
 import { AnswerOnlyExchange, type HeldCall } from '../../src/modern/held-call.js';
 import { HeldCalls } from '../../src/modern/held-calls.js';
 import { argumentsHash } from '../../src/modern/request-state.js';
@@ -41,7 +41,7 @@ function answerOf({ answer }: RecordedExchange): Answered {
 class Scene {
   readonly accounts = createAccounts({ subjectBytesInFlightMax: 1_048_576 });
   readonly calls: HeldCalls;
-  readonly passedOn: { readonly slot: number; readonly onGone: Parameters<PassOn>[2] }[] = [];
+  readonly passedOn: { readonly slot: number; readonly onGone: Parameters<ForwardRequest>[2] }[] = [];
   /** The client's answers, as the backend gets them. */
   readonly passed: string[] = [];
   gaveUp = 0;
@@ -54,10 +54,10 @@ class Scene {
 
   constructor(t: Test, slot = 1, secret: Uint8Array = randomBytes(32)) {
     t.teardown(() => this.#deadlines.stop());
-    const passOn = (to: number, ...[, , onGone]: Parameters<PassOn>): void => {
+    const forwardToSlot = (to: number, ...[, , onGone]: Parameters<ForwardRequest>): void => {
       this.passedOn.push({ slot: to, onGone });
     };
-    this.calls = new HeldCalls({ deadlines: this.#deadlines, secret, slot, passOn });
+    this.calls = new HeldCalls({ deadlines: this.#deadlines, secret, slot, forwardToSlot });
     this.exchange = new RecordedExchange();
   }
 

@@ -28,7 +28,7 @@ class TwoProcesses {
       this.#keys.add(key);
       return OWNER;
     };
-    const passOn = (
+    const forwardToSlot = (
       slot: number,
       caller: Caller,
       exchange: Exchange,
@@ -40,8 +40,8 @@ class TwoProcesses {
       if (obstacle === undefined) this.owner.relay.handle(caller, exchange);
       else setImmediate(() => onGone(obstacle === 'absent' ? undefined : obstacle));
     };
-    this.owner = new WiredRelay(t, {}, {}, { siblings: { secret, slot: OWNER, ownerOf, passOn } });
-    this.other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, ownerOf, passOn } });
+    this.owner = new WiredRelay(t, {}, {}, { siblings: { secret, slot: OWNER, ownerOf, forwardToSlot } });
+    this.other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, ownerOf, forwardToSlot } });
   }
 
   /** What the owner is chosen by. */

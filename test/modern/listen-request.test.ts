@@ -13,7 +13,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { RelayScene } from '../relay/relay-scene.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { LIST_CHANGES_MS } from '../../src/streams/session-stream.js';
-import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
+import { LISTEN_CONFIG_MS } from '../../src/session/config-poll.js';
 
 const META = 'io.modelcontextprotocol/';
 const TAG = `${META}subscriptionId`;

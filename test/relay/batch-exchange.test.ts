@@ -50,7 +50,7 @@ function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
     identity,
     isEnded: false,
     virtualHost: undefined,
-    readings: new ScansInProgress(),
+    scansInProgress: new ScansInProgress(),
   };
   const parts: Exchange[] = [];
   const { answers } = createMessageMemories(accounts, deadlines);

@@ -98,7 +98,7 @@ function part(t: Test): Promise<Open> {
   return Promise.resolve(() => {
     const downstream = new RecordedExchange({ body: Buffer.from('[{}]') });
     downstream.isForgiving = true;
-    const session = { identity, isEnded: false, virtualHost: undefined, readings: new ScansInProgress() };
+    const session = { identity, isEnded: false, virtualHost: undefined, scansInProgress: new ScansInProgress() };
     const parts: Exchange[] = [];
     const { answers } = createMessageMemories(createAccounts(), deadlines);
     const batch = new Batch(answers, session, downstream);

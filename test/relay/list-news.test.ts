@@ -11,7 +11,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { LIST_CHANGES_MS } from '../../src/streams/session-stream.js';
-import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
+import { LISTEN_CONFIG_MS } from '../../src/session/config-poll.js';
 
 const VERSION = '2026-07-28';
 const URLS = { a: { url: 'https://a.example/mcp' }, b: { url: 'https://b.example/mcp' } };

@@ -9,7 +9,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { LATE_PROGRESS_WAIT_MS } from '../../src/calls/answered-request.js';
-import { LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
+import { LISTEN_CONFIG_MS } from '../../src/session/config-poll.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
 const PAST_LATE_REPORTS = LATE_PROGRESS_WAIT_MS + 200;

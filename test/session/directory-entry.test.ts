@@ -67,7 +67,7 @@ t.test('who comes while a record is being read waits for that read alone, also w
     identity: { id: SESSION_ID, subject: 'a', virtualHostId: 'v' },
     record: () => record,
   };
-  const events = { onEnded: () => undefined, onPassed: () => undefined };
+  const events = { onEnded: () => undefined, onPeerMessage: () => undefined };
   const found = { version: 1, record, isStale: false };
   const entry = new DirectoryEntry(directory, session as never, events, found as never);
   entry.onChangedElsewhere();
@@ -106,7 +106,7 @@ t.test(
         record: () => record,
         merge: () => (mergesCount += 1),
       };
-      const events = { onEnded: () => undefined, onPassed: () => undefined };
+      const events = { onEnded: () => undefined, onPeerMessage: () => undefined };
       const entry = new DirectoryEntry(directory, session as never, events, found as never);
       entry.renew();
       await new Promise(setImmediate);

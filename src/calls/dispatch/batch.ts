@@ -54,7 +54,7 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
 }
 
 /** What a batch needs to know about the session that it came in. */
-type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
+type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'scansInProgress'>;
 
 type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 
@@ -120,11 +120,11 @@ export class Batch {
   }
 
   #beginLater(first: number, handle: HandlePart): void {
-    const { readings } = this.#session;
-    const number = readings.begin(true);
+    const { scansInProgress } = this.#session;
+    const number = scansInProgress.begin(true);
     setImmediate(() => {
       this.#begin(first, handle);
-      readings.end(number);
+      scansInProgress.end(number);
     });
   }
 

@@ -34,14 +34,14 @@ import {
   trySetLogLevel,
   type Session,
   cancelRequest,
-  tellPeersAnswered,
+  sendToPeers,
+  whenOpened,
 } from '../../session/index.js';
 import { answerToolError, findTools, readToolQuery } from '../find-tools.js';
 import { Gate } from '../gate.js';
 import { ListInFlight, readAndMergeLists } from '../listing.js';
 import type { ListMerger } from '../../lists/index.js';
 import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
-import { whenOpened } from '../opening-request.js';
 import { RelayedRequest } from '../relayed-request.js';
 import { answerOwnError, type ServedRequest, LEGACY_RULES } from '../era-rules.js';
 import { isForSearchTool } from '../search-tools.js';
@@ -82,7 +82,8 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
 function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
-  tellPeersAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
+  const key = idKey(exchange.request.body, message.idStart, message.idEnd);
+  sendToPeers(session, { kind: 'answered', key });
   return undefined;
 }
 
@@ -132,12 +133,12 @@ export class Dispatcher {
   /** While the large message is parsed, other messages of the session are served, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
-    const number = session.readings.begin(exchange.isPart);
+    const number = session.scansInProgress.begin(exchange.isPart);
     readLargeClientMessage(subject, exchange.request.body, (message) => {
       exchange.onRead(message);
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
-      session.readings.end(number);
+      session.scansInProgress.end(number);
     });
   }
 
@@ -184,7 +185,7 @@ export class Dispatcher {
 
   /** Unwraps a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
   #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    const number = session.readings.begin(exchange.isPart);
+    const number = session.scansInProgress.begin(exchange.isPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_RULES);
@@ -192,7 +193,7 @@ export class Dispatcher {
         const virtualHost = session.virtualHost ?? caller.virtualHost;
         this.relayRequest('tools/call', { virtualHost, session, exchange, message: call, rules: LEGACY_RULES });
       }
-      session.readings.end(number);
+      session.scansInProgress.end(number);
     });
   }
 
@@ -202,7 +203,8 @@ export class Dispatcher {
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
-    if (!isRefused && tryPassOn(incoming, virtualHost.backends.values(), () => this.relayExtraMethod(incoming))) return;
+    if (!isRefused && tryForward(incoming, virtualHost.backends.values(), () => this.relayExtraMethod(incoming)))
+      return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
     const backends = backendsWithUnknownMethods(session.upstreams, virtualHost);
     if (backend !== undefined) {
@@ -225,8 +227,8 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
     if (!session.tryAdmit(exchange, id)) return;
-    const plan = { session, virtualHost, exchange, id, message };
-    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, rpcErrors.methodNotFound(message.method));
+    if (!trySetLogLevel(this.#context, session, virtualHost, exchange, message))
+      answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
@@ -246,7 +248,7 @@ export class Dispatcher {
       answerOwnError(exchange, id, rpcErrors.cursorInvalid, rules);
       return;
     }
-    if (tryPassOn(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
+    if (tryForward(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
     if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
@@ -271,7 +273,7 @@ export class Dispatcher {
     const { target } = reading;
     if ('error' in target) {
       // A lease's owner has read lists that this process has not, and may know the names of apps.
-      if (tryPassOn(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
+      if (tryForward(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       const error = isUndeclared ? rpcErrors.methodNotFound(method) : target.error;
@@ -304,7 +306,7 @@ export class Dispatcher {
     const id = idSpanOf(exchange, message);
     const question = readToolQuery(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, rules);
-    if (tryPassOn(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
+    if (tryForward(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
@@ -340,8 +342,8 @@ export class Dispatcher {
       metadata,
       rules,
     });
-    if (session.passOn === undefined || upstream.isSessionless) request.start();
-    else tryPassOn(incoming, [backend], request.start.bind(request));
+    if (session.forwardToOwner === undefined || upstream.isSessionless) request.start();
+    else tryForward(incoming, [backend], request.start.bind(request));
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
@@ -367,16 +369,16 @@ const NO_NAME: TargetName = { name: '', nameKind: '' };
  * @param serve serves the request here; called later if the owner's process is not running.
  * @returns whether the request was passed on.
  */
-export function tryPassOn(
+export function tryForward(
   { session, exchange, message }: ServedRequest,
   backends: Iterable<CompiledBackend>,
   serve: () => void,
 ): boolean {
-  const { passOn } = session;
+  const { forwardToOwner } = session;
   const { onSessionless } = exchange;
-  if (passOn === undefined && onSessionless === undefined) return false;
+  if (forwardToOwner === undefined && onSessionless === undefined) return false;
   const upstreams = [...backends].map((backend) => session.upstreams.of(backend));
-  if (passOn === undefined) {
+  if (forwardToOwner === undefined) {
     for (const { isSessionless, url } of upstreams) if (isSessionless) onSessionless?.(url);
     return false;
   }
@@ -387,11 +389,11 @@ export function tryPassOn(
   exchange.onSessionless = (url) => {
     for (const upstream of withSessions) if (upstream.url === url) upstream.endpoint.onModernOpen(false);
   };
-  passOn({ subject, virtualHost }, exchange, (refusal) => {
+  forwardToOwner({ subject, virtualHost }, exchange, (refusal) => {
     if (refusal !== undefined) return refuseMessage(exchange, refusal, message);
-    session.passOn = undefined;
+    session.forwardToOwner = undefined;
     serve();
-    session.passOn = passOn;
+    session.forwardToOwner = forwardToOwner;
   });
   return true;
 }

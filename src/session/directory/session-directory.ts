@@ -1,5 +1,5 @@
-// The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
-// write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
+// Stores sealed records of sessions, so that another process can continue a session that it did not open. A failed write costs durability
+// and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from '../../store/index.js';
 import { Quota, FairQueue } from '../../fair/index.js';
 import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
@@ -19,10 +19,10 @@ import {
  * removes them later. Beyond that, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Notices (peer-messages.ts) that a worker is passing on to other processes at once. Beyond that, further notices are dropped. */
-const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
-/** Notices for sessions of one subject that a worker is passing on at once. Beyond that, further notices are dropped. */
-export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
+/** Messages (peer-messages.ts) that a worker is sending to other processes at once. Beyond that, further ones are dropped. */
+const PEER_MESSAGES_UNDER_WAY_MAX = 1_024;
+/** Messages for sessions of one subject that a worker is sending at once. Beyond that, further ones are dropped. */
+export const PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait for their turn. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
@@ -35,16 +35,15 @@ interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
   /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
   readonly outlivesGateway: boolean;
-  /** Whether an id can belong to a session of this process or another; other ids are not looked up. */
+  /** Other ids are not looked up. */
   isPossibleId(sessionId: string): boolean;
   readonly logger: Logger;
 }
 
 export interface FoundSession {
   readonly record: SessionRecord;
-  /** The version that the next write must replace. */
   readonly version: number;
-  /** The record was changed while it was being read, or may have been. */
+  /** Whether the record was, or may have been, changed while it was being read. */
   readonly isStale: boolean;
 }
 
@@ -54,7 +53,7 @@ export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
 /** `overtaken`: another process has written since. */
 export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
-/** A record's lifetime after its last renewal, as a multiple of the idle timeout; renewals may come late by part of that timeout. */
+/** A record's lifetime after its last renewal, in idle timeouts: renewals may come late by part of one. */
 const LIFE_FACTOR = 1.5;
 
 interface ReadUnderWay {
@@ -63,22 +62,20 @@ interface ReadUnderWay {
   isEnded: boolean;
 }
 
-/** Gets what other processes do to a session that this process has. */
+/** Told what other processes do to a session that this process has. */
 export interface SessionWatcher {
-  /** The session's record has changed, or may have. */
   onChangedElsewhere(): void;
-  /** The session has ended. */
   onEndedElsewhere(): void;
-  /** Another process, which has the session too, has sent a sealed message for it; open it with `unsealPassed`. */
-  onPassed(sealed: Buffer): void;
+  /** Another process that has the session has sent a message; open it with `unsealPeerMessage`. */
+  onPeerMessage(sealed: Buffer): void;
 }
 
-/** What a process that ends a session knows of the session's record. */
+/** What the process that ends a session knows of its record. */
 export interface KnownRecord {
   readonly version: number;
   /** Whether another machine may still have the session. */
   readonly wasShared: boolean;
-  /** The listeners named in the record; none if the record is not shared. */
+  /** None if the record is not shared. */
   readonly listeners: readonly string[];
 }
 
@@ -92,20 +89,19 @@ export class SessionDirectory {
   readonly #sessions: SealedSessions;
   readonly #options: SessionDirectoryOptions;
   readonly #log = new RepeatedLog();
-  /** Look-ups waiting for their turn, by subject. */
+  /** By subject. */
   readonly #waiting = new FairQueue<() => void>();
-  /** Writes in progress, by subject. */
+  /** By subject. */
   readonly #writesUnderWay = new Quota();
-  /** Notices being passed on, by subject. */
-  readonly #passesUnderWay = new Quota(SESSION_NOTICES_UNDER_WAY_MAX, SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX);
-  /** Watchers of the sessions that are here, by record key. */
+  readonly #peerMessagesUnderWay = new Quota(PEER_MESSAGES_UNDER_WAY_MAX, PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX);
+  /** By record key, like the members below. */
   readonly #watchers = new Map<string, SessionWatcher>();
-  /** Sessions that have ended but whose records may still be there. */
+  /** Sessions that have ended but whose records may still exist. */
   readonly #ending = new Set<string>();
-  /** Removals that have failed, and are to be tried again, by record key. */
+  /** To be tried again. */
   readonly #failedRemovals = new Map<string, Removal>();
   #isRemovingAgain = false;
-  /** Reads in progress, if other machines can change records. */
+  /** Reads in progress; empty unless other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
   #isRetired = false;
   #lookUpsUnderWay = 0;
@@ -119,7 +115,7 @@ export class SessionDirectory {
     const { peers } = sessions;
     if (peers === undefined) return;
     peers.onEnded = (key) => this.#onEnded(nameOf(key));
-    peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPassed(sealed);
+    peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPeerMessage(sealed);
   }
 
   /** Whether other machines may change the records written here. */
@@ -127,12 +123,12 @@ export class SessionDirectory {
     return this.#sessions.isShared;
   }
 
-  /** The name of this process for others, in the records of its sessions; `undefined` if nobody could notify it. */
+  /** The name by which other processes reach this one; `undefined` if none could. */
   get listener(): string | undefined {
     return this.#sessions.peers?.listener;
   }
 
-  /** If other machines can change records: notifies the watcher of their changes, until `unwatch`. */
+  /** Tells the watcher of other machines' changes, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
     if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).record), watcher);
   }
@@ -275,19 +271,19 @@ export class SessionDirectory {
   }
 
   /** Passes data to the other processes that have the session; no one else can read the data. */
-  pass(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
+  sendToPeers(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
     const { peers } = this.#sessions;
     if (peers === undefined) return;
     const others = listeners.filter((each) => each !== peers.listener);
-    if (others.length === 0 || !this.#passesUnderWay.tryTake(owner.subject)) return;
+    if (others.length === 0 || !this.#peerMessagesUnderWay.tryTake(owner.subject)) return;
     const keys = sessionKeys(sessionId);
     peers
       .pass(keys.record, others, sealRecord(keys, owner, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
-      .finally(() => this.#passesUnderWay.give(owner.subject));
+      .finally(() => this.#peerMessagesUnderWay.give(owner.subject));
   }
 
-  unsealPassed(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+  unsealPeerMessage(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
     return unsealRecord(sessionKeys(sessionId), owner, sealed);
   }
 

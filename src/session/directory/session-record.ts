@@ -1,10 +1,10 @@
-// Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it: only the
-// owner can open the record (`sealRecord`). Backends' instructions are not included: they are sent only once, with `initialize`.
+// Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it, but only the owner
+// can open it (`sealRecord`). Backends' instructions are left out: they are sent only once, with `initialize`.
 import { hash } from 'node:crypto';
 import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes, RecentMap } from '../../shared/index.js';
 
-// Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
-// the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.
+// A record is encrypted, and found and opened only with the session's id, which only its client has, and only for its subject and virtual
+// host. Cold path: a few times per session.
 
 /** Recent sessions whose record key a process remembers. Beyond that, the key is computed again. */
 const SESSION_KEYS_KEPT = 1_024;
@@ -14,19 +14,19 @@ export interface SessionOwner {
   readonly virtualHostId: string;
 }
 
-/** Names the format of sealed records; records of another format cannot be opened. */
+/** Names the format; records of another format cannot be opened. */
 const FORM = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
 
-/** Keys are cached because a session's record is used in several steps, and short sessions end soon. */
+/** Cached, because a session's record is used in several steps. */
 const recentKeys = new RecentMap<SessionKeys>(SESSION_KEYS_KEPT, Infinity, () => 0);
 
 /** Two halves of one hash of a session id: neither reveals the other, or the id. */
 export interface SessionKeys {
-  /** The key under which the record is stored. */
+  /** It is stored under this key. */
   readonly record: Buffer;
-  /** The key with which the record is sealed. */
+  /** It is encrypted with this key. */
   readonly seal: Buffer;
 }
 
@@ -48,7 +48,7 @@ export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buf
   return unsealBytes(keys.seal, associatedData(owner), sealed);
 }
 
-/** The subject's length comes first: otherwise the end of the subject could be taken for the start of the virtual host. */
+/** The subject's length comes first, so that no other subject and virtual host give the same bytes. */
 function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
   const subjectBytes = Buffer.byteLength(subject);
   const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));
@@ -59,7 +59,7 @@ function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
 }
 
 export interface SessionRecord {
-  /** The protocol version used with the client. */
+  /** Used with the client. */
   readonly protocolVersion: string;
   /** The client's `clientInfo` from `initialize`: JSON, every byte as sent. */
   readonly clientInfo: Buffer;
@@ -69,32 +69,31 @@ export interface SessionRecord {
   readonly upstreams: readonly UpstreamRecord[];
   /** The backends' own URIs that the client has subscribed to, by backend name. */
   readonly subscriptions: Readonly<Record<string, readonly string[]>>;
-  /** Hashes of the resource allow-lists that the subscriptions passed, by backend name; none for a backend without a list. */
+  /** Hashes of the resource allow-lists that granted the subscriptions, by backend name; none for a backend without a list. */
   readonly allowLists: Readonly<Record<string, string>>;
   /** Seals the ids of requests from backends without sessions; absent if there can be none, or if an earlier version wrote the record. */
   readonly askingSecret?: string | undefined;
-  /** The processes that have the session, if several machines share it: the process that ends it notifies the others. Absent as above. */
+  /** The processes that have the session, if several machines share it, to be told of its end. Absent as above. */
   readonly listeners?: readonly string[] | undefined;
 }
 
-/** An open upstream session. */
 export interface UpstreamRecord {
   readonly backendName: string;
-  /** The origin where it was opened. */
+  /** Where it was opened. */
   readonly origin: string;
   readonly path: string;
   /** `''` when the backend gave none. */
   readonly sessionId: string;
-  /** Its cookies, as they are sent; absent if none, or if an earlier version wrote the record. */
+  /** As they are sent; absent if none, or if an earlier version wrote the record. */
   readonly cookies?: string | undefined;
   readonly protocolVersion: string;
   /** Bits of `capability`. */
   readonly capabilities: number;
-  /** Experimental capabilities and extensions that the backend declared; absent if none, or if an earlier version wrote the record. */
+  /** Experimental capabilities and extensions that the backend declared; absent as above. */
   readonly named?: readonly { readonly name: string; readonly isExtension?: boolean | undefined }[] | undefined;
 }
 
-/** Latin-1 maps each byte to one character, so every byte survives JSON. */
+/** As Latin-1, every byte survives JSON. */
 type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
   Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
 
@@ -121,7 +120,7 @@ function encode(record: SessionRecord): Buffer {
   return Buffer.from(JSON.stringify(written));
 }
 
-/** @param bytes as they were encoded: the seal guarantees their integrity and format. */
+/** @param bytes as they were encoded: the seal proves that. */
 export function decodeSessionRecord(bytes: Buffer): SessionRecord {
   const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
   return {

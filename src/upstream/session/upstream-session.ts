@@ -145,7 +145,7 @@ export class UpstreamSession extends UpstreamOpening {
     (this.mirrors ??= new KnownMirrors(this.#memory)).noteMissed(tool);
   }
 
-  /** Whether the backend keeps a session, so that it must get a farewell. */
+  /** Whether the backend keeps a session, so that it must be told of its end. */
   get hasToBeTold(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
   }
@@ -444,7 +444,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Ends the session for good, with a farewell to the backend (C12). Waiting requests get `session-ended`.
+   * Ends the session for good, and tells the backend (C12). Waiting requests get `session-ended`.
    * @param onTold called once, asynchronously, if `hasToBeTold` was true.
    */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {

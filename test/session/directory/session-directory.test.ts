@@ -4,7 +4,7 @@ import {
   SessionDirectory,
   type LookUp,
   SESSION_REMOVALS_KEPT,
-  SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
+  PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX,
   SESSION_LOOK_UPS_MAX,
   SESSION_MARK_MS,
 } from '../../../src/session/directory/session-directory.js';
@@ -280,12 +280,12 @@ t.test('what is passed on to a silent process is bounded by subject', async (t) 
   };
   const peers = { listener: 'this', tellEnded: async () => 0, pass, onEnded: undefined, onPassed: undefined };
   const directory = directoryOf(Object.assign(sessions, { isShared: true, peers }));
-  const max = SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX;
+  const max = PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX;
   for (let each = 0; each < max + 3; each += 1)
-    directory.pass('one', ownedBy('mallory'), ['other'], Buffer.from('notice'));
+    directory.sendToPeers('one', ownedBy('mallory'), ['other'], Buffer.from('notice'));
   t.equal(passed, max);
-  directory.pass('two', ownedBy('alice'), ['other'], Buffer.from('notice'));
+  directory.sendToPeers('two', ownedBy('alice'), ['other'], Buffer.from('notice'));
   t.equal(passed, max + 1, 'others still pass theirs on');
-  directory.pass('two', ownedBy('alice'), ['this'], Buffer.from('notice'));
+  directory.sendToPeers('two', ownedBy('alice'), ['this'], Buffer.from('notice'));
   t.equal(passed, max + 1, 'and nobody to itself');
 });

@@ -1,6 +1,6 @@
 // When the records of sessions are renewed: each session in use once per round, however many there are, come or go.
 import t, { type Test } from 'tap';
-import { EntryRenewal, type RenewedSession, SESSION_RENEWAL_STEP_MS } from '../../src/session/sessions.js';
+import { RecordRenewal, type RenewedSession, SESSION_RENEWAL_STEP_MS } from '../../src/session/sessions.js';
 import { DirectoryEntry } from '../../src/session/directory-entry.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 
@@ -15,7 +15,7 @@ class Scene {
   constructor(t: Test) {
     this.#wheel = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#wheel.stop());
-    void new EntryRenewal(this.#wheel, this.sessions, ROUND_MS);
+    void new RecordRenewal(this.#wheel, this.sessions, ROUND_MS);
   }
 
   add(id: string): void {

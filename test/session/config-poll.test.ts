@@ -1,6 +1,6 @@
 // Sessions whose clients only listen: when they are checked against the config, how many at once, and what becomes of them.
 import t, { type Test } from 'tap';
-import { ConfigRounds, LISTEN_CONFIGS_AT_ONCE_MAX, LISTEN_CONFIG_MS } from '../../src/session/config-rounds.js';
+import { ConfigPoll, LISTEN_CONFIGS_AT_ONCE_MAX, LISTEN_CONFIG_MS } from '../../src/session/config-poll.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import type { CurrentHost, ReadHost } from '../../src/user-config/user-configs.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
 class Scene {
-  readonly rounds: ConfigRounds;
+  readonly rounds: ConfigPoll;
   readonly asked: string[] = [];
   /** What each session was told, in order. */
   readonly told: (CurrentHost | 'stream ended')[] = [];
@@ -23,12 +23,12 @@ class Scene {
       this.asked.push(`${subject} ${virtualHostId}`);
       return this.read(subject);
     };
-    this.rounds = new ConfigRounds(this.#deadlines, readHost);
+    this.rounds = new ConfigPoll(this.#deadlines, readHost);
   }
 
   open(subject: string): RecordedExchange {
     const exchange = new RecordedExchange({ method: 'GET' });
-    const identity = { subject, virtualHostId: 'v' } as Parameters<ConfigRounds['add']>[0]['identity'];
+    const identity = { subject, virtualHostId: 'v' } as Parameters<ConfigPoll['add']>[0]['identity'];
     this.rounds.add(
       {
         identity,

@@ -1,6 +1,5 @@
-// Checks sessions with an open client stream against the current config from time to time: otherwise only a request brings a newer
-// config, and a listening client may send none. A `subscriptions/listen` is told which lists have changed, and ends, so that its client
-// listens again and hears what the new config allows. One deadline serves all; a few configs are read at once, in turns. Cold path.
+// Applies newer configs to clients that only listen: otherwise only a request does. A `subscriptions/listen` is told which lists have
+// changed, and ends, so that its client listens again under the new config. Cold path.
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CurrentHost, ReadHost } from '../user-config/index.js';
@@ -18,7 +17,7 @@ export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
 type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'applyConfig' | 'endStream'>;
 
-export class ConfigRounds {
+export class ConfigPoll {
   readonly #readHost: ReadHost;
   readonly #round: Deadline;
   /** Sessions by the exchange that is the client's open stream: a GET, or the POST of a `subscriptions/listen`. */
@@ -32,12 +31,11 @@ export class ConfigRounds {
     this.#round.cancel();
   }
 
-  /** How many client streams are open. */
   get count(): number {
     return this.#listening.size;
   }
 
-  /** @param exchange the client's GET or `subscriptions/listen`, still open. */
+  /** @param exchange the client's open GET or `subscriptions/listen`. */
   add(session: ListeningSession, exchange: Exchange): void {
     if (exchange.isAborted) return;
     this.#listening.set(exchange, session);
@@ -55,7 +53,7 @@ export class ConfigRounds {
     if (this.#isRunning) this.#round.restart();
   }
 
-  /** One of several concurrent loops that take sessions from the same iterator. */
+  /** Several of these loops run at once and take sessions from the same iterator. */
   async #checkNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {
@@ -70,7 +68,7 @@ export class ConfigRounds {
 
   #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
     if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
-    // The client's next GET is refused, as any request would be, unless the client may use the virtual host again by then.
+    // The client's next GET is refused like any request, unless the client may use the virtual host again by then.
     if (host === 'gone') session.endStream(false);
     else if (host !== session.virtualHost) {
       session.applyConfig(host, exchange.request);

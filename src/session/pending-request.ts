@@ -1,0 +1,68 @@
+// A request that the gateway answers itself, once backends have opened or have answered. While it is in flight, its session does not
+// count as idle; if the session ends first, the request is answered with an error. Cold path.
+import { rpcErrors, type RpcError } from '../shared/index.js';
+import type { CompiledVirtualHost } from '../user-config/index.js';
+import type { IdSpan, UpstreamContext } from '../upstream/index.js';
+import { answerError, type Exchange } from '../exchange/index.js';
+import { RequestInFlight } from '../streams/index.js';
+import type { UnavailableBackend } from '../http-client/index.js';
+import { openUpstreams } from './initialize.js';
+import type { Session } from './session.js';
+
+interface PendingRequestPlan {
+  readonly session: Session;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  /** The answer if the session ends meanwhile. */
+  readonly ending: RpcError;
+}
+
+/** `isLinked` until it is answered here, or finished by its session. */
+export class PendingRequest extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable: boolean;
+  readonly #plan: PendingRequestPlan;
+
+  constructor(plan: PendingRequestPlan, isCancellable: boolean) {
+    super();
+    this.id = plan.id;
+    this.isCancellable = isCancellable;
+    this.#plan = plan;
+    plan.session.inFlight.begin(this);
+  }
+
+  cancel(): void {
+    this.#plan.session.finish(this);
+    answerError(this.#plan.exchange, this.id, rpcErrors.cancelled);
+  }
+
+  endWithSession(): void {
+    answerError(this.#plan.exchange, this.id, this.#plan.ending);
+  }
+}
+
+interface OpeningPlan extends PendingRequestPlan {
+  /** The virtual host by the config that the session has applied. */
+  readonly virtualHost: CompiledVirtualHost;
+  /** Some of the virtual host's; all when absent. */
+  readonly backends?: CompiledVirtualHost['backends'];
+}
+
+/**
+ * Opens the backends for a request: `server/discover`, or one whose method any unopened backend may declare.
+ * @param done called once, perhaps from within, when they are open or the patience is over; not if the caller has been answered here.
+ */
+export function whenOpened(
+  context: UpstreamContext,
+  plan: OpeningPlan,
+  done: (unavailable: readonly UnavailableBackend[]) => void,
+): void {
+  const { session, virtualHost, exchange, backends } = plan;
+  const work = new PendingRequest(plan, true);
+  const onOpened = (unavailable: readonly UnavailableBackend[]): void => {
+    if (!work.isLinked) return;
+    session.finish(work);
+    done(unavailable);
+  };
+  openUpstreams(context, session, virtualHost, exchange, onOpened, backends);
+}

@@ -1,0 +1,96 @@
+// Ends all upstream sessions when a process stops: tells their backends (DELETE), oldest session first. The notices in flight to each
+// origin are limited, so that none times out while it waits for a connection, and grow in number while the origin answers. So a silent
+// origin does not delay the others. Sessions whose backend cannot be told in time are counted. Cold path.
+import { FairQueue, type DeadlineWheel } from '../fair/index.js';
+import type { UpstreamSession } from '../upstream/index.js';
+import { NO_METADATA } from '../http-client/index.js';
+
+/**
+ * Notices in flight to one origin: fewer than the origin's connections, so that none waits for a connection. Beyond that, further notices
+ * wait.
+ */
+export const TERMINATION_NOTICES_PER_ORIGIN_MAX = 256;
+/**
+ * Notices in flight to one origin at the beginning, so that a silent origin does not delay the others. Each that is answered then allows
+ * one more, each that is not answered halves the number.
+ */
+export const TERMINATION_NOTICES_PER_ORIGIN_FIRST = 16;
+
+/** Notices in flight to all origins together. Beyond that, further notices wait. */
+export const TERMINATION_NOTICES_MAX = 2_048;
+
+export interface TerminationCount {
+  /** Their backend has confirmed the end. */
+  readonly told: number;
+  /** Their backend could not be reached, did not respond, or could not be told in time. */
+  readonly untold: number;
+}
+
+interface Pace {
+  underWayCount: number;
+  underWayMax: number;
+}
+
+export class TerminationNotices {
+  /** Upstream sessions whose backend is still to be told, by origin. An origin at its limit is on hold. */
+  readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
+  readonly #paces = new Map<string, Pace>();
+  readonly #totalCount: number;
+  #underWayCount = 0;
+  #endedCount = 0;
+  #toldCount = 0;
+  #onOver: (() => void) | undefined;
+
+  /** @param upstreams oldest first. */
+  constructor(upstreams: Iterable<UpstreamSession>) {
+    for (const upstream of upstreams) {
+      if (upstream.hasToBeTold) this.#left.add(upstream.backend.target.origin, upstream);
+      else upstream.close(NO_METADATA);
+    }
+    this.#totalCount = this.#left.count;
+  }
+
+  /** Sends the notices; called once. Resolves when all have been answered or have failed, or after `withinMs`. */
+  async sendAll(deadlines: DeadlineWheel, withinMs: number): Promise<TerminationCount> {
+    await new Promise<void>((resolve) => {
+      const deadline = deadlines.after(withinMs, () => this.#onOver?.());
+      this.#onOver = () => {
+        this.#onOver = undefined;
+        deadline.cancel();
+        resolve();
+      };
+      this.#fill();
+    });
+    return { told: this.#toldCount, untold: this.#totalCount - this.#toldCount };
+  }
+
+  /** Sends as many notices as the limits allow; called again whenever one has ended. */
+  #fill(): void {
+    while (this.#onOver !== undefined && this.#underWayCount < TERMINATION_NOTICES_MAX) {
+      const upstream = this.#left.take();
+      if (upstream === undefined) break;
+      const { origin } = upstream.backend.target;
+      const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: TERMINATION_NOTICES_PER_ORIGIN_FIRST };
+      this.#paces.set(origin, pace);
+      this.#count(origin, pace, 1);
+      upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, pace, isTold));
+    }
+    if (this.#endedCount === this.#totalCount) this.#onOver?.();
+  }
+
+  #count(origin: string, pace: Pace, change: number): void {
+    pace.underWayCount += change;
+    this.#underWayCount += change;
+    if (pace.underWayCount < pace.underWayMax) this.#left.release(origin);
+    else this.#left.hold(origin);
+  }
+
+  #onEnded(origin: string, pace: Pace, isTold: boolean): void {
+    this.#endedCount += 1;
+    if (isTold) this.#toldCount += 1;
+    const underWayMax = isTold ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
+    pace.underWayMax = Math.min(Math.max(underWayMax, 1), TERMINATION_NOTICES_PER_ORIGIN_MAX);
+    this.#count(origin, pace, -1);
+    this.#fill();
+  }
+}
